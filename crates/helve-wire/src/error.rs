@@ -1,0 +1,104 @@
+//! The one error type of the wire: a code to branch on, a chain to read, hints to act on, and whether
+//! the request may have run on the server (so that nobody repeats it blindly).
+
+use std::error::Error as StdError;
+use std::fmt;
+
+use helve_model::ErrorCode;
+
+/// The result of everything that talks to a peer.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong between us and one peer.
+///
+/// `Display` prints one level; walk [`std::error::Error::source`] for the chain.
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    code: ErrorCode,
+    message: String,
+    hints: Vec<String>,
+    may_have_run: bool,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl Error {
+    /// An error of this code; `may_have_run` starts out false.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner { code, message: message.into(), hints: Vec::new(), may_have_run: false, source: None }))
+    }
+
+    /// Adds a sentence that tells the person what to do.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hints.push(hint.into());
+        self
+    }
+
+    /// Adds the cause.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.0.source = Some(source.into());
+        self
+    }
+
+    /// Says whether the request may have been executed by the peer.
+    #[must_use]
+    pub fn with_may_have_run(mut self, may_have_run: bool) -> Self {
+        self.0.may_have_run = may_have_run;
+        self
+    }
+
+    /// The code to branch on.
+    #[must_use]
+    pub fn code(&self) -> ErrorCode {
+        self.0.code
+    }
+
+    /// The message alone, as `Display` prints it.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// What the person can do about it.
+    #[must_use]
+    pub fn hints(&self) -> &[String] {
+        &self.0.hints
+    }
+
+    /// True when the peer may have executed the request although no answer arrived: repeating it may do it twice.
+    #[must_use]
+    pub fn may_have_run(&self) -> bool {
+        self.0.may_have_run
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0.message)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = formatter.debug_struct("Error");
+        debug.field("code", &self.0.code).field("message", &self.0.message);
+        if !self.0.hints.is_empty() {
+            debug.field("hints", &self.0.hints);
+        }
+        if self.0.may_have_run {
+            debug.field("may_have_run", &true);
+        }
+        if let Some(source) = &self.0.source {
+            debug.field("source", source);
+        }
+        debug.finish()
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.source.as_deref().map(|source| source as &(dyn StdError + 'static))
+    }
+}
