@@ -6,5 +6,16 @@
 #![warn(missing_docs)]
 
 mod error;
+pub mod json;
+pub mod name;
+mod origin;
+mod rule;
+mod spec;
+mod status;
 
 pub use error::ErrorCode;
+pub use name::{NameTable, QualifiedName, ServerName, ToolName};
+pub use origin::{Layer, Origin};
+pub use rule::{Action, CallKind, Risk, Rule};
+pub use spec::{AccessSpec, ConfigText, HttpFlavour, HttpSpec, Listed, ServerSpec, StdioSpec, TransportSpec};
+pub use status::{DisabledReason, Failure, PendingReason, ServerStatus};

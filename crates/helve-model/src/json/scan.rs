@@ -1,0 +1,275 @@
+//! Finds the members of an object, or the elements of an array, without parsing what is inside them.
+//!
+//! A value is skipped in blocks of 64 bytes: four bit masks (quotes, backslashes, opening and closing brackets) tell
+//! the nesting depth at the end of a block, so that a large payload is crossed at several gigabytes per second.
+//! What is skipped is checked for three things only: strings end, brackets balance, nesting stays within
+//! [`MAX_DEPTH`]. That is enough to say where a value ends; whether it is JSON is for the parser that opens it.
+
+use std::fmt;
+
+use super::block::skip_container;
+
+/// How deep a value may nest. serde_json refuses to open deeper ones, so nothing could read them anyway.
+pub const MAX_DEPTH: u32 = 127;
+
+/// A member of an object: its key between the quotes, escapes and all, and its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Member<'text> {
+    /// The key as written, without quotes.
+    pub raw_key: &'text str,
+    /// The value as written, without surrounding white space.
+    pub value: &'text str,
+}
+
+/// Why a text has no members or elements to give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScanError {
+    /// What is wrong.
+    pub problem: ScanProblem,
+    /// The byte at which it was noticed.
+    pub at: usize,
+}
+
+/// What is wrong with a scanned text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScanProblem {
+    /// The text is no object (or no array) at all.
+    WrongKind,
+    /// It ends in the middle.
+    Truncated,
+    /// Something stands where a key, a colon, a comma or a value should be.
+    Unexpected,
+    /// Something follows after the end.
+    Trailing,
+    /// It nests deeper than [`MAX_DEPTH`].
+    TooDeep,
+}
+
+/// The members of the object that `text` is, in their order, duplicates included.
+///
+/// # Errors
+/// When `text` does not begin an object. Everything later is reported by the iterator, which then ends.
+pub fn members(text: &str) -> Result<Members<'_>, ScanError> {
+    let cursor = Cursor::open(text, b'{')?;
+    Ok(Members { cursor, state: State::Start })
+}
+
+/// The elements of the array that `text` is.
+///
+/// # Errors
+/// When `text` does not begin an array. Everything later is reported by the iterator, which then ends.
+pub fn elements(text: &str) -> Result<Elements<'_>, ScanError> {
+    let cursor = Cursor::open(text, b'[')?;
+    Ok(Elements { cursor, state: State::Start })
+}
+
+/// Iterator over the members of an object.
+#[derive(Debug)]
+pub struct Members<'text> {
+    cursor: Cursor<'text>,
+    state: State,
+}
+
+/// Iterator over the elements of an array.
+#[derive(Debug)]
+pub struct Elements<'text> {
+    cursor: Cursor<'text>,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Start,
+    Within,
+    Done,
+}
+
+impl<'text> Member<'text> {
+    /// Compares the key, reading escapes where it has any.
+    #[must_use]
+    pub fn key_is(&self, key: &str) -> bool {
+        if self.raw_key.contains('\\') {
+            self.key().is_some_and(|unescaped| unescaped == key)
+        } else {
+            self.raw_key == key
+        }
+    }
+
+    /// The key with its escapes read; `None` when they are broken.
+    #[must_use]
+    pub fn key(&self) -> Option<String> {
+        serde_json::from_str(&format!("\"{}\"", self.raw_key)).ok()
+    }
+}
+
+impl<'text> Iterator for Members<'text> {
+    type Item = Result<Member<'text>, ScanError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        next_item(&mut self.cursor, &mut self.state, b'}', |cursor| {
+            let raw_key = cursor.string_contents()?;
+            cursor.skip_white_space();
+            cursor.expect(b':')?;
+            cursor.skip_white_space();
+            Ok(Member { raw_key, value: cursor.value()? })
+        })
+    }
+}
+
+impl<'text> Iterator for Elements<'text> {
+    type Item = Result<&'text str, ScanError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        next_item(&mut self.cursor, &mut self.state, b']', Cursor::value)
+    }
+}
+
+fn next_item<'text, T>(
+    cursor: &mut Cursor<'text>,
+    state: &mut State,
+    close: u8,
+    read: impl FnOnce(&mut Cursor<'text>) -> Result<T, ScanError>,
+) -> Option<Result<T, ScanError>> {
+    if *state == State::Done {
+        return None;
+    }
+    let item = (|| {
+        cursor.skip_white_space();
+        match cursor.peek() {
+            Some(byte) if byte == close => {
+                cursor.at += 1;
+                cursor.skip_white_space();
+                return if cursor.peek().is_none() { Ok(None) } else { Err(cursor.problem(ScanProblem::Trailing)) };
+            }
+            Some(b',') if *state == State::Within => {
+                cursor.at += 1;
+                cursor.skip_white_space();
+            }
+            Some(_) if *state == State::Start => {}
+            Some(_) => return Err(cursor.problem(ScanProblem::Unexpected)),
+            None => return Err(cursor.problem(ScanProblem::Truncated)),
+        }
+        read(cursor).map(Some)
+    })();
+    *state = if matches!(item, Ok(Some(_))) { State::Within } else { State::Done };
+    item.transpose()
+}
+
+#[derive(Debug)]
+struct Cursor<'text> {
+    text: &'text str,
+    at: usize,
+}
+
+impl<'text> Cursor<'text> {
+    fn open(text: &'text str, opening: u8) -> Result<Self, ScanError> {
+        let mut cursor = Self { text, at: 0 };
+        cursor.skip_white_space();
+        if cursor.peek() == Some(opening) {
+            cursor.at += 1;
+            Ok(cursor)
+        } else {
+            Err(cursor.problem(ScanProblem::WrongKind))
+        }
+    }
+
+    fn bytes(&self) -> &'text [u8] {
+        self.text.as_bytes()
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.bytes().get(self.at).copied()
+    }
+
+    fn problem(&self, problem: ScanProblem) -> ScanError {
+        ScanError { problem, at: self.at }
+    }
+
+    fn skip_white_space(&mut self) {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    fn expect(&mut self, byte: u8) -> Result<(), ScanError> {
+        match self.peek() {
+            Some(found) if found == byte => {
+                self.at += 1;
+                Ok(())
+            }
+            Some(_) => Err(self.problem(ScanProblem::Unexpected)),
+            None => Err(self.problem(ScanProblem::Truncated)),
+        }
+    }
+
+    /// What stands between the quotes of the string that begins here.
+    fn string_contents(&mut self) -> Result<&'text str, ScanError> {
+        self.expect(b'"')?;
+        let start = self.at;
+        let end = string_end(self.bytes(), start).ok_or(self.problem(ScanProblem::Truncated))?;
+        self.at = end + 1;
+        self.slice(start, end)
+    }
+
+    fn value(&mut self) -> Result<&'text str, ScanError> {
+        let start = self.at;
+        match self.peek() {
+            Some(b'"') => {
+                self.string_contents()?;
+            }
+            Some(b'{' | b'[') => {
+                self.at = skip_container(self.bytes(), start).map_err(|problem| ScanError { problem, at: start })?;
+            }
+            Some(_) => {
+                let rest = self.bytes().get(start..).unwrap_or_default();
+                let length = rest.iter().position(|byte| ends_scalar(*byte)).unwrap_or(rest.len());
+                if length == 0 {
+                    return Err(self.problem(ScanProblem::Unexpected));
+                }
+                self.at = start + length;
+            }
+            None => return Err(self.problem(ScanProblem::Truncated)),
+        }
+        self.slice(start, self.at)
+    }
+
+    fn slice(&self, start: usize, end: usize) -> Result<&'text str, ScanError> {
+        // Both ends stand beside ASCII bytes, so they are character boundaries.
+        self.text.get(start..end).ok_or(ScanError { problem: ScanProblem::Unexpected, at: start })
+    }
+}
+
+fn ends_scalar(byte: u8) -> bool {
+    matches!(byte, b',' | b']' | b'}' | b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'[' | b'{' | b':')
+}
+
+/// The position of the quote that ends the string whose contents begin at `start`.
+pub(super) fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
+    let mut at = start;
+    loop {
+        let rest = bytes.get(at..)?;
+        let found = memchr::memchr2(b'"', b'\\', rest)?;
+        at += found;
+        if bytes.get(at) == Some(&b'"') {
+            return Some(at);
+        }
+        at += 2;
+    }
+}
+
+impl fmt::Display for ScanError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let problem = match self.problem {
+            ScanProblem::WrongKind => "another kind of value than expected",
+            ScanProblem::Truncated => "ends in the middle",
+            ScanProblem::Unexpected => "broken syntax",
+            ScanProblem::Trailing => "something follows after the end",
+            ScanProblem::TooDeep => {
+                return write!(formatter, "nests deeper than {MAX_DEPTH} levels at byte {}", self.at);
+            }
+        };
+        write!(formatter, "{problem} at byte {}", self.at)
+    }
+}
+
+impl std::error::Error for ScanError {}

@@ -1,0 +1,161 @@
+//! How one identity is written in each spelling, before clashes within a catalog are resolved.
+//!
+//! | spelling | form | escapes |
+//! |---|---|---|
+//! | `Slash` | `server/tool` | `%`, `/` and `:` of the server become `%25`, `%2F`, `%3A`; the tool stays as it is |
+//! | `Colon` | `server:tool` | the same |
+//! | `Provider` | `mcp__server__tool` | every character outside `[A-Za-z0-9_-]` becomes `_` |
+//! | `Code` | `device.ServerMCP.tool` | server in PascalCase; a tool that is not an identifier is escaped, see [`code_identifier`] |
+//!
+//! No spelling of one kind can be mistaken for a spelling of another: the first `/` or `:` of a text tells `Slash`
+//! from `Colon`, and neither `Provider` nor `Code` ever contains one.
+
+use std::fmt::Write as _;
+
+use super::{QualifiedName, ServerName, ToolName};
+
+/// The four ways a tool's name is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Spelling {
+    /// `server/tool`: helve's own and that of prompt tags. Needs no table to read back.
+    Slash,
+    /// `server:tool`: the broker's.
+    Colon,
+    /// `mcp__server__tool`: what model providers accept.
+    Provider,
+    /// `device.ServerMCP.tool`: code mode's.
+    Code,
+}
+
+impl Spelling {
+    /// Every spelling.
+    pub const ALL: [Self; 4] = [Self::Slash, Self::Colon, Self::Provider, Self::Code];
+
+    /// This spelling of one identity, as it is when nothing else in the catalog clashes with it.
+    ///
+    /// `Slash` and `Colon` are injective as they stand; for the other two ask the catalog's [`super::NameTable`].
+    #[must_use]
+    pub fn render(self, name: &QualifiedName) -> String {
+        let (server, tool) = (name.server.as_str(), name.tool.as_str());
+        match self {
+            Self::Slash => format!("{}/{tool}", escape_server(server)),
+            Self::Colon => format!("{}:{tool}", escape_server(server)),
+            Self::Provider => format!("mcp__{}__{}", provider_part(server), provider_part(tool)),
+            Self::Code => format!("device.{}MCP.{}", pascal_case(server), code_identifier(tool)),
+        }
+    }
+}
+
+/// Reads the `server/tool` spelling back without a table.
+#[must_use]
+pub fn parse_slash(text: &str) -> Option<QualifiedName> {
+    let (server, tool) = text.split_once('/')?;
+    if server.contains(':') {
+        return None;
+    }
+    Some(QualifiedName::new(ServerName::new(unescape_server(server)?).ok()?, ToolName::new(tool)))
+}
+
+fn escape_server(server: &str) -> String {
+    let mut escaped = String::with_capacity(server.len());
+    for character in server.chars() {
+        match character {
+            '%' => escaped.push_str("%25"),
+            '/' => escaped.push_str("%2F"),
+            ':' => escaped.push_str("%3A"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+fn unescape_server(escaped: &str) -> Option<String> {
+    let mut pieces = escaped.split('%');
+    let mut server = String::from(pieces.next()?);
+    for piece in pieces {
+        let (character, rest) = match piece.split_at_checked(2)? {
+            ("25", rest) => ('%', rest),
+            ("2F", rest) => ('/', rest),
+            ("3A", rest) => (':', rest),
+            _ => return None,
+        };
+        server.push(character);
+        server.push_str(rest);
+    }
+    Some(server)
+}
+
+/// What model providers accept in a name: letters, digits, `_` and `-`.
+pub(super) fn provider_part(text: &str) -> String {
+    text.chars()
+        .map(
+            |character| {
+                if character.is_ascii_alphanumeric() || matches!(character, '_' | '-') { character } else { '_' }
+            },
+        )
+        .collect()
+}
+
+/// `brave-search` → `BraveSearch`; empty when the name has no ASCII letter or digit.
+fn pascal_case(server: &str) -> String {
+    let mut pascal = String::with_capacity(server.len());
+    for word in server.split(|character: char| !character.is_ascii_alphanumeric()) {
+        let mut characters = word.chars();
+        if let Some(first) = characters.next() {
+            pascal.push(first.to_ascii_uppercase());
+            pascal.push_str(characters.as_str());
+        }
+    }
+    if pascal.starts_with(|character: char| character.is_ascii_digit()) {
+        pascal.insert(0, '_');
+    }
+    pascal
+}
+
+/// A tool's name as an identifier that Python and TypeScript accept.
+///
+/// A plain identifier that is no keyword stays as it is. Anything else is escaped: every character but ASCII letters
+/// and digits, and a leading digit or the first letter of a keyword, becomes `_u` + hexadecimal code point + `_`;
+/// the empty name becomes `_u_`. So `get-time` is `get_u2d_time`, and `class` is `_u63_lass`.
+/// A plain identifier that already looks escaped is escaped as well, hence the form can be read back.
+fn code_identifier(tool: &str) -> String {
+    let keyword = CODE_KEYWORDS.contains(&tool);
+    if !keyword && is_identifier(tool) && !looks_escaped(tool) {
+        return tool.to_owned();
+    }
+    if tool.is_empty() {
+        return "_u_".to_owned();
+    }
+    let mut escaped = String::with_capacity(tool.len() + 8);
+    for (position, character) in tool.chars().enumerate() {
+        let plain =
+            if position == 0 { character.is_ascii_alphabetic() && !keyword } else { character.is_ascii_alphanumeric() };
+        if plain {
+            escaped.push(character);
+        } else {
+            // Writing into a String cannot fail.
+            let _: std::fmt::Result = write!(escaped, "_u{:x}_", u32::from(character));
+        }
+    }
+    escaped
+}
+
+fn is_identifier(text: &str) -> bool {
+    text.starts_with(|character: char| character.is_ascii_alphabetic() || character == '_')
+        && text.chars().all(|character| character.is_ascii_alphanumeric() || character == '_')
+}
+
+/// True when the text contains `_u`, any hexadecimal digits, `_`.
+fn looks_escaped(text: &str) -> bool {
+    text.match_indices("_u").any(|(position, _)| {
+        let rest = text.get(position + 2..).unwrap_or_default();
+        rest.trim_start_matches(|character: char| character.is_ascii_hexdigit()).starts_with('_')
+    })
+}
+
+/// Words that cannot follow a dot in Python, in every version still in use.
+const CODE_KEYWORDS: [&str; 35] = [
+    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
+    "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal",
+    "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
+];

@@ -1,0 +1,87 @@
+//! What a person may say about a call: a rule, its action, the risk it speaks of.
+
+use std::fmt;
+
+use crate::{Layer, Origin};
+
+/// One rule, as written; `helve-policy` gives it its meaning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    /// Which tools: a glob in any spelling (`github/*`, `github:create_*`, `mcp__github__*`).
+    pub tool: String,
+    /// Which arguments: `key=glob`, or a glob over any string argument. `None`: all.
+    pub pattern: Option<String>,
+    /// Only calls of this risk. `None`: any.
+    pub risk: Option<Risk>,
+    /// Which kind of call. `None`: tools.
+    pub kind: Option<CallKind>,
+    /// What happens.
+    pub action: Action,
+    /// Where it was written.
+    pub origin: Origin,
+    /// In which layer it was written.
+    pub layer: Layer,
+}
+
+/// What a rule does with a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// It runs.
+    Allow,
+    /// It does not.
+    Deny,
+    /// The person decides.
+    Ask,
+}
+
+/// How much harm a call could do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Risk {
+    /// Reads.
+    Low,
+    /// Writes, in a way that can be undone or repeated.
+    Medium,
+    /// Destroys, reaches out, or is unknown.
+    High,
+}
+
+/// What is being asked of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CallKind {
+    /// `tools/call`.
+    Tool,
+    /// `resources/read` and subscriptions.
+    Resource,
+    /// `prompts/get`.
+    Prompt,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Allow => "allow",
+            Self::Deny => "deny",
+            Self::Ask => "ask",
+        })
+    }
+}
+
+impl fmt::Display for Risk {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        })
+    }
+}
+
+impl fmt::Display for CallKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Tool => "tool",
+            Self::Resource => "resource",
+            Self::Prompt => "prompt",
+        })
+    }
+}

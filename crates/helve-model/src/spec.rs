@@ -1,0 +1,212 @@
+//! What a server is, as configured: how it is started or reached, and what the person said about it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use secrecy::{ExposeSecret as _, SecretString};
+
+use crate::{Layer, Origin, ServerName};
+
+/// One configured server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerSpec {
+    /// The configured name; the server's identity.
+    pub name: ServerName,
+    /// How it is reached.
+    pub transport: TransportSpec,
+    /// Switched on?
+    pub enabled: bool,
+    /// Start-up fails when this server does.
+    pub required: bool,
+    /// Started at first use instead of at once.
+    pub lazy: bool,
+    /// Requests are sent one at a time, for servers that cannot take more.
+    pub one_at_a_time: bool,
+    /// The protocol version to speak; `None` finds out.
+    pub protocol_version: Option<String>,
+    /// How long start-up may take.
+    pub startup_timeout: Option<Duration>,
+    /// How long a call may stay without answer or progress.
+    pub call_timeout: Option<Duration>,
+    /// How often a call that cannot have run is repeated.
+    pub max_retries: Option<u32>,
+    /// What its tools may do.
+    pub access: AccessSpec,
+    /// Where it is configured.
+    pub origin: Origin,
+    /// In which layer it is configured.
+    pub layer: Layer,
+}
+
+/// Which of a server's tools exist for an agent, and which of them may change things.
+///
+/// Every list holds globs over the server's own tool names. `None` means nobody wrote such a list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AccessSpec {
+    /// Only these tools exist for the agent.
+    pub tools: Option<Vec<Listed>>,
+    /// These tools may write without asking.
+    pub write_tools: Option<Vec<Listed>>,
+    /// These tools do not exist for the agent.
+    pub disabled_tools: Vec<Listed>,
+    /// Tools that are not known to be read-only need `write_tools` or an approval.
+    pub readonly: Option<bool>,
+    /// The server's annotations may lower a tool's risk, not only raise it.
+    pub trust_annotations: bool,
+}
+
+/// One entry of a list, with the place it was written at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// A glob over tool names.
+    pub glob: String,
+    /// Where it was written.
+    pub origin: Origin,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TransportSpec {
+    /// A program that helve starts.
+    Stdio(StdioSpec),
+    /// A server reached over HTTP.
+    Http(HttpSpec),
+}
+
+/// A program that speaks the protocol on its standard streams.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StdioSpec {
+    /// The program: a path, or a name to look up in `PATH`.
+    pub command: ConfigText,
+    /// Its arguments.
+    pub arguments: Vec<ConfigText>,
+    /// Variables it is given besides the short allowlist.
+    pub environment: IndexMap<String, ConfigText>,
+    /// Where it runs.
+    pub working_directory: Option<PathBuf>,
+}
+
+/// A server reached over HTTP.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HttpSpec {
+    /// Its address.
+    pub url: ConfigText,
+    /// Headers sent with every request.
+    pub headers: IndexMap<String, ConfigText>,
+    /// Which of the HTTP transports it speaks.
+    pub flavour: HttpFlavour,
+}
+
+/// Which HTTP transport a server speaks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum HttpFlavour {
+    /// Streamable HTTP, falling back to HTTP+SSE.
+    #[default]
+    Auto,
+    /// Streamable HTTP only.
+    Streamable,
+    /// HTTP+SSE of 2024-11-05 only.
+    Sse,
+}
+
+/// A text from a configuration: what was written, which may be shown, and what it means, which may be secret.
+///
+/// `token: ${GITHUB_TOKEN}` is written `${GITHUB_TOKEN}`; only [`ConfigText::expose`] gives the token. Debug output,
+/// logs and hashes use the written form. A text without any reference is its own value.
+#[derive(Clone)]
+pub struct ConfigText {
+    written: String,
+    value: Option<SecretString>,
+}
+
+impl ServerSpec {
+    /// A server that is on, with nothing else said about it.
+    #[must_use]
+    pub const fn new(name: ServerName, transport: TransportSpec, origin: Origin, layer: Layer) -> Self {
+        Self {
+            name,
+            transport,
+            enabled: true,
+            required: false,
+            lazy: false,
+            one_at_a_time: false,
+            protocol_version: None,
+            startup_timeout: None,
+            call_timeout: None,
+            max_retries: None,
+            access: AccessSpec {
+                tools: None,
+                write_tools: None,
+                disabled_tools: Vec::new(),
+                readonly: None,
+                trust_annotations: false,
+            },
+            origin,
+            layer,
+        }
+    }
+}
+
+impl ConfigText {
+    /// A text that means what it says.
+    pub fn literal(text: impl Into<String>) -> Self {
+        Self { written: text.into(), value: None }
+    }
+
+    /// A text whose references were filled in.
+    pub fn expanded(written: impl Into<String>, value: impl Into<String>) -> Self {
+        Self { written: written.into(), value: Some(SecretString::from(value.into())) }
+    }
+
+    /// What was written; safe to show.
+    #[must_use]
+    pub fn written(&self) -> &str {
+        &self.written
+    }
+
+    /// What it means; for the child's environment, the request's headers and nothing else.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        self.value.as_ref().map_or(&self.written, |value| value.expose_secret())
+    }
+
+    /// True when the value differs from what was written, so that it may be a secret.
+    #[must_use]
+    pub const fn is_expanded(&self) -> bool {
+        self.value.is_some()
+    }
+}
+
+impl fmt::Debug for ConfigText {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.written, formatter)
+    }
+}
+
+impl PartialEq for ConfigText {
+    /// Equal when written alike *and* meaning alike: a rotated token is a change.
+    fn eq(&self, other: &Self) -> bool {
+        self.written == other.written && self.expose() == other.expose()
+    }
+}
+
+impl From<&str> for ConfigText {
+    fn from(text: &str) -> Self {
+        Self::literal(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ConfigText;
+
+    #[test]
+    fn a_secret_is_never_shown() {
+        let token = ConfigText::expanded("Bearer ${TOKEN}", "Bearer hunter2");
+        assert_eq!(format!("{token:?}"), r#""Bearer ${TOKEN}""#);
+        assert_eq!(token.expose(), "Bearer hunter2");
+        assert_ne!(token, ConfigText::expanded("Bearer ${TOKEN}", "Bearer other"));
+    }
+}
