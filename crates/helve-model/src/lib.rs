@@ -5,17 +5,27 @@
 
 #![warn(missing_docs)]
 
+mod content;
+mod definition;
 mod error;
+mod fields;
 pub mod json;
 pub mod name;
 mod origin;
+mod outcome;
 mod rule;
 mod spec;
 mod status;
 
+pub use content::{ContentBlock, ContentBody, Media, ResourceBody, ResourceContents, ResourceLink};
+pub use definition::{
+    BrokenDefinition, Definition, PromptArgument, PromptDefinition, PromptView, ResourceDefinition,
+    ResourceTemplateDefinition, ResourceView, ToolAnnotations, ToolDefinition, ToolView,
+};
 pub use error::ErrorCode;
 pub use name::{NameTable, QualifiedName, ServerName, ToolName};
 pub use origin::{Layer, Origin};
+pub use outcome::{Outcome, PromptMessage, PromptOutcome, ReadOutcome};
 pub use rule::{Action, CallKind, Risk, Rule};
 pub use spec::{AccessSpec, ConfigText, HttpFlavour, HttpSpec, Listed, ServerSpec, StdioSpec, TransportSpec};
 pub use status::{DisabledReason, Failure, PendingReason, ServerStatus};

@@ -4,7 +4,7 @@
 //! quotes that no backslash escapes. As long as the closing brackets of a block cannot bring the depth to zero, the
 //! block costs two population counts; only the block with the end in it is walked bit by bit.
 
-use wide::{CmpEq as _, u8x16};
+use wide::u8x16;
 
 use super::scan::{MAX_DEPTH, ScanProblem};
 

@@ -1,0 +1,236 @@
+//! What came back: the result of a tool, the contents of a resource, the messages of a prompt.
+//!
+//! Each keeps the raw result; everything else is read out of it when somebody asks.
+
+use std::fmt::Write as _;
+
+use crate::content::{ContentBlock, ContentBody, ResourceBody, ResourceContents};
+use crate::fields::Fields;
+use crate::json::RawJson;
+
+/// The result of a tool call. A tool that reports a failure of its own has an outcome too: see [`Outcome::is_error`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    raw: RawJson,
+}
+
+/// The result of reading a resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadOutcome {
+    raw: RawJson,
+}
+
+/// The result of getting a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptOutcome {
+    raw: RawJson,
+}
+
+/// One message of a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromptMessage {
+    /// Who speaks: `user` or `assistant`.
+    pub role: String,
+    /// What is said.
+    pub content: ContentBlock,
+}
+
+impl Outcome {
+    /// The outcome a result object is.
+    #[must_use]
+    pub const fn new(raw: RawJson) -> Self {
+        Self { raw }
+    }
+
+    /// The result exactly as the server sent it.
+    #[must_use]
+    pub const fn raw(&self) -> &RawJson {
+        &self.raw
+    }
+
+    /// The tool ran and says that it failed.
+    #[must_use]
+    pub fn is_error(&self) -> bool {
+        self.raw.member("isError").is_some_and(|value| value.as_str() == "true")
+    }
+
+    /// The blocks of content, in order. A `content` that is one string counts as one block of text.
+    #[must_use]
+    pub fn content(&self) -> Vec<ContentBlock> {
+        let Some(content) = self.raw.member("content") else { return Vec::new() };
+        match content.elements() {
+            Some(blocks) => blocks.into_iter().map(ContentBlock::from_raw).collect(),
+            None => content
+                .parse()
+                .map(|text| vec![ContentBlock { raw: content, body: ContentBody::Text(text) }])
+                .unwrap_or_default(),
+        }
+    }
+
+    /// The structured result, whatever JSON it is.
+    #[must_use]
+    pub fn structured(&self) -> Option<RawJson> {
+        self.raw.member("structuredContent")
+    }
+
+    /// `_meta` of the result.
+    #[must_use]
+    pub fn meta(&self) -> Option<RawJson> {
+        self.raw.member("_meta")
+    }
+
+    /// The result as one text, for hosts that need a string: text as it is, everything else named in brackets.
+    ///
+    /// Without any content the structured result is given as JSON.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let content = self.content();
+        if content.is_empty() {
+            return self.structured().map_or_else(String::new, |value| value.as_str().to_owned());
+        }
+        let pieces: Vec<String> = content.iter().map(|block| describe(&block.body)).collect();
+        pieces.join("\n")
+    }
+}
+
+impl ReadOutcome {
+    /// The outcome a result object is.
+    #[must_use]
+    pub const fn new(raw: RawJson) -> Self {
+        Self { raw }
+    }
+
+    /// The result exactly as the server sent it.
+    #[must_use]
+    pub const fn raw(&self) -> &RawJson {
+        &self.raw
+    }
+
+    /// The contents, in order; pieces that are no resource contents are left out (the raw result has them).
+    #[must_use]
+    pub fn contents(&self) -> Vec<ResourceContents> {
+        elements(&self.raw, "contents").into_iter().filter_map(ResourceContents::from_raw).collect()
+    }
+}
+
+impl PromptOutcome {
+    /// The outcome a result object is.
+    #[must_use]
+    pub const fn new(raw: RawJson) -> Self {
+        Self { raw }
+    }
+
+    /// The result exactly as the server sent it.
+    #[must_use]
+    pub const fn raw(&self) -> &RawJson {
+        &self.raw
+    }
+
+    /// What the prompt is for.
+    #[must_use]
+    pub fn description(&self) -> Option<String> {
+        self.raw.member_str("description")
+    }
+
+    /// The messages, in order; pieces that are no message are left out (the raw result has them).
+    #[must_use]
+    pub fn messages(&self) -> Vec<PromptMessage> {
+        let message = |raw: RawJson| {
+            let mut fields = Fields::of(&raw)?;
+            Some(PromptMessage {
+                role: fields.take("role")?,
+                content: ContentBlock::from_raw(fields.take_object("content")?),
+            })
+        };
+        elements(&self.raw, "messages").into_iter().filter_map(message).collect()
+    }
+}
+
+fn elements(raw: &RawJson, key: &str) -> Vec<RawJson> {
+    raw.member(key).and_then(|list| list.elements()).unwrap_or_default()
+}
+
+fn describe(body: &ContentBody) -> String {
+    match body {
+        ContentBody::Text(text) => text.clone(),
+        ContentBody::Image(media) => format!("[image {}, {} bytes]", media.mime_type, decoded_length(&media.data)),
+        ContentBody::Audio(media) => format!("[audio {}, {} bytes]", media.mime_type, decoded_length(&media.data)),
+        ContentBody::ResourceLink(link) => {
+            let mut text = format!("[resource {}", link.uri);
+            if let Some(name) = &link.name {
+                // Writing into a String cannot fail.
+                let _: std::fmt::Result = write!(text, " \"{name}\"");
+            }
+            text.push(']');
+            text
+        }
+        ContentBody::Resource(contents) => match &contents.body {
+            ResourceBody::Text(text) => text.clone(),
+            ResourceBody::Blob(data) => format!("[resource {}, {} bytes]", contents.uri, decoded_length(data)),
+        },
+        ContentBody::Unknown { kind: Some(kind) } => format!("[content of unknown kind {kind:?}]"),
+        ContentBody::Unknown { kind: None } => "[content of unknown kind]".to_owned(),
+    }
+}
+
+/// How many bytes a base 64 text stands for.
+fn decoded_length(base64: &str) -> usize {
+    base64.trim_end_matches('=').len() * 3 / 4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outcome(json: &str) -> Outcome {
+        Outcome::new(RawJson::checked(json).unwrap())
+    }
+
+    #[test]
+    fn every_kind_of_content_as_text() {
+        let outcome = outcome(
+            r#"{"content":[{"type":"text","text":"hello"},{"type":"image","data":"aGk=","mimeType":"image/png"},{"type":"audio","data":"aGk","mimeType":"audio/wav"},{"type":"resource_link","uri":"a://b","name":"b"},{"type":"resource","resource":{"uri":"a://c","text":"inside"}},{"type":"resource","resource":{"uri":"a://d","blob":"aGk="}},{"type":"hologram","x":1},{"type":"text"},7],"messages":[],"tools":[],"contents":[]}"#,
+        );
+        insta::assert_snapshot!(outcome.to_text(), @r#"
+        hello
+        [image image/png, 2 bytes]
+        [audio audio/wav, 2 bytes]
+        [resource a://b "b"]
+        inside
+        [resource a://d, 2 bytes]
+        [content of unknown kind "hologram"]
+        [content of unknown kind "text"]
+        [content of unknown kind]
+        "#);
+        assert!(!outcome.is_error());
+        assert_eq!(outcome.content()[6].raw.as_str(), r#"{"type":"hologram","x":1}"#);
+    }
+
+    #[test]
+    fn odd_results() {
+        assert_eq!(outcome(r#"{"content":"just text","isError":true}"#).to_text(), "just text");
+        assert!(outcome(r#"{"content":"just text","isError":true}"#).is_error());
+        assert_eq!(
+            outcome(r#"{"structuredContent":{"b":1,"a":9223372036854775808}}"#).to_text(),
+            r#"{"b":1,"a":9223372036854775808}"#
+        );
+        assert_eq!(outcome("{}").to_text(), "");
+    }
+
+    #[test]
+    fn resources_and_prompts() {
+        let read = ReadOutcome::new(
+            RawJson::checked(r#"{"contents":[{"uri":"a","text":"t"},{"uri":"b"},{"uri":"c","blob":""}]}"#).unwrap(),
+        );
+        assert_eq!(read.contents().len(), 2);
+        let prompt = PromptOutcome::new(
+            RawJson::checked(
+                r#"{"description":"d","messages":[{"role":"user","content":{"type":"text","text":"x"}},{}]}"#,
+            )
+            .unwrap(),
+        );
+        assert_eq!(prompt.description().as_deref(), Some("d"));
+        assert_eq!(prompt.messages()[0].content.body, ContentBody::Text("x".into()));
+        assert_eq!(prompt.messages().len(), 1);
+    }
+}
