@@ -25,7 +25,7 @@ pub use definition::{
 pub use error::ErrorCode;
 pub use name::{NameTable, QualifiedName, ServerName, ToolName};
 pub use origin::{Layer, Origin};
-pub use outcome::{Outcome, PromptMessage, PromptOutcome, ReadOutcome};
+pub use outcome::{Outcome, OutcomeView, PromptMessage, PromptOutcome, ReadOutcome};
 pub use rule::{Action, CallKind, Risk, Rule};
 pub use spec::{AccessSpec, ConfigText, HttpFlavour, HttpSpec, Listed, ServerSpec, StdioSpec, TransportSpec};
 pub use status::{DisabledReason, Failure, PendingReason, ServerStatus};

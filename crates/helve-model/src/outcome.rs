@@ -14,6 +14,19 @@ pub struct Outcome {
     raw: RawJson,
 }
 
+/// What a result holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutcomeView {
+    /// The tool ran and says that it failed.
+    pub is_error: bool,
+    /// The blocks of content, in order. A `content` that is one string counts as one block of text.
+    pub content: Vec<ContentBlock>,
+    /// The structured result, whatever JSON it is.
+    pub structured: Option<RawJson>,
+    /// `_meta` of the result.
+    pub meta: Option<RawJson>,
+}
+
 /// The result of reading a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadOutcome {
@@ -48,47 +61,37 @@ impl Outcome {
         &self.raw
     }
 
+    /// Opens the result: its syntax is checked, its blocks are read leniently.
+    ///
+    /// # Errors
+    /// When what the server sent is not JSON.
+    pub fn open(&self) -> Result<OutcomeView, serde_json::Error> {
+        self.raw.check()?;
+        Ok(OutcomeView {
+            is_error: self.is_error(),
+            content: content(&self.raw),
+            structured: self.raw.member("structuredContent"),
+            meta: self.raw.member("_meta"),
+        })
+    }
+
     /// The tool ran and says that it failed.
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.raw.member("isError").is_some_and(|value| value.as_str() == "true")
     }
+}
 
-    /// The blocks of content, in order. A `content` that is one string counts as one block of text.
-    #[must_use]
-    pub fn content(&self) -> Vec<ContentBlock> {
-        let Some(content) = self.raw.member("content") else { return Vec::new() };
-        match content.elements() {
-            Some(blocks) => blocks.into_iter().map(ContentBlock::from_raw).collect(),
-            None => content
-                .parse()
-                .map(|text| vec![ContentBlock { raw: content, body: ContentBody::Text(text) }])
-                .unwrap_or_default(),
-        }
-    }
-
-    /// The structured result, whatever JSON it is.
-    #[must_use]
-    pub fn structured(&self) -> Option<RawJson> {
-        self.raw.member("structuredContent")
-    }
-
-    /// `_meta` of the result.
-    #[must_use]
-    pub fn meta(&self) -> Option<RawJson> {
-        self.raw.member("_meta")
-    }
-
+impl OutcomeView {
     /// The result as one text, for hosts that need a string: text as it is, everything else named in brackets.
     ///
     /// Without any content the structured result is given as JSON.
     #[must_use]
     pub fn to_text(&self) -> String {
-        let content = self.content();
-        if content.is_empty() {
-            return self.structured().map_or_else(String::new, |value| value.as_str().to_owned());
+        if self.content.is_empty() {
+            return self.structured.as_ref().map_or_else(String::new, |value| value.as_str().to_owned());
         }
-        let pieces: Vec<String> = content.iter().map(|block| describe(&block.body)).collect();
+        let pieces: Vec<String> = self.content.iter().map(|block| describe(&block.body)).collect();
         pieces.join("\n")
     }
 }
@@ -146,6 +149,17 @@ impl PromptOutcome {
     }
 }
 
+fn content(raw: &RawJson) -> Vec<ContentBlock> {
+    let Some(content) = raw.member("content") else { return Vec::new() };
+    match content.elements() {
+        Some(blocks) => blocks.into_iter().map(ContentBlock::from_raw).collect(),
+        None => content
+            .parse()
+            .map(|text| vec![ContentBlock { raw: content, body: ContentBody::Text(text) }])
+            .unwrap_or_default(),
+    }
+}
+
 fn elements(raw: &RawJson, key: &str) -> Vec<RawJson> {
     raw.member(key).and_then(|list| list.elements()).unwrap_or_default()
 }
@@ -191,7 +205,7 @@ mod tests {
         let outcome = outcome(
             r#"{"content":[{"type":"text","text":"hello"},{"type":"image","data":"aGk=","mimeType":"image/png"},{"type":"audio","data":"aGk","mimeType":"audio/wav"},{"type":"resource_link","uri":"a://b","name":"b"},{"type":"resource","resource":{"uri":"a://c","text":"inside"}},{"type":"resource","resource":{"uri":"a://d","blob":"aGk="}},{"type":"hologram","x":1},{"type":"text"},7],"messages":[],"tools":[],"contents":[]}"#,
         );
-        insta::assert_snapshot!(outcome.to_text(), @r#"
+        insta::assert_snapshot!(outcome.open().unwrap().to_text(), @r#"
         hello
         [image image/png, 2 bytes]
         [audio audio/wav, 2 bytes]
@@ -203,18 +217,24 @@ mod tests {
         [content of unknown kind]
         "#);
         assert!(!outcome.is_error());
-        assert_eq!(outcome.content()[6].raw.as_str(), r#"{"type":"hologram","x":1}"#);
+        assert_eq!(outcome.open().unwrap().content[6].raw.as_str(), r#"{"type":"hologram","x":1}"#);
     }
 
     #[test]
     fn odd_results() {
-        assert_eq!(outcome(r#"{"content":"just text","isError":true}"#).to_text(), "just text");
+        assert_eq!(outcome(r#"{"content":"just text","isError":true}"#).open().unwrap().to_text(), "just text");
         assert!(outcome(r#"{"content":"just text","isError":true}"#).is_error());
         assert_eq!(
-            outcome(r#"{"structuredContent":{"b":1,"a":9223372036854775808}}"#).to_text(),
+            outcome(r#"{"structuredContent":{"b":1,"a":9223372036854775808}}"#).open().unwrap().to_text(),
             r#"{"b":1,"a":9223372036854775808}"#
         );
-        assert_eq!(outcome("{}").to_text(), "");
+        assert_eq!(outcome("{}").open().unwrap().to_text(), "");
+    }
+
+    #[test]
+    fn broken_syntax_is_an_error_when_opened() {
+        let whole = bytestring::ByteString::from_static("{\"content\":[nonsense]}");
+        assert!(Outcome::new(RawJson::part_of(&whole, &whole)).open().is_err());
     }
 
     #[test]

@@ -6,19 +6,27 @@
 
 use wide::u8x16;
 
-use super::scan::{MAX_DEPTH, ScanProblem};
+use super::scan::MAX_DEPTH;
 
 const BLOCK: usize = 64;
 
-/// The position after the bracket that closes the one at `start`.
-pub(super) fn skip_container(bytes: &[u8], start: usize) -> Result<usize, ScanProblem> {
-    let mut state = SkipState { depth: 0, in_string: 0, escaped: 0 };
+/// A container that was crossed.
+pub(super) struct Container {
+    /// The position after its closing bracket.
+    pub(super) end: usize,
+    /// It nests deeper than [`MAX_DEPTH`].
+    pub(super) too_deep: bool,
+}
+
+/// Crosses the container whose opening bracket stands at `start`; `None` when it does not end.
+pub(super) fn skip_container(bytes: &[u8], start: usize) -> Option<Container> {
+    let mut state = SkipState { depth: 0, too_deep: false, in_string: 0, escaped: 0 };
     let mut at = start;
     let rest = bytes.get(start..).unwrap_or_default();
     let (blocks, tail) = rest.as_chunks::<BLOCK>();
     for block in blocks {
-        if let Some(end) = state.advance(&Masks::of(block))? {
-            return Ok(at + end);
+        if let Some(end) = state.advance(&Masks::of(block)) {
+            return Some(Container { end: at + end, too_deep: state.too_deep });
         }
         at += BLOCK;
     }
@@ -27,14 +35,13 @@ pub(super) fn skip_container(bytes: &[u8], start: usize) -> Result<usize, ScanPr
     if let Some(room) = last.get_mut(..tail.len()) {
         room.copy_from_slice(tail);
     }
-    match state.advance(&Masks::of(&last))? {
-        Some(end) if end <= tail.len() => Ok(at + end),
-        _ => Err(ScanProblem::Truncated),
-    }
+    let end = state.advance(&Masks::of(&last))?;
+    Some(Container { end: at + end, too_deep: state.too_deep })
 }
 
 struct SkipState {
     depth: u32,
+    too_deep: bool,
     /// All ones while inside a string at the end of the last block.
     in_string: u64,
     /// One when the last block ended in a backslash that escapes the next character.
@@ -51,7 +58,7 @@ struct Masks {
 impl SkipState {
     /// Crosses one block; gives the position after the final bracket when it is in this block.
     #[inline]
-    fn advance(&mut self, masks: &Masks) -> Result<Option<usize>, ScanProblem> {
+    fn advance(&mut self, masks: &Masks) -> Option<usize> {
         let quotes = masks.quotes & !self.escaped_characters(masks.backslashes);
         let strings = prefix_xor(quotes) ^ self.in_string;
         // Sign extension: all ones if the last character of the block is inside a string.
@@ -61,31 +68,29 @@ impl SkipState {
         let (opened, closed) = (opening.count_ones(), closing.count_ones());
         if closed < self.depth && self.depth + opened <= MAX_DEPTH {
             self.depth = self.depth + opened - closed;
-            return Ok(None);
+            return None;
         }
         self.walk(opening, closing)
     }
 
     /// Counts bracket by bracket.
-    fn walk(&mut self, opening: u64, closing: u64) -> Result<Option<usize>, ScanProblem> {
+    fn walk(&mut self, opening: u64, closing: u64) -> Option<usize> {
         let mut brackets = opening | closing;
         while brackets != 0 {
             let position = brackets.trailing_zeros();
             if opening >> position & 1 == 1 {
                 self.depth += 1;
-                if self.depth > MAX_DEPTH {
-                    return Err(ScanProblem::TooDeep);
-                }
+                self.too_deep |= self.depth > MAX_DEPTH;
             } else {
                 // The first bracket of the container is an opening one, so the depth is at least one here.
                 self.depth = self.depth.saturating_sub(1);
                 if self.depth == 0 {
-                    return Ok(Some(position as usize + 1));
+                    return Some(position as usize + 1);
                 }
             }
             brackets &= brackets - 1;
         }
-        Ok(None)
+        None
     }
 
     /// Which characters follow a backslash that is not itself escaped.

@@ -2,8 +2,9 @@
 //!
 //! A value is skipped in blocks of 64 bytes: four bit masks (quotes, backslashes, opening and closing brackets) tell
 //! the nesting depth at the end of a block, so that a large payload is crossed at several gigabytes per second.
-//! What is skipped is checked for three things only: strings end, brackets balance, nesting stays within
-//! [`MAX_DEPTH`]. That is enough to say where a value ends; whether it is JSON is for the parser that opens it.
+//! What is skipped is checked for two things only: strings end, and brackets balance. That is enough to say where a
+//! value ends; whether it is JSON is for the parser that opens it. A value that nests deeper than [`MAX_DEPTH`] is
+//! found all the same, and marked: nobody could open it, but what stands beside it can still be read.
 
 use std::fmt;
 
@@ -19,6 +20,8 @@ pub struct Member<'text> {
     pub raw_key: &'text str,
     /// The value as written, without surrounding white space.
     pub value: &'text str,
+    /// The value nests deeper than [`MAX_DEPTH`].
+    pub too_deep: bool,
 }
 
 /// Why a text has no members or elements to give.
@@ -41,8 +44,6 @@ pub enum ScanProblem {
     Unexpected,
     /// Something follows after the end.
     Trailing,
-    /// It nests deeper than [`MAX_DEPTH`].
-    TooDeep,
 }
 
 /// The members of the object that `text` is, in their order, duplicates included.
@@ -111,7 +112,8 @@ impl<'text> Iterator for Members<'text> {
             cursor.skip_white_space();
             cursor.expect(b':')?;
             cursor.skip_white_space();
-            Ok(Member { raw_key, value: cursor.value()? })
+            let (value, too_deep) = cursor.value()?;
+            Ok(Member { raw_key, value, too_deep })
         })
     }
 }
@@ -120,7 +122,7 @@ impl<'text> Iterator for Elements<'text> {
     type Item = Result<&'text str, ScanError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        next_item(&mut self.cursor, &mut self.state, b']', Cursor::value)
+        next_item(&mut self.cursor, &mut self.state, b']', |cursor| cursor.value().map(|(value, _)| value))
     }
 }
 
@@ -211,14 +213,19 @@ impl<'text> Cursor<'text> {
         self.slice(start, end)
     }
 
-    fn value(&mut self) -> Result<&'text str, ScanError> {
+    /// The value that begins here, and whether it is too deep.
+    fn value(&mut self) -> Result<(&'text str, bool), ScanError> {
         let start = self.at;
+        let mut too_deep = false;
         match self.peek() {
             Some(b'"') => {
                 self.string_contents()?;
             }
             Some(b'{' | b'[') => {
-                self.at = skip_container(self.bytes(), start).map_err(|problem| ScanError { problem, at: start })?;
+                let container = skip_container(self.bytes(), start)
+                    .ok_or(ScanError { problem: ScanProblem::Truncated, at: start })?;
+                self.at = container.end;
+                too_deep = container.too_deep;
             }
             Some(_) => {
                 let rest = self.bytes().get(start..).unwrap_or_default();
@@ -230,7 +237,7 @@ impl<'text> Cursor<'text> {
             }
             None => return Err(self.problem(ScanProblem::Truncated)),
         }
-        self.slice(start, self.at)
+        Ok((self.slice(start, self.at)?, too_deep))
     }
 
     fn slice(&self, start: usize, end: usize) -> Result<&'text str, ScanError> {
