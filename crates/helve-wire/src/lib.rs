@@ -4,5 +4,7 @@
 //! It decides nothing about permission (it takes a `Permit`), reads no configuration and no environment.
 
 mod error;
+#[cfg(unix)]
+pub mod launch;
 
 pub use error::{Error, Result};

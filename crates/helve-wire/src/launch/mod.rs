@@ -1,0 +1,54 @@
+//! Starting a server's process, holding its process tree, and ending it: which decisions a launcher makes and which
+//! its caller makes.
+//!
+//! A [`Launcher`] turns a [`ServerCommand`] into three pipes and a [`ServerProcess`]. The caller speaks over the pipes;
+//! [`close`] ends the tree politely, dropping the [`ServerProcess`] ends it at once.
+//!
+//! There are two launchers. [`PlainLauncher`] puts the server into a process group of its own and signals the group:
+//! what leaves the group (`setsid`, a daemon's double fork) escapes it, and nothing ends the server when the host is
+//! killed.
+
+mod close;
+mod command;
+mod environment;
+mod plain;
+mod process;
+mod spawn;
+
+use std::fmt;
+
+use tokio::net::unix::pipe;
+
+use crate::Result;
+
+pub use close::{CloseReport, CloseStep, CloseTimes, close};
+pub use command::ServerCommand;
+pub use environment::{Environment, child_environment};
+pub use plain::PlainLauncher;
+pub use process::{ExitReport, ServerProcess};
+
+/// Starts servers. The seam between the transport and the operating system: wrap a launcher to change the command
+/// before it runs (a sandbox, a remote shell), or to count.
+pub trait Launcher: fmt::Debug + Send + Sync {
+    /// Starts the program. Returns as soon as the process exists; whether it is a working server shows on its pipes.
+    ///
+    /// Must be called within a tokio runtime whose I/O and time drivers are on. Blocks for as long as the operating
+    /// system takes to create a process (about a millisecond), never for the program itself.
+    ///
+    /// # Errors
+    /// `TRANSPORT_ERROR` when the program cannot be started, with a hint what to do about it.
+    fn launch(&self, command: &ServerCommand) -> Result<Launched>;
+}
+
+/// A started server: our ends of its three pipes, and the process.
+#[derive(Debug)]
+pub struct Launched {
+    /// What we write becomes the server's input; dropping it is the polite request to end.
+    pub stdin: pipe::Sender,
+    /// The server's output.
+    pub stdout: pipe::Receiver,
+    /// The server's diagnostics; they must be read, or the server blocks when the pipe is full.
+    pub stderr: pipe::Receiver,
+    /// The process with everything it starts.
+    pub process: ServerProcess,
+}

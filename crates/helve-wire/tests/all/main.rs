@@ -1,0 +1,5 @@
+//! Everything about `helve-wire` that needs real processes.
+
+#![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+
+mod launch;
