@@ -271,9 +271,6 @@ impl fmt::Display for ScanError {
             ScanProblem::Truncated => "ends in the middle",
             ScanProblem::Unexpected => "broken syntax",
             ScanProblem::Trailing => "something follows after the end",
-            ScanProblem::TooDeep => {
-                return write!(formatter, "nests deeper than {MAX_DEPTH} levels at byte {}", self.at);
-            }
         };
         write!(formatter, "{problem} at byte {}", self.at)
     }
