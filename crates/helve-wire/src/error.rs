@@ -5,6 +5,8 @@ use std::error::Error as StdError;
 use std::fmt;
 
 use helve_model::ErrorCode;
+use helve_model::json::RawJson;
+use serde::Deserialize;
 
 /// The result of everything that talks to a peer.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -19,13 +21,33 @@ struct Inner {
     message: String,
     hints: Vec<String>,
     may_have_run: bool,
+    challenge: Option<String>,
     source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+/// What the peer answered instead of a result.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct RpcError {
+    /// The JSON-RPC error code.
+    pub code: i64,
+    /// What the peer says.
+    pub message: String,
+    /// What it adds.
+    #[serde(default)]
+    pub data: Option<RawJson>,
 }
 
 impl Error {
     /// An error of this code; `may_have_run` starts out false.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self(Box::new(Inner { code, message: message.into(), hints: Vec::new(), may_have_run: false, source: None }))
+        Self(Box::new(Inner {
+            code,
+            message: message.into(),
+            hints: Vec::new(),
+            may_have_run: false,
+            challenge: None,
+            source: None,
+        }))
     }
 
     /// Adds a sentence that tells the person what to do.
@@ -49,6 +71,13 @@ impl Error {
         self
     }
 
+    /// Keeps what the server wants to be authorised with.
+    #[must_use]
+    pub fn with_challenge(mut self, challenge: Option<String>) -> Self {
+        self.0.challenge = challenge;
+        self
+    }
+
     /// The code to branch on.
     #[must_use]
     pub fn code(&self) -> ErrorCode {
@@ -65,6 +94,18 @@ impl Error {
     #[must_use]
     pub fn hints(&self) -> &[String] {
         &self.0.hints
+    }
+
+    /// The `WWW-Authenticate` header of a refusal, if it had one.
+    #[must_use]
+    pub fn challenge(&self) -> Option<&str> {
+        self.0.challenge.as_deref()
+    }
+
+    /// What the peer answered, when this error is its answer.
+    #[must_use]
+    pub fn rpc(&self) -> Option<&RpcError> {
+        self.0.source.as_deref()?.downcast_ref()
     }
 
     /// True when the peer may have executed the request although no answer arrived: repeating it may do it twice.
@@ -102,3 +143,28 @@ impl StdError for Error {
         self.0.source.as_deref().map(|source| source as &(dyn StdError + 'static))
     }
 }
+
+impl RpcError {
+    /// The refusal of a method nobody offers.
+    #[must_use]
+    pub fn method_not_found(method: &str) -> Self {
+        Self { code: -32601, message: format!("method not found: {method}"), data: None }
+    }
+
+    /// Reads the `error` member of an answer; a missing message is an empty one.
+    pub(crate) fn from_raw(error: &RawJson) -> Option<Self> {
+        if let Ok(error) = error.parse() {
+            return Some(error);
+        }
+        let code = error.member("code")?.parse().ok()?;
+        Some(Self { code, message: error.member_str("message").unwrap_or_default(), data: error.member("data") })
+    }
+}
+
+impl fmt::Display for RpcError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} ({})", self.message, self.code)
+    }
+}
+
+impl StdError for RpcError {}

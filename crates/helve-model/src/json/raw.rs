@@ -48,6 +48,12 @@ impl RawJson {
         serde_json::to_string(value).map(|text| Self(ByteString::from(text)))
     }
 
+    /// Takes a text that the program put together from JSON it already holds; it is not checked again.
+    #[must_use]
+    pub fn assembled(text: String) -> Self {
+        Self(ByteString::from(text))
+    }
+
     /// A part of `whole`: for spans that [`scan`] found.
     #[must_use]
     pub fn part_of(whole: &ByteString, part: &str) -> Self {

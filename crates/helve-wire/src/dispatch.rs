@@ -1,0 +1,259 @@
+//! Where every message of the peer goes: an answer to its slot, progress to its call, a notification to the handler, a
+//! question to a task that answers it. One message at a time, in wire order.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use bytestring::ByteString;
+use helve_model::ErrorCode;
+use helve_model::json::RawJson;
+use tokio::sync::{Notify, Semaphore};
+
+use crate::encode;
+use crate::envelope::{self, AnswerId, Incoming};
+use crate::error::{Error, RpcError};
+use crate::handler::{ClientCapabilities, Notification, PeerHandler, Progress, Question, QuestionKind};
+use crate::limits::Limits;
+use crate::pending::{Answer, Closed, Pending};
+use crate::sync::lock;
+
+/// How many lines of noise are kept for diagnostics, and how much of each.
+const NOISE_KEPT: usize = 3;
+const NOISE_BYTES: usize = 200;
+
+/// The way back to the peer, for our answers to its questions.
+pub(crate) trait Outlet: Send + Sync + 'static {
+    /// Sends one message without waiting for it to be read.
+    fn send(&self, message: Vec<u8>);
+}
+
+/// What all transports of one connection share.
+pub(crate) struct Dispatcher {
+    pub(crate) pending: Pending,
+    handler: Arc<dyn PeerHandler>,
+    capabilities: ClientCapabilities,
+    /// In the modern era a server must not send requests, and a client must not answer any.
+    answers_questions: AtomicBool,
+    questions: Arc<Semaphore>,
+    noise: AtomicU64,
+    noise_kept: Mutex<Vec<String>>,
+    unmatched: AtomicU64,
+    ended: Notify,
+}
+
+/// Where a message came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// The one stream of the connection.
+    Connection,
+    /// The answer to this request of ours.
+    Request(u64),
+}
+
+impl Dispatcher {
+    pub(crate) fn new(handler: Arc<dyn PeerHandler>, limits: &Limits) -> Self {
+        Self {
+            pending: Pending::new(limits.calls_in_flight),
+            capabilities: handler.capabilities(),
+            handler,
+            answers_questions: AtomicBool::new(true),
+            questions: Arc::new(Semaphore::new(limits.questions_in_flight)),
+            noise: AtomicU64::new(0),
+            noise_kept: Mutex::default(),
+            unmatched: AtomicU64::new(0),
+            ended: Notify::new(),
+        }
+    }
+
+    pub(crate) fn handler(&self) -> &Arc<dyn PeerHandler> {
+        &self.handler
+    }
+
+    pub(crate) const fn capabilities(&self) -> &ClientCapabilities {
+        &self.capabilities
+    }
+
+    pub(crate) fn stop_answering_questions(&self) {
+        self.answers_questions.store(false, Ordering::Relaxed);
+    }
+
+    /// Messages that were no JSON-RPC: how many, and the first few of them.
+    pub(crate) fn noise(&self) -> (u64, Vec<String>) {
+        (self.noise.load(Ordering::Relaxed), lock(&self.noise_kept).clone())
+    }
+
+    /// Answers to nothing that was asked, or asked no longer.
+    pub(crate) fn unmatched(&self) -> u64 {
+        self.unmatched.load(Ordering::Relaxed)
+    }
+
+    /// Takes one message, which may be a batch.
+    pub(crate) fn deliver(&self, frame: &ByteString, origin: Origin, outlet: &Arc<dyn Outlet>) {
+        if frame.trim_start().starts_with('[')
+            && let Some(batch) = envelope::batch(frame)
+        {
+            for message in &batch {
+                self.deliver_one(message, origin, outlet);
+            }
+            return;
+        }
+        self.deliver_one(frame, origin, outlet);
+    }
+
+    /// A message that cannot be accepted as it is, but whose request is known.
+    pub(crate) fn reject(&self, id: u64, error: Error) {
+        match self.pending.remove(id) {
+            Some(slot) => slot.fill(Answer::Failed(error)),
+            None => self.count_unmatched(),
+        }
+    }
+
+    /// A message that is broken as a whole, but whose envelope may still tell the request it answers.
+    pub(crate) fn deliver_broken(&self, text: &ByteString, error: Error) {
+        match envelope::read(text) {
+            Incoming::Answer { id, .. } | Incoming::Unacceptable { id, .. } => {
+                match self.find(id, Origin::Connection) {
+                    Some(id) => self.reject(id, error),
+                    None => self.count_unmatched(),
+                }
+            }
+            Incoming::Request { .. } | Incoming::Notification { .. } | Incoming::Noise => self.count_noise(text),
+        }
+    }
+
+    /// Ends the connection: no request is taken any more, all in flight fail.
+    pub(crate) fn close(&self, closed: Closed, was_sent: impl Fn(u64) -> bool) {
+        self.pending.close(closed, was_sent);
+        self.ended.notify_waiters();
+    }
+
+    /// Waits until the connection has ended, and says why.
+    pub(crate) async fn ended(&self) -> Error {
+        loop {
+            let ended = self.ended.notified();
+            if let Some(closed) = self.pending.closed() {
+                return closed.to_error();
+            }
+            ended.await;
+        }
+    }
+
+    pub(crate) fn count_noise(&self, text: &str) {
+        self.noise.fetch_add(1, Ordering::Relaxed);
+        let mut kept = lock(&self.noise_kept);
+        if kept.len() < NOISE_KEPT && !text.trim().is_empty() {
+            kept.push(text.chars().take(NOISE_BYTES).collect());
+        }
+    }
+
+    fn deliver_one(&self, frame: &ByteString, origin: Origin, outlet: &Arc<dyn Outlet>) {
+        match envelope::read(frame) {
+            Incoming::Answer { id, body } => self.answer(id, origin, body),
+            Incoming::Notification { method, params } => self.notification(method, params),
+            Incoming::Request { id, method, params } => self.request(id, &method, params, origin, outlet),
+            Incoming::Unacceptable { id, problem } => match self.find(id, origin) {
+                Some(id) => self.reject(id, unacceptable(&problem)),
+                None => self.count_unmatched(),
+            },
+            Incoming::Noise => self.count_noise(frame),
+        }
+    }
+
+    fn answer(&self, id: AnswerId, origin: Origin, body: Result<RawJson, RpcError>) {
+        let Some(number) = self.find(id, origin) else { return self.count_unmatched() };
+        let answer = match (id, body) {
+            (AnswerId::Mistyped(number), _) => Answer::Failed(unacceptable(&format!(
+                "has the id \"{number}\", a string, where the request had the number {number}"
+            ))),
+            (_, Ok(result)) => Answer::Result(result),
+            (_, Err(refusal)) => Answer::Refused(refusal),
+        };
+        match self.pending.remove(number) {
+            Some(slot) => slot.fill(answer),
+            None => self.count_unmatched(),
+        }
+    }
+
+    /// The request an answer belongs to.
+    fn find(&self, id: AnswerId, origin: Origin) -> Option<u64> {
+        match (id, origin) {
+            (AnswerId::Ours(id) | AnswerId::Mistyped(id), _) => Some(id),
+            // The peer could not tell which request it could not read; we can, where only one is possible.
+            (AnswerId::Null, Origin::Request(id)) => Some(id),
+            (AnswerId::Null, Origin::Connection) => self.pending.only(),
+            (AnswerId::Foreign, _) => None,
+        }
+    }
+
+    fn notification(&self, method: String, params: Option<RawJson>) {
+        if method == "notifications/progress"
+            && let Some((token, progress)) = params.as_ref().and_then(read_progress)
+        {
+            match self.pending.get(token) {
+                Some(slot) => slot.report(progress),
+                None => self.count_unmatched(),
+            }
+            return;
+        }
+        self.handler.notification(Notification { method, params });
+    }
+
+    fn request(&self, id: RawJson, method: &str, params: Option<RawJson>, origin: Origin, outlet: &Arc<dyn Outlet>) {
+        if !self.answers_questions.load(Ordering::Relaxed) {
+            return self.count_unmatched();
+        }
+        if method == "ping" {
+            return outlet.send(encode::answer(&id, &Ok(RawJson::empty_object())));
+        }
+        let kind = QuestionKind::of_method(method).filter(|kind| self.capabilities.allow(*kind));
+        let Some(kind) = kind else {
+            return outlet.send(encode::answer(&id, &Err(RpcError::method_not_found(method))));
+        };
+        let Ok(turn) = Arc::clone(&self.questions).try_acquire_owned() else {
+            let busy = RpcError { code: -32000, message: "too many questions at once".to_owned(), data: None };
+            return outlet.send(encode::answer(&id, &Err(busy)));
+        };
+        let during = match origin {
+            Origin::Connection => None,
+            Origin::Request(id) => Some(id),
+        };
+        let handler = Arc::clone(&self.handler);
+        let outlet = Arc::clone(outlet);
+        tokio::spawn(async move {
+            let answer = handler.question(Question { kind, params, during }).await;
+            outlet.send(encode::answer(&id, &answer));
+            drop(turn);
+        });
+    }
+
+    fn count_unmatched(&self) {
+        self.unmatched.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The error of a call whose answer came but cannot be accepted.
+pub(crate) fn unacceptable(problem: &str) -> Error {
+    Error::new(ErrorCode::ProtocolError, format!("the server's answer {problem}"))
+        .with_hint("the server does not follow JSON-RPC 2.0; report it to its authors")
+        .with_may_have_run(true)
+}
+
+impl fmt::Debug for Dispatcher {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Dispatcher").field("in_flight", &self.pending.len()).finish_non_exhaustive()
+    }
+}
+
+fn read_progress(params: &RawJson) -> Option<(u64, Progress)> {
+    let token = params.member("progressToken")?;
+    let token = token.as_str().trim_matches('"').parse().ok()?;
+    let number = |key: &str| params.member(key).and_then(|value| value.parse::<f64>().ok());
+    let progress = Progress {
+        progress: number("progress")?,
+        total: number("total"),
+        message: params.member_str("message"),
+        raw: params.clone(),
+    };
+    Some((token, progress))
+}

@@ -1,0 +1,216 @@
+//! Writing messages: payloads are spliced in as they are, metadata is added without re-modelling anything.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use helve_model::json::{RawJson, scan};
+
+use crate::error::RpcError;
+
+/// A request or notification in the making: raw parts put together into one line of JSON.
+pub(crate) struct Message {
+    bytes: Vec<u8>,
+}
+
+/// What goes into `_meta` of a request besides what the caller put there.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Meta<'a> {
+    /// The token under which progress is reported.
+    pub(crate) progress_token: Option<u64>,
+    /// Members that the era demands, already rendered, without braces.
+    pub(crate) era: &'a str,
+}
+
+impl Message {
+    /// `{"jsonrpc":"2.0","id":…,"method":…,"params":…`
+    pub(crate) fn request(id: u64, method: &str, params: Option<&RawJson>, meta: Meta<'_>) -> Self {
+        let mut message = Self { bytes: Vec::with_capacity(192 + params.map_or(0, |params| params.as_str().len())) };
+        message.raw(r#"{"jsonrpc":"2.0","id":"#);
+        message.number(id);
+        message.method_and_params(method, params, meta);
+        message
+    }
+
+    pub(crate) fn notification(method: &str, params: Option<&RawJson>, meta: Meta<'_>) -> Self {
+        let mut message = Self { bytes: Vec::with_capacity(96) };
+        message.raw(r#"{"jsonrpc":"2.0""#);
+        message.method_and_params(method, params, meta);
+        message
+    }
+
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    fn method_and_params(&mut self, method: &str, params: Option<&RawJson>, meta: Meta<'_>) {
+        self.raw(r#","method":"#);
+        string(&mut self.bytes, method);
+        if params.is_some() || !meta.is_empty() {
+            self.raw(r#","params":"#);
+            self.params(params, meta);
+        }
+        self.raw("}");
+    }
+
+    /// The caller's members first, in their order; `_meta` last, the caller's own members in it kept.
+    fn params(&mut self, params: Option<&RawJson>, meta: Meta<'_>) {
+        let params = params.map_or("{}", RawJson::as_str);
+        if meta.is_empty() {
+            return self.raw(params);
+        }
+        self.raw("{");
+        let mut callers_meta = "";
+        for member in scan::members(params).into_iter().flatten().flatten() {
+            if member.key_is("_meta") {
+                callers_meta = member.value;
+                continue;
+            }
+            self.comma();
+            self.raw("\"");
+            self.raw(member.raw_key);
+            self.raw("\":");
+            self.raw(member.value);
+        }
+        self.comma();
+        self.raw(r#""_meta":{"#);
+        for member in scan::members(callers_meta).into_iter().flatten().flatten() {
+            // What the protocol puts there cannot be said twice, and is not the caller's to say.
+            if member.key_is("progressToken") || meta.era_has(member.raw_key) {
+                continue;
+            }
+            self.comma();
+            self.raw("\"");
+            self.raw(member.raw_key);
+            self.raw("\":");
+            self.raw(member.value);
+        }
+        if let Some(token) = meta.progress_token {
+            self.comma();
+            self.raw(r#""progressToken":"#);
+            self.number(token);
+        }
+        if !meta.era.is_empty() {
+            self.comma();
+            self.raw(meta.era);
+        }
+        self.raw("}}");
+    }
+
+    fn comma(&mut self) {
+        if self.bytes.last() != Some(&b'{') {
+            self.bytes.push(b',');
+        }
+    }
+
+    fn number(&mut self, number: u64) {
+        // Writing into a Vec cannot fail.
+        let _: std::io::Result<()> = write!(self.bytes, "{number}");
+    }
+
+    fn raw(&mut self, json: &str) {
+        raw(&mut self.bytes, json);
+    }
+}
+
+impl Meta<'_> {
+    const fn is_empty(&self) -> bool {
+        self.progress_token.is_none() && self.era.is_empty()
+    }
+
+    fn era_has(&self, raw_key: &str) -> bool {
+        !self.era.is_empty() && self.era.contains(&format!("\"{raw_key}\":"))
+    }
+}
+
+/// Our answer to a request of the peer.
+pub(crate) fn answer(id: &RawJson, body: &Result<RawJson, RpcError>) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(64);
+    raw(&mut bytes, r#"{"jsonrpc":"2.0","id":"#);
+    raw(&mut bytes, id.as_str());
+    match body {
+        Ok(result) => {
+            raw(&mut bytes, r#","result":"#);
+            raw(&mut bytes, result.as_str());
+        }
+        Err(error) => {
+            raw(&mut bytes, &format!(r#","error":{{"code":{},"message":"#, error.code));
+            string(&mut bytes, &error.message);
+            if let Some(data) = &error.data {
+                raw(&mut bytes, r#","data":"#);
+                raw(&mut bytes, data.as_str());
+            }
+            bytes.push(b'}');
+        }
+    }
+    bytes.push(b'}');
+    bytes
+}
+
+/// An object from keys and raw values, in that order. Keys are ours: plain words without escapes.
+pub(crate) fn object(members: &[(&str, &str)]) -> RawJson {
+    let mut text = String::with_capacity(members.iter().map(|(key, value)| key.len() + value.len() + 4).sum());
+    text.push('{');
+    for (index, (key, value)) in members.iter().enumerate() {
+        let comma = if index == 0 { "" } else { "," };
+        // Writing into a String cannot fail.
+        let _: std::fmt::Result = write!(text, "{comma}\"{key}\":{value}");
+    }
+    text.push('}');
+    RawJson::assembled(text)
+}
+
+/// A text as a JSON string.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len() + 2);
+    string(&mut bytes, text);
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
+fn string(bytes: &mut Vec<u8>, text: &str) {
+    // Writing a str into a Vec cannot fail.
+    let _: serde_json::Result<()> = serde_json::to_writer(bytes, text);
+}
+
+/// Adds JSON that somebody else wrote. A line break in it can only be white space (inside strings it is escaped), and
+/// would end the message early on a line-based transport.
+fn raw(bytes: &mut Vec<u8>, json: &str) {
+    let start = bytes.len();
+    bytes.extend_from_slice(json.as_bytes());
+    if memchr::memchr2(b'\n', b'\r', json.as_bytes()).is_some() {
+        for byte in bytes.iter_mut().skip(start).filter(|byte| matches!(byte, b'\n' | b'\r')) {
+            *byte = b' ';
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(message: Message) -> String {
+        String::from_utf8(message.into_bytes()).unwrap()
+    }
+
+    fn json(text: &str) -> RawJson {
+        RawJson::checked(text).unwrap()
+    }
+
+    #[test]
+    fn metadata_is_spliced_into_the_params() {
+        let meta = Meta { progress_token: Some(7), era: r#""era/version":"x""# };
+        insta::assert_snapshot!(shown(Message::request(7, "tools/list", None, meta)), @r#"{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"_meta":{"progressToken":7,"era/version":"x"}}}"#);
+        let params =
+            json("{\"b\":1,\n \"_meta\" : {\"mine\":[1],\"progressToken\":9,\"era/version\":\"y\"},\"a\":\"x\\ny\"}");
+        insta::assert_snapshot!(shown(Message::request(7, "m", Some(&params), meta)), @r#"{"jsonrpc":"2.0","id":7,"method":"m","params":{"b":1,"a":"x\ny","_meta":{"mine":[1],"progressToken":7,"era/version":"x"}}}"#);
+        insta::assert_snapshot!(shown(Message::request(7, "m", Some(&params), Meta::default())), @r#"{"jsonrpc":"2.0","id":7,"method":"m","params":{"b":1,  "_meta" : {"mine":[1],"progressToken":9,"era/version":"y"},"a":"x\ny"}}"#);
+        insta::assert_snapshot!(shown(Message::notification("n", None, Meta::default())), @r#"{"jsonrpc":"2.0","method":"n"}"#);
+    }
+
+    #[test]
+    fn answers_echo_the_id_as_it_came() {
+        let text = |id: &str, body| String::from_utf8(answer(&json(id), &body)).unwrap();
+        insta::assert_snapshot!(text(r#""a\u0062""#, Ok(json("{}"))), @r#"{"jsonrpc":"2.0","id":"a\u0062","result":{}}"#);
+        let error = RpcError { code: -1, message: "no \"way\"".into(), data: Some(json("[1]")) };
+        insta::assert_snapshot!(text("1.50", Err(error)), @r#"{"jsonrpc":"2.0","id":1.50,"error":{"code":-1,"message":"no \"way\"","data":[1]}}"#);
+    }
+}

@@ -1,0 +1,172 @@
+//! What a message is: one pass over a JSON-RPC envelope finds its id, method, params, result and error.
+//!
+//! The whole envelope is read before anything is decided, so a second `id` behind a large result cannot answer
+//! somebody else's request. Payloads are not opened here.
+
+use bytestring::ByteString;
+use helve_model::json::RawJson;
+use helve_model::json::scan::{self, Member};
+
+use crate::error::RpcError;
+
+/// One message of the peer, sorted by what it asks of us.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Incoming {
+    /// The answer to a request of ours.
+    Answer { id: AnswerId, body: Result<RawJson, RpcError> },
+    /// A request of the peer; the id is echoed as it came.
+    Request { id: RawJson, method: String, params: Option<RawJson> },
+    /// A notification.
+    Notification { method: String, params: Option<RawJson> },
+    /// An answer that cannot be accepted.
+    Unacceptable { id: AnswerId, problem: String },
+    /// No JSON-RPC at all: a log line, most likely.
+    Noise,
+}
+
+/// The id of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AnswerId {
+    /// A number, as we number our requests.
+    Ours(u64),
+    /// The right number in the wrong type: `"7"` where we asked with `7`.
+    Mistyped(u64),
+    /// `null`, or none: the peer could not read which request it was answering.
+    Null,
+    /// Nothing we ever send.
+    Foreign,
+}
+
+/// Sorts one message. Batches are taken apart before: see [`batch`].
+pub(crate) fn read(frame: &ByteString) -> Incoming {
+    let mut envelope = Envelope::default();
+    let Ok(members) = scan::members(frame) else { return Incoming::Noise };
+    for member in members {
+        match member {
+            Ok(member) => envelope.take(frame, member),
+            Err(error) => {
+                envelope.problem.get_or_insert_with(|| format!("is not JSON: {error}"));
+                break;
+            }
+        }
+    }
+    envelope.sort()
+}
+
+/// The messages of a batch (protocol version 2025-03-26 has them), or `None` when this is no array.
+pub(crate) fn batch(frame: &ByteString) -> Option<Vec<ByteString>> {
+    let elements = scan::elements(frame).ok()?;
+    elements.map(|element| element.ok().map(|text| frame.slice_ref(text))).collect()
+}
+
+/// The id of an answer of which only the beginning and the end are known: it was too large to keep.
+pub(crate) fn recover_id(head: &str, tail: &str) -> Option<u64> {
+    let mut envelope = Envelope::default();
+    let head = ByteString::from(head);
+    for member in scan::members(&head).ok()?.map_while(Result::ok) {
+        envelope.take(&head, member);
+    }
+    if let Some(id) = envelope.id {
+        return ours(id.as_str());
+    }
+    // Some servers write the result first: then the id is one of the last members.
+    let (_, after) = tail.rsplit_once("\"id\"")?;
+    let value = after.trim_start().strip_prefix(':')?.trim_start();
+    let end = value.find([',', '}', ' '])?;
+    let (value, _) = value.split_at_checked(end)?;
+    ours(value)
+}
+
+#[derive(Default)]
+struct Envelope {
+    json_rpc: bool,
+    id: Option<RawJson>,
+    method: Option<RawJson>,
+    params: Option<RawJson>,
+    result: Option<RawJson>,
+    error: Option<RawJson>,
+    problem: Option<String>,
+}
+
+impl Envelope {
+    fn take(&mut self, frame: &ByteString, member: Member<'_>) {
+        let key = if member.raw_key.contains('\\') { member.key() } else { None };
+        let slot = match key.as_deref().unwrap_or(member.raw_key) {
+            "jsonrpc" => {
+                self.json_rpc |= member.value == "\"2.0\"";
+                return;
+            }
+            "id" => &mut self.id,
+            "method" => &mut self.method,
+            "params" => &mut self.params,
+            "result" => &mut self.result,
+            "error" => &mut self.error,
+            _ => return,
+        };
+        if slot.is_some() {
+            self.problem.get_or_insert_with(|| format!("has `{}` twice", member.raw_key));
+            return;
+        }
+        if member.too_deep {
+            self.problem.get_or_insert_with(|| format!("nests deeper than {} levels", scan::MAX_DEPTH));
+        }
+        *slot = Some(RawJson::part_of(frame, member.value));
+    }
+
+    fn sort(self) -> Incoming {
+        if !self.json_rpc {
+            return Incoming::Noise;
+        }
+        if let Some(method) = self.method {
+            let Ok(method) = method.parse::<String>() else { return Incoming::Noise };
+            return match (self.problem, self.id) {
+                // A request or notification that cannot be read concerns no call of ours.
+                (Some(_), _) => Incoming::Noise,
+                (None, Some(id)) => Incoming::Request { id, method, params: self.params },
+                (None, None) => Incoming::Notification { method, params: self.params },
+            };
+        }
+        let id = answer_id(self.id.as_ref());
+        let unacceptable = |problem: &str| Incoming::Unacceptable { id, problem: problem.to_owned() };
+        match (self.problem, self.result, self.error) {
+            (Some(problem), _, _) => unacceptable(&problem),
+            (None, Some(_), Some(_)) => unacceptable("has both a result and an error"),
+            (None, Some(result), None) if result.is_object() => Incoming::Answer { id, body: Ok(result) },
+            (None, Some(_), None) => unacceptable("has a result that is not an object"),
+            (None, None, Some(error)) => match RpcError::from_raw(&error) {
+                Some(error) => Incoming::Answer { id, body: Err(error) },
+                None => unacceptable("has an error that is not an object with code and message"),
+            },
+            (None, None, None) => unacceptable("has neither a result nor an error"),
+        }
+    }
+}
+
+fn answer_id(id: Option<&RawJson>) -> AnswerId {
+    match id.map(RawJson::as_str) {
+        None | Some("null") => AnswerId::Null,
+        Some(text) => match ours(text) {
+            Some(number) => AnswerId::Ours(number),
+            None => text
+                .strip_prefix('"')
+                .and_then(|text| text.strip_suffix('"'))
+                .and_then(|text| text.parse().ok())
+                .map_or(AnswerId::Foreign, AnswerId::Mistyped),
+        },
+    }
+}
+
+/// A number of ours; `7.0` and `7e0` are other spellings of 7.
+fn ours(text: &str) -> Option<u64> {
+    if let Ok(number) = text.parse::<u64>() {
+        return Some(number);
+    }
+    let number: f64 = text.parse().ok()?;
+    let whole = text.starts_with(|first: char| first.is_ascii_digit()) && number.fract() == 0.0 && number < 9e15;
+    // In range and whole, so the cast is exact.
+    whole.then_some(number as u64)
+}
+
+#[cfg(test)]
+#[path = "envelope_tests.rs"]
+mod tests;
