@@ -3,7 +3,9 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use helve_wire::launch::{CloseStep, CloseTimes, ExitReport, Launched, Launcher as _, ServerCommand, close};
+use helve_wire::launch::{
+    CloseStep, CloseTimes, ExitReport, Launched, Launcher as _, ServerCommand, WardenLauncher, WardenProgram, close,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::AsyncWriteExt as _;
 
@@ -175,7 +177,6 @@ async fn a_server_that_cannot_become_one_says_why() {
 
 #[tokio::test]
 async fn a_warden_that_is_not_there_is_an_error() {
-    use helve_wire::launch::{WardenLauncher, WardenProgram};
     let launcher = WardenLauncher::new(WardenProgram { path: "/nowhere/helve-warden".into(), leading: Vec::new() });
     let error = launcher.launch(&shell("exit 0")).unwrap_err();
     insta::assert_snapshot!(format!("{}: {error}\n{}", error.code(), error.hints().join("\n")), @r"
@@ -183,6 +184,15 @@ async fn a_warden_that_is_not_there_is_an_error() {
     check the path, or install the program
     it is the warden, which holds the server's processes: install it, or use a plain launcher
     ");
+}
+
+/// As a host does that has the warden behind a verb of its own binary.
+#[tokio::test]
+async fn a_warden_may_need_arguments_of_its_own() {
+    let program =
+        WardenProgram { path: "/usr/bin/env".into(), leading: vec![env!("CARGO_BIN_EXE_helve-warden").into()] };
+    let launched = WardenLauncher::new(program).launch(&shell("exit 6")).unwrap();
+    assert_eq!(launched.process.wait().await, ExitReport::Exited(6));
 }
 
 #[tokio::test]
