@@ -6,7 +6,7 @@
 //!
 //! There are two launchers. [`PlainLauncher`] puts the server into a process group of its own and signals the group:
 //! what leaves the group (`setsid`, a daemon's double fork) escapes it, and nothing ends the server when the host is
-//! killed. [`WardenLauncher`] puts a [warden](warden) in between, which holds the whole tree (Linux).
+//! killed. [`WardenLauncher`] puts a [`warden`] in between, which holds the whole tree (Linux).
 
 mod close;
 mod command;

@@ -26,6 +26,11 @@ fn children(process: u32) -> Vec<u32> {
     list.split_whitespace().map(|child| child.parse().unwrap()).collect()
 }
 
+fn assert_nothing_left(mark: &str, of: &str) {
+    let left = marked(mark);
+    assert!(left.is_empty(), "left of {of}: {left:?}");
+}
+
 #[tokio::test]
 async fn nothing_is_left_when_close_returns() {
     for (shape, script) in SHAPES {
@@ -35,7 +40,7 @@ async fn nothing_is_left_when_close_returns() {
         wait_until(&format!("warden, server and one more run ({shape})"), || marked(&mark).len() >= 3);
         drop(launched.stdin);
         let report = close(&launched.process, CloseTimes { after_eof: PATIENCE, ..SHORT }).await;
-        assert_eq!(marked(&mark), [], "{shape}");
+        assert_nothing_left(&mark, shape);
         assert_eq!((report.exit, report.step), (ExitReport::Exited(0), CloseStep::EndOfInput), "{shape}");
     }
 }
@@ -49,7 +54,7 @@ async fn nothing_is_left_of_a_tree_that_ignores_everything() {
     read_line(&mut launched.stdout).await;
     drop(launched.stdin);
     let report = close(&launched.process, SHORT).await;
-    assert_eq!(marked(&mark), []);
+    assert_nothing_left(&mark, script);
     assert_eq!((report.exit, report.step), (ExitReport::Signalled(9), CloseStep::Kill));
 }
 
@@ -85,7 +90,7 @@ async fn a_tree_that_grows_while_it_is_killed_is_killed() {
         launched.process.kill();
         let exit = tokio::time::timeout(PATIENCE, launched.process.wait()).await.unwrap();
         assert_eq!(exit, ExitReport::Signalled(9));
-        assert_eq!(marked(&mark), []);
+        assert_nothing_left(&mark, script);
     }
 }
 
@@ -108,7 +113,7 @@ async fn a_stopped_warden_obeys_as_well() {
     signal(launched.process.id(), Signal::STOP);
     drop(launched.stdin);
     tokio::time::timeout(PATIENCE, close(&launched.process, SHORT)).await.unwrap();
-    assert_eq!(marked(&mark), []);
+    assert_nothing_left(&mark, "a stopped warden");
 }
 
 /// A parent-death signal on the warden would end it here: that signal is about threads.
@@ -212,7 +217,7 @@ async fn a_hundred_at_once() {
     while let Some(report) = running.join_next().await {
         assert_eq!(report.unwrap().step, CloseStep::EndOfInput);
     }
-    assert_eq!(marked(&mark), []);
+    assert_nothing_left(&mark, "a hundred servers");
 }
 
 /// The host is another process, see [`super::alone`].
