@@ -2,4 +2,5 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
+#[cfg(target_os = "linux")]
 mod launch;
