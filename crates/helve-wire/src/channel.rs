@@ -154,7 +154,8 @@ pub(crate) fn refused(method: &str, refusal: RpcError) -> Error {
         ("prompts/get", -32602) if not_found => (ErrorCode::PromptNotFound, false),
         ("resources/read" | "resources/subscribe", -32602) if not_found => (ErrorCode::ResourceNotFound, false),
         (_, -32602) => (ErrorCode::InvalidParams, false),
-        ("tools/call", _) => (ErrorCode::ToolError, true),
+        // The result of a task is that of the call.
+        ("tools/call" | "tasks/result", _) => (ErrorCode::ToolError, true),
         _ => (ErrorCode::ProtocolError, false),
     };
     let message = format!("the server refused `{method}`");

@@ -28,7 +28,7 @@ pub struct CallOptions {
     pub on_progress: Option<ProgressCallback>,
     /// Members of `_meta` that the server is to see.
     pub meta: Option<RawJson>,
-    /// Legacy servers that know tasks may answer with one, kept for so long; modern servers may always.
+    /// A legacy server that offers tasks may answer with one, kept for so long; modern servers may always.
     pub as_task: Option<Duration>,
 }
 
@@ -106,7 +106,8 @@ impl Shared {
         if self.is_modern() {
             return self.call_in_rounds(call).await;
         }
-        let Some(ttl) = call.options.as_task.filter(|_| call.method == "tools/call") else {
+        let Some(ttl) = call.options.as_task.filter(|_| call.method == "tools/call" && self.greeting.offers("tasks"))
+        else {
             return self.ask(self.ask_for(call, Params::Members(call.members))).await;
         };
         let task = object(&[("ttl", &ttl.as_millis().to_string())]);
