@@ -2,4 +2,10 @@
 
 mod client;
 mod eras;
+mod http;
+mod http_client;
+mod http_faults;
+mod offers;
+mod stdio;
+mod stream_faults;
 mod tools;
