@@ -94,9 +94,10 @@ async fn noise_comes_before_and_around() {
     }
     assert_eq!(lines, [b'[', b'[', b'{', b'[', b'[']);
 
-    client.start("tools/call", json!({ "name": "noise", "arguments": { "lines": 3, "kind": "json" } })).await;
-    client.line().await.unwrap();
-    assert_eq!(serde_json::from_slice::<Value>(&client.line().await.unwrap()).unwrap_or_default(), Value::Null);
+    let (mut client, _recorder) = legacy(&Scenario::legacy()).await;
+    client.call("noise", json!({ "lines": 3, "kind": "json" })).await;
+    let seen: Vec<&Value> = client.others.iter().map(|record| &record["seq"]).collect();
+    assert_eq!(seen, [0, 1, 2]);
 }
 
 #[tokio::test]
