@@ -6,6 +6,8 @@ use crate::call::{Call, ResultKind};
 use crate::fault::ListFault;
 use crate::{prompts, resources, tools};
 
+const HUGE_CURSOR_BYTES: usize = 1 << 20;
+
 pub(crate) fn tools(call: &Call) {
     let scenario = call.peer.scenario();
     let mut items: Vec<String> = Vec::new();
@@ -54,7 +56,7 @@ fn page(call: &Call, key: &str, mut items: Vec<String>) {
     let next = match fault {
         Some(ListFault::RepeatedCursor) => Some("cursor:1".to_string()),
         Some(ListFault::EndlessPages) => Some(format!("cursor:{}", start + 1)),
-        Some(ListFault::HugeCursor) => Some(format!("cursor:{:0>width$}", last, width = 1 << 20)),
+        Some(ListFault::HugeCursor) => Some(format!("cursor:{}{last}", "0".repeat(HUGE_CURSOR_BYTES))),
         Some(ListFault::MalformedItem) | None => (last < items.len()).then(|| format!("cursor:{last}")),
     };
     let shown = items.get(first..last).unwrap_or_default().join(",");

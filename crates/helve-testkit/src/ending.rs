@@ -21,7 +21,6 @@ impl Ending {
     }
 
     /// Ends the peer now, without a word to the client.
-    #[expect(clippy::exit, reason = "dying in the middle of things is what this is for")]
     pub(crate) fn exit(&self, recorder: &Recorder, status: i32) {
         recorder.add(Entry::Exited { status });
         match self {

@@ -107,7 +107,7 @@ impl Noise {
             NoiseKind::Mixed => number % 2 == 1,
         };
         if json {
-            format!(r#"{{"level":"info","id":{number},"msg":"line {number}","ts":1753660800}}"#)
+            format!(r#"{{"level":"info","seq":{number},"msg":"line {number}","ts":1753660800}}"#)
         } else {
             format!("[info] line {number}: listening, all is well")
         }

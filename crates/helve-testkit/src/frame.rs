@@ -64,6 +64,20 @@ impl Part {
             Self::Fill { count, .. } => *count,
         }
     }
+
+    /// The bytes of this part, made one block at a time.
+    pub(crate) fn pieces(self) -> impl Iterator<Item = Bytes> + Send {
+        let (bytes, byte, mut left) = match self {
+            Self::Bytes(bytes) => (Some(bytes), 0, 0),
+            Self::Fill { byte, count } => (None, byte, count),
+        };
+        let filling = std::iter::from_fn(move || {
+            let size = left.min(FILL_BLOCK as u64);
+            left -= size;
+            (size > 0).then(|| Bytes::from(vec![byte; usize::try_from(size).unwrap_or(FILL_BLOCK)]))
+        });
+        bytes.into_iter().chain(filling)
+    }
 }
 
 impl From<String> for Part {

@@ -56,6 +56,8 @@ pub enum FaultTarget {
     Verb(String),
     /// POSTs whose body has this JSON-RPC method.
     Rpc(String),
+    /// Requests to this path.
+    Path(String),
 }
 
 /// What happens instead of (or to) the answer.
@@ -139,6 +141,11 @@ impl HttpFault {
     /// Strikes POSTs that carry this JSON-RPC method.
     pub fn rpc(method: &str, kind: HttpFaultKind) -> Self {
         Self { on: FaultTarget::Rpc(method.to_string()), skip: 0, times: None, kind }
+    }
+
+    /// Strikes requests to this path.
+    pub fn path(path: &str, kind: HttpFaultKind) -> Self {
+        Self { on: FaultTarget::Path(path.to_string()), skip: 0, times: None, kind }
     }
 
     pub fn skip(mut self, requests: u32) -> Self {

@@ -19,7 +19,8 @@
 //!
 //! The forms:
 //! - in process: [`Scenario::in_process`];
-//! - as a child: start [`peer_program`] with [`Scenario::to_json`] as its one argument.
+//! - as a child: start [`peer_program`] with [`Scenario::to_json`] as its one argument;
+//! - over HTTP: [`Scenario::serve_http`] (Streamable HTTP) and [`Scenario::serve_sse`] (HTTP+SSE of 2024-11-05).
 
 mod byte_stream;
 mod call;
@@ -28,6 +29,7 @@ mod ending;
 mod fault;
 mod frame;
 mod handshake;
+mod http;
 mod http_script;
 mod in_process;
 mod listen;
@@ -35,6 +37,7 @@ mod meta;
 mod methods;
 mod noise;
 mod peer;
+mod process_table;
 mod program;
 mod prompts;
 mod recorder;
@@ -45,8 +48,10 @@ mod tasks;
 mod tools;
 
 pub use fault::{EndlessLine, ListFault, MixtureFault, Noise, NoiseKind, OneAtATime, ProbeFault};
+pub use http::HttpServer;
 pub use http_script::{CutKind, FaultTarget, HttpAnswer, HttpFault, HttpFaultKind, HttpScript};
 pub use in_process::InProcess;
+pub use process_table::{alive, descendants_of, open_fds, peak_rss_bytes, rss_bytes, threads, wait_until_dead};
 pub use program::peer_program;
 pub use recorder::{Entry, NotSeen, Recorder, Recording};
 pub use scenario::{DualRule, Era, LEGACY_VERSIONS, MODERN_VERSION, Offers, Scenario};

@@ -1,4 +1,4 @@
-//! Owns the stdio form: the whole life of the binary `helve-testkit-peer`.
+//! Owns the life of the binary `helve-testkit-peer`: the peer on standard streams, or an HTTP form as a process of its own.
 
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
@@ -7,11 +7,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::unix::pipe;
 
 use crate::byte_stream;
 use crate::ending::Ending;
+use crate::http::{Form, HttpServer};
 use crate::peer::Peer;
 use crate::scenario::Scenario;
 use crate::tools::{DESCENDANT, live_as_descendant};
@@ -19,13 +20,20 @@ use crate::tools::{DESCENDANT, live_as_descendant};
 /// A peer that does not leave when its client is gone leaves by itself after this time, so that no test leaks it for ever.
 const STUBBORN_LIFETIME: Duration = Duration::from_secs(300);
 
-/// Runs the binary: `helve-testkit-peer [SCENARIO]`, the scenario as one JSON argument.
+/// Runs the binary: `helve-testkit-peer [http|sse] [SCENARIO]`, the scenario as one JSON argument.
+///
+/// Without a form it speaks on its standard streams. The HTTP forms write their URL as the first line of stdout and serve
+/// until their stdin ends.
 pub fn run(arguments: &[String]) -> ExitCode {
     let result = match arguments {
         [] => serve_stdio(Scenario::default()),
         [scenario] => parse(scenario).and_then(serve_stdio),
+        [form, scenario] if form == "http" => {
+            parse(scenario).and_then(|scenario| serve_http(&scenario, Form::Streamable))
+        }
+        [form, scenario] if form == "sse" => parse(scenario).and_then(|scenario| serve_http(&scenario, Form::HttpSse)),
         [form, orders] if form == DESCENDANT => live_as_descendant(orders),
-        _ => Err(std::io::Error::other("usage: helve-testkit-peer [SCENARIO AS JSON]")),
+        _ => Err(std::io::Error::other("usage: helve-testkit-peer [http|sse] [SCENARIO AS JSON]")),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -61,6 +69,20 @@ fn serve_stdio(scenario: Scenario) -> std::io::Result<()> {
         Ok::<(), std::io::Error>(())
     })?;
     // Reads and writes that are stuck in threads must not keep the process.
+    runtime.shutdown_background();
+    Ok(())
+}
+
+fn serve_http(scenario: &Scenario, form: Form) -> std::io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let server = HttpServer::start(scenario, form, Ending::Process).await?;
+        let mut stdout = stdout()?;
+        stdout.write_all(format!("{}\n", server.url()).as_bytes()).await?;
+        stdout.flush().await?;
+        tokio::io::copy(&mut stdin()?, &mut tokio::io::sink()).await?;
+        Ok::<(), std::io::Error>(())
+    })?;
     runtime.shutdown_background();
     Ok(())
 }
