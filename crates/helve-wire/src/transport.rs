@@ -1,5 +1,6 @@
 //! The ways to a peer.
 
+pub(crate) mod http;
 mod line;
 pub(crate) mod stream;
 mod writer;

@@ -1,0 +1,4 @@
+//! The ways to a peer over HTTP.
+
+mod headers;
+mod sse;
