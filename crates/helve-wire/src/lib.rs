@@ -24,3 +24,4 @@ pub use handler::{
 pub use limits::Limits;
 pub use pending::ProgressCallback;
 pub use request::Times;
+pub use transport::http::{HeaderSource, HttpTarget};

@@ -41,6 +41,8 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) subject: Option<&'a str>,
     /// Further headers that HTTP sends along.
     pub(crate) headers: Vec<(String, String)>,
+    /// The version HTTP announces, while none is agreed upon.
+    pub(crate) protocol_version: Option<&'a str>,
     pub(crate) body: Vec<u8>,
     /// `initialize` must not be cancelled.
     pub(crate) cancellable: bool,
