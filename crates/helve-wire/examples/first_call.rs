@@ -27,12 +27,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     if args.is_empty() && program == OsString::from(helve_testkit::peer_program()) {
         args.push(helve_testkit::Scenario::dual().to_json().into());
     }
-    let command = ServerCommand {
-        program,
-        args,
-        working_directory: None,
-        environment: child_environment(env::vars_os(), []),
-    };
+    let command =
+        ServerCommand { program, args, working_directory: None, environment: child_environment(env::vars_os(), []) };
 
     let server = ServerName::new("demo")?;
     let session = connect_stdio(&PlainLauncher, &command, ConnectOptions::new(server.clone())).await?;

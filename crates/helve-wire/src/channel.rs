@@ -27,6 +27,7 @@ pub(crate) struct Channel {
 }
 
 /// A request to be made.
+#[derive(Clone)]
 pub(crate) struct Ask<'a> {
     pub(crate) method: &'a str,
     /// The tool, prompt or resource it is about.

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve_model::{ErrorCode, ServerName};
+use helve_model::{ErrorCode, HttpFlavour, ServerName};
 use tokio::io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf};
 use tokio::time::timeout;
 
@@ -12,7 +12,7 @@ use crate::channel::Channel;
 use crate::client_info::ClientInfo;
 use crate::dispatch::Dispatcher;
 use crate::era::ProtocolChoice;
-use crate::era::negotiate::{self, Handshake};
+use crate::era::negotiate::{self, Handshake, HttpKind};
 use crate::error::{Error, Result};
 use crate::handler::{NoHandler, PeerHandler};
 #[cfg(unix)]
@@ -23,6 +23,7 @@ use crate::request::Times;
 use crate::session::Session;
 use crate::sync::lock;
 use crate::transport::Link;
+use crate::transport::http::{HttpTarget, StreamableLink};
 #[cfg(unix)]
 use crate::transport::stdio::StdioLink;
 use crate::transport::stream::{Source, StreamLink, WhyEnded};
@@ -136,6 +137,31 @@ pub async fn connect_stream(
         Ok(start_stream(source, sink, &options))
     };
     match timeout(options.startup, negotiate::on_stream(start, options.handshake())).await {
+        Ok(greeted) => {
+            let (channel, greeting) = greeted?;
+            Ok(Session::new(channel, greeting, options))
+        }
+        Err(_) => Err(options.too_slow()),
+    }
+}
+
+/// Speaks to a server over HTTP: Streamable HTTP, or HTTP+SSE where `flavour` allows it and the server is that old.
+///
+/// # Errors
+/// `AUTH_REQUIRED`, with the server's challenge, when it wants credentials; otherwise when it cannot be reached, does
+/// not speak the protocol, or takes longer than `options.startup`.
+pub async fn connect_http(target: &HttpTarget, flavour: HttpFlavour, options: ConnectOptions) -> Result<Session> {
+    let start = async |kind: HttpKind| {
+        let dispatcher = options.dispatcher();
+        let link = match kind {
+            HttpKind::Streamable => {
+                Link::Streamable(StreamableLink::new(target.clone(), Arc::clone(&dispatcher), &options.limits)?)
+            }
+            HttpKind::Sse => return Err(options.too_slow()),
+        };
+        Ok(Channel::new(link, dispatcher, options.one_at_a_time))
+    };
+    match timeout(options.startup, negotiate::over_http(start, flavour, options.handshake())).await {
         Ok(greeted) => {
             let (channel, greeting) = greeted?;
             Ok(Session::new(channel, greeting, options))

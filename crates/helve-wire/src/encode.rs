@@ -154,6 +154,13 @@ impl Params<'_> {
     }
 }
 
+/// The notification that takes a request of ours back.
+pub(crate) fn cancelled(id: u64, era: &str) -> Vec<u8> {
+    let meta = Meta { era, ..Meta::default() };
+    let params = [("requestId", &*id.to_string())];
+    Message::notification("notifications/cancelled", Params::Members(&params), meta).into_bytes()
+}
+
 /// Our answer to a request of the peer.
 pub(crate) fn answer(id: &RawJson, body: &Result<RawJson, RpcError>) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(64);

@@ -22,6 +22,8 @@ struct Inner {
     hints: Vec<String>,
     may_have_run: bool,
     challenge: Option<String>,
+    http_status: Option<u16>,
+    session_expired: bool,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
@@ -46,6 +48,8 @@ impl Error {
             hints: Vec::new(),
             may_have_run: false,
             challenge: None,
+            http_status: None,
+            session_expired: false,
             source: None,
         }))
     }
@@ -78,6 +82,20 @@ impl Error {
         self
     }
 
+    /// Keeps the HTTP status the server answered with.
+    #[must_use]
+    pub(crate) fn with_http_status(mut self, status: u16) -> Self {
+        self.0.http_status = Some(status);
+        self
+    }
+
+    /// Marks that the server no longer knows the session.
+    #[must_use]
+    pub(crate) fn with_session_expired(mut self) -> Self {
+        self.0.session_expired = true;
+        self
+    }
+
     /// The code to branch on.
     #[must_use]
     pub fn code(&self) -> ErrorCode {
@@ -100,6 +118,19 @@ impl Error {
     #[must_use]
     pub fn challenge(&self) -> Option<&str> {
         self.0.challenge.as_deref()
+    }
+
+    /// The HTTP status the server answered with, where that is what went wrong.
+    #[must_use]
+    pub fn http_status(&self) -> Option<u16> {
+        self.0.http_status
+    }
+
+    /// True when the server no longer knows the session: a new one is needed. Whether the request can be repeated in it
+    /// is what [`Error::may_have_run`] tells.
+    #[must_use]
+    pub fn is_session_expired(&self) -> bool {
+        self.0.session_expired
     }
 
     /// What the peer answered, when this error is its answer.

@@ -24,7 +24,7 @@ mod transport;
 pub use client_info::ClientInfo;
 #[cfg(unix)]
 pub use connect::connect_stdio;
-pub use connect::{ConnectOptions, connect_stream};
+pub use connect::{ConnectOptions, connect_http, connect_stream};
 pub use era::{Era, Greeting, ProtocolChoice, Verdict};
 pub use error::{Error, Result, RpcError};
 pub use handler::{
@@ -37,3 +37,4 @@ pub use request::Times;
 pub use session::{
     CacheHint, CacheScope, CallOptions, Changes, CompletionSubject, Diagnostics, Listing, LogLevel, Session,
 };
+pub use transport::http::{HeaderSource, HttpTarget};

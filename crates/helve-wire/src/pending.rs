@@ -19,10 +19,11 @@ use crate::sync::lock;
 pub type ProgressCallback = Arc<dyn Fn(Progress) + Send + Sync>;
 
 /// Who hears what the peer says about one request before it answers.
+#[derive(Clone)]
 pub(crate) enum Listener {
     Progress(ProgressCallback),
     /// The accepted part of a subscription.
-    Acknowledged(Box<dyn Fn(&RawJson) + Send + Sync>),
+    Acknowledged(Arc<dyn Fn(&RawJson) + Send + Sync>),
 }
 
 /// How a request ended.

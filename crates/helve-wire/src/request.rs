@@ -41,7 +41,7 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) subject: Option<&'a str>,
     /// Further headers that HTTP sends along.
     pub(crate) headers: Vec<(String, String)>,
-    /// The version to announce over HTTP while none is agreed upon.
+    /// The version HTTP announces, while none is agreed upon.
     pub(crate) protocol_version: Option<&'a str>,
     pub(crate) body: Vec<u8>,
     /// `initialize` must not be cancelled.

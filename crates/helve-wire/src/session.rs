@@ -8,17 +8,18 @@ mod utility;
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use helve_model::ErrorCode;
 use helve_model::json::RawJson;
+use tokio::sync::Semaphore;
 
 use crate::channel::{Ask, Channel};
 use crate::connect::ConnectOptions;
 use crate::encode::{Meta, Params};
-use crate::era::modern;
 use crate::era::param_headers::ParamHeader;
-use crate::era::{Era, Greeting};
+use crate::era::{Era, Greeting, legacy, modern};
 use crate::error::{Error, Result};
 use crate::request::Times;
 use crate::sync::lock;
@@ -47,6 +48,9 @@ struct Shared {
     /// Which arguments of which tool HTTP repeats in headers.
     param_headers: Mutex<HashMap<String, Arc<[ParamHeader]>>>,
     listening: Mutex<subscribe::Listening>,
+    /// How often a server that had forgotten the session was greeted again, and whose turn it is to do so.
+    renewals: AtomicU64,
+    renewing: Semaphore,
 }
 
 impl Session {
@@ -59,6 +63,8 @@ impl Session {
             era_meta: Mutex::new(era_meta),
             param_headers: Mutex::default(),
             listening: Mutex::default(),
+            renewals: AtomicU64::new(0),
+            renewing: Semaphore::new(1),
         });
         Self { _owner: Arc::new(Owner(Arc::clone(&shared))), shared }
     }
@@ -117,7 +123,30 @@ impl Shared {
     async fn ask(&self, mut ask: Ask<'_>) -> Result<RawJson> {
         let era = self.era_meta();
         ask.era_meta = &era;
-        self.channel.request(ask).await
+        if !self.channel.link().has_session() {
+            return self.channel.request(ask).await;
+        }
+        let renewals = self.renewals.load(Ordering::Acquire);
+        match self.channel.request(ask.clone()).await {
+            Err(error) if error.is_session_expired() => {
+                self.renew(renewals, ask.times).await?;
+                if error.may_have_run() { Err(error) } else { self.channel.request(ask).await }
+            }
+            answer => answer,
+        }
+    }
+
+    /// The server has forgotten us: one caller greets it again, the others wait for that.
+    async fn renew(&self, seen: u64, times: Times) -> Result<()> {
+        // The semaphore is never closed.
+        let _turn = self.renewing.acquire().await;
+        if self.renewals.load(Ordering::Acquire) != seen {
+            return Ok(());
+        }
+        let version = &self.greeting.verdict.version;
+        drop(legacy::handshake(&self.channel, &self.options.client, version, times).await?);
+        self.renewals.fetch_add(1, Ordering::Release);
+        Ok(())
     }
 
     fn is_modern(&self) -> bool {

@@ -9,7 +9,7 @@
 use std::pin::pin;
 use std::time::Duration;
 
-use helve_model::ErrorCode;
+use helve_model::{ErrorCode, HttpFlavour};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::ClientInfo;
@@ -67,6 +67,66 @@ pub(crate) async fn on_stream(
             greet(channel, &newest(era), handshake).await
         }
     }
+}
+
+/// Greets a peer over HTTP: modern, else `initialize`, else HTTP+SSE where that is an option.
+///
+/// `start` gives a fresh channel of either kind.
+pub(crate) async fn over_http(
+    start: impl AsyncFn(HttpKind) -> Result<Channel>,
+    flavour: HttpFlavour,
+    handshake: Handshake<'_>,
+) -> Result<(Channel, Greeting)> {
+    if flavour == HttpFlavour::Sse {
+        return greet(start(HttpKind::Sse).await?, &sse_verdict(handshake.protocol)?, handshake).await;
+    }
+    match handshake.protocol {
+        ProtocolChoice::Pinned(version) => {
+            let verdict = Verdict::of_version(version).ok_or_else(|| unknown_pin(version))?;
+            let greeted = greet(start(HttpKind::Streamable).await?, &verdict, handshake).await;
+            return match greeted {
+                Err(error) if flavour == HttpFlavour::Auto && verdict.era == Era::Legacy && may_be_sse(&error) => {
+                    let Ok(channel) = start(HttpKind::Sse).await else { return Err(error) };
+                    greet(channel, &verdict, handshake).await.map_err(|_| error)
+                }
+                greeted => greeted,
+            };
+        }
+        ProtocolChoice::Known(verdict) => match greet(start(HttpKind::Streamable).await?, verdict, handshake).await {
+            Ok(greeted) => return Ok(greeted),
+            Err(error) if is_final(&error) => return Err(error),
+            Err(_) => {}
+        },
+        ProtocolChoice::Auto => {}
+    }
+    let channel = start(HttpKind::Streamable).await?;
+    let version = match modern::probe(&channel, handshake.client, handshake.times).await {
+        Probe::Modern(greeting) => {
+            channel.agree(&greeting.verdict);
+            return Ok((channel, greeting));
+        }
+        Probe::Refused(error) => return Err(error),
+        Probe::NotModern(error) if is_final(&error) => return Err(error),
+        Probe::OtherVersions { legacy: None, theirs } => return Err(version_mismatch(&theirs)),
+        Probe::OtherVersions { legacy: Some(version), .. } => version,
+        Probe::NotModern(_) => newest(Era::Legacy).version,
+    };
+    match legacy::handshake(&channel, handshake.client, &version, handshake.times).await {
+        Ok(greeting) => Ok((channel, greeting)),
+        Err(error) if flavour == HttpFlavour::Auto && may_be_sse(&error) => {
+            // The older transport is only a guess: if it fails too, the first error says more.
+            let Ok(channel) = start(HttpKind::Sse).await else { return Err(error) };
+            greet(channel, &sse_verdict(handshake.protocol)?, handshake).await.map_err(|_| error)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Which of the two HTTP transports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HttpKind {
+    Streamable,
+    Sse,
 }
 
 /// One handshake, in an era that is known.
@@ -173,6 +233,31 @@ async fn probe(channel: &Channel, handshake: Handshake<'_>) -> Result<Probed> {
             Err(Error::new(ErrorCode::Timeout, "the server answers neither `server/discover` nor `initialize`"))
         }
     }
+}
+
+/// What HTTP+SSE is greeted with: it is older than the modern era.
+fn sse_verdict(protocol: &ProtocolChoice) -> Result<Verdict> {
+    match protocol {
+        ProtocolChoice::Pinned(version) => Verdict::of_version(version)
+            .filter(|verdict| verdict.era == Era::Legacy)
+            .ok_or_else(|| unknown_pin(version).with_hint("over HTTP+SSE only versions of the legacy era are spoken")),
+        ProtocolChoice::Known(verdict) if verdict.era == Era::Legacy => Ok(verdict.clone()),
+        ProtocolChoice::Known(_) | ProtocolChoice::Auto => Ok(newest(Era::Legacy)),
+    }
+}
+
+/// Asking differently would not help: the server wants credentials, cannot be reached, or is silent.
+fn is_final(error: &Error) -> bool {
+    match error.code() {
+        ErrorCode::AuthRequired | ErrorCode::Timeout | ErrorCode::Config => true,
+        ErrorCode::TransportError => error.http_status().is_none() && error.rpc().is_none(),
+        _ => false,
+    }
+}
+
+/// The server does not take `initialize` by POST: it may be one of the older transport.
+fn may_be_sse(error: &Error) -> bool {
+    error.rpc().is_some() || matches!(error.http_status(), Some(400 | 404 | 405))
 }
 
 /// The connection broke: the process exited, or closed its output.

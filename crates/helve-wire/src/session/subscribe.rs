@@ -173,7 +173,7 @@ async fn listen(shared: Arc<Shared>, wish: Wish, heard: watch::Sender<Heard>) {
     loop {
         let was_acknowledged = Arc::new(Mutex::new(false));
         let (sender, acknowledged) = (Arc::clone(&heard), Arc::clone(&was_acknowledged));
-        let listener = Listener::Acknowledged(Box::new(move |params| {
+        let listener = Listener::Acknowledged(Arc::new(move |params: &RawJson| {
             *lock(&acknowledged) = true;
             let accepted = params.member("notifications").unwrap_or_else(RawJson::empty_object);
             sender.send_replace(Heard::Acknowledged(accepted));

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::task::AbortHandle;
 
 use crate::dispatch::{Dispatcher, Origin, Outlet, unacceptable};
-use crate::encode::{Message, Meta, Params};
+use crate::encode;
 use crate::error::{Error, Result};
 use crate::handler::BoxFuture;
 use crate::limits::Limits;
@@ -112,12 +112,8 @@ impl InFlight<'_> {
             return false;
         }
         if self.cancellable {
-            let id = self.id.to_string();
-            let meta = Meta { era: self.meta, ..Meta::default() };
-            let cancelled =
-                Message::notification("notifications/cancelled", Params::Members(&[("requestId", &id)]), meta);
             // If the peer is gone, there is nothing left to cancel.
-            drop(self.link.notify(cancelled.into_bytes()));
+            drop(self.link.notify(encode::cancelled(self.id, self.meta)));
         }
         true
     }

@@ -1,0 +1,292 @@
+//! Connections to one origin: each serves one exchange at a time and is given back when the answer is read to its end.
+//!
+//! A pool of our own instead of hyper-util's, for two reasons. There a connection finds its way back through a task
+//! of its own, so a quick caller meets an empty pool and connects anew; here sequential calls use one connection, always.
+//! And this pool knows whether a request was handed to the connection, so an error can say whether it may have run.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use helve_model::ErrorCode;
+use http::{Request, Response, Uri};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::connect::HttpConnector;
+use rustls::{ClientConfig, RootCertStore};
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, timeout, timeout_at};
+use tower_service::Service as _;
+use url::Position;
+
+use crate::error::{Error, Result};
+use crate::sync::lock;
+use crate::transport::http::background::Background;
+use crate::transport::http::target::HttpTarget;
+
+/// How long connecting may take: name, address after address, TLS.
+const CONNECT_TIME: Duration = Duration::from_secs(10);
+/// How long an address of one family is tried before the other family is tried as well.
+const HAPPY_EYEBALLS: Duration = Duration::from_millis(250);
+/// Connections kept for later, and for how long. Beyond that the newest are kept.
+const IDLE_CONNECTIONS: usize = 64;
+const IDLE_TIME: Duration = Duration::from_secs(60);
+/// A server that says how long it keeps a connection is believed, with this much to spare.
+const IDLE_MARGIN: Duration = Duration::from_secs(1);
+/// How long a connection whose last answer is read may take to be ready again.
+const READY_TIME: Duration = Duration::from_millis(100);
+/// How long to wait for an answered stream to end before a new connection is made instead.
+const DRAIN_WAIT: Duration = Duration::from_millis(5);
+
+/// The connections to one server.
+pub(crate) struct Pool {
+    connector: Connector,
+    origin: Uri,
+    state: Mutex<State>,
+    returned: Notify,
+    pub(crate) background: Background,
+}
+
+#[derive(Default)]
+struct State {
+    idle: Vec<Idle>,
+    /// Connections that are about to be free: their answer is there, its stream has not ended yet.
+    draining: usize,
+    /// The server does not end its streams: waiting for it is in vain.
+    lingers: bool,
+}
+
+struct Idle {
+    connection: Connection,
+    until: Instant,
+}
+
+/// One connection. Dropping it closes it at once.
+pub(crate) struct Connection {
+    sender: SendRequest<Full<Bytes>>,
+    task: AbortHandle,
+    fresh: bool,
+}
+
+enum Connector {
+    Plain(HttpConnector),
+    Tls(Box<HttpsConnector<HttpConnector>>),
+}
+
+impl Pool {
+    pub(crate) fn new(target: &HttpTarget) -> Result<Self> {
+        let origin = &target.url[..Position::AfterPort];
+        let origin = origin
+            .parse()
+            .map_err(|error| Error::new(ErrorCode::Config, format!("the server's address is no URL: {error}")))?;
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_connect_timeout(Some(CONNECT_TIME));
+        tcp.set_happy_eyeballs_timeout(Some(HAPPY_EYEBALLS));
+        let connector = if target.url.scheme() == "https" {
+            let tls = HttpsConnectorBuilder::new().with_tls_config(tls_config(target)?);
+            Connector::Tls(Box::new(tls.https_only().enable_http1().wrap_connector(tcp)))
+        } else {
+            Connector::Plain(tcp)
+        };
+        Ok(Self {
+            connector,
+            origin,
+            state: Mutex::default(),
+            returned: Notify::new(),
+            background: Background::default(),
+        })
+    }
+
+    /// Sends a request and waits for the head of the answer. `sent` tells from then on whether the server may have it.
+    pub(crate) async fn send(
+        &self,
+        mut request: Request<Full<Bytes>>,
+        sent: &AtomicBool,
+    ) -> Result<(Response<Incoming>, Connection)> {
+        loop {
+            let mut connection = self.take().await?;
+            sent.store(true, Ordering::Relaxed);
+            let mut failure = match connection.sender.try_send_request(request).await {
+                Ok(response) => return Ok((response, connection)),
+                Err(failure) => failure,
+            };
+            let unsent = failure.take_message();
+            sent.store(unsent.is_none(), Ordering::Relaxed);
+            match unsent {
+                // The server closed a connection that nobody used: the next one may live.
+                Some(unsent) if !connection.fresh => request = unsent,
+                unsent => return Err(broken(failure.into_error()).with_may_have_run(unsent.is_none())),
+            }
+        }
+    }
+
+    /// Takes a connection back whose answer was read to the end.
+    pub(crate) fn give_back(&self, mut connection: Connection, kept_for: Option<Duration>) {
+        if !connection.sender.is_closed() {
+            connection.fresh = false;
+            let time = kept_for.map_or(IDLE_TIME, |time| time.saturating_sub(IDLE_MARGIN).min(IDLE_TIME));
+            let mut state = lock(&self.state);
+            if state.idle.len() >= IDLE_CONNECTIONS {
+                drop(state.idle.remove(0));
+            }
+            state.idle.push(Idle { connection, until: Instant::now() + time });
+        }
+        self.returned.notify_one();
+    }
+
+    /// A connection will be given back, or closed, soon.
+    pub(crate) fn begin_draining(self: &Arc<Self>) -> Draining {
+        lock(&self.state).draining += 1;
+        Draining(Arc::clone(self))
+    }
+
+    /// Closes what nobody uses, and ends what is done in the background.
+    pub(crate) fn close(&self) {
+        self.background.end();
+        lock(&self.state).idle.clear();
+    }
+
+    async fn take(&self) -> Result<Connection> {
+        let mut waits_until = None;
+        loop {
+            let idle = lock(&self.state).idle.pop();
+            match idle {
+                Some(idle) if idle.until < Instant::now() => {}
+                Some(mut idle) => {
+                    if idle.connection.is_ready().await {
+                        return Ok(idle.connection);
+                    }
+                }
+                None => {
+                    let until = *waits_until.get_or_insert_with(|| Instant::now() + DRAIN_WAIT);
+                    if !self.waits_for_one(until).await {
+                        return self.connect().await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits for a connection that is about to be free; false when there is none, or it takes too long.
+    async fn waits_for_one(&self, until: Instant) -> bool {
+        let is_worth_it = {
+            let state = lock(&self.state);
+            state.draining > 0 && !state.lingers
+        };
+        is_worth_it && timeout_at(until, self.returned.notified()).await.is_ok()
+    }
+
+    async fn connect(&self) -> Result<Connection> {
+        let connecting = async {
+            match &self.connector {
+                Connector::Plain(connector) => handshake(connector.clone().call(self.origin.clone()).await?).await,
+                Connector::Tls(connector) => handshake(connector.clone().call(self.origin.clone()).await?).await,
+            }
+        };
+        match timeout(CONNECT_TIME, connecting).await {
+            Ok(connected) => connected.map_err(|error| self.cannot_connect(error)),
+            Err(_) => Err(self.cannot_connect(io::Error::from(io::ErrorKind::TimedOut).into())),
+        }
+    }
+
+    fn cannot_connect(&self, error: Box<dyn StdError + Send + Sync>) -> Error {
+        let mut reason = error.to_string();
+        let mut hint = "check the server's address, and that the server runs";
+        let mut cause: Option<&(dyn StdError + 'static)> = Some(error.as_ref());
+        while let Some(error) = cause {
+            if let Some(error) = error.downcast_ref::<rustls::Error>() {
+                reason = format!("TLS failed: {error}");
+                hint = "check the server's certificate, or add the authority that signed it";
+            } else if let Some(error) = error.downcast_ref::<io::Error>().filter(|error| error.get_ref().is_none()) {
+                reason = error.kind().to_string();
+            }
+            cause = error.source();
+        }
+        Error::new(ErrorCode::TransportError, format!("cannot connect to {}: {reason}", self.origin))
+            .with_hint(hint)
+            .with_source(error)
+    }
+}
+
+impl Connection {
+    /// Waits until the last exchange has left the connection; false when it is closed.
+    async fn is_ready(&mut self) -> bool {
+        self.sender.is_ready() || matches!(timeout(READY_TIME, self.sender.ready()).await, Ok(Ok(())))
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// The expectation that a connection is given back soon.
+pub(crate) struct Draining(Arc<Pool>);
+
+impl Draining {
+    /// The stream did not end: do not wait for this server again.
+    pub(crate) fn in_vain(&self) {
+        lock(&self.0.state).lingers = true;
+    }
+}
+
+impl Drop for Draining {
+    fn drop(&mut self) {
+        lock(&self.0.state).draining -= 1;
+        self.0.returned.notify_one();
+    }
+}
+
+async fn handshake<S>(stream: S) -> Result<Connection, Box<dyn StdError + Send + Sync>>
+where
+    S: hyper::rt::Read + hyper::rt::Write + Send + Unpin + 'static,
+{
+    let (sender, connection) = http1::Builder::new().handshake(stream).await?;
+    let task = tokio::spawn(async move {
+        // How it ended is told to the exchange that used it.
+        drop(connection.await);
+    });
+    Ok(Connection { sender, task: task.abort_handle(), fresh: true })
+}
+
+fn tls_config(target: &HttpTarget) -> Result<ClientConfig> {
+    let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+    for certificate in &target.certificates {
+        roots
+            .add(certificate.clone().into())
+            .map_err(|error| Error::new(ErrorCode::Config, "a root certificate cannot be read").with_source(error))?;
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| Error::new(ErrorCode::Config, "TLS is not available").with_source(error))?;
+    Ok(config.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// The connection broke while a request was on its way.
+fn broken(error: hyper::Error) -> Error {
+    Error::new(ErrorCode::TransportError, "the connection broke before the server answered")
+        .with_hint("look into the server's log: it may have crashed")
+        .with_source(error)
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = lock(&self.state);
+        formatter
+            .debug_struct("Pool")
+            .field("origin", &self.origin)
+            .field("idle", &state.idle.len())
+            .finish_non_exhaustive()
+    }
+}
