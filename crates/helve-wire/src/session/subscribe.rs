@@ -179,7 +179,12 @@ async fn listen(shared: Arc<Shared>, wish: Wish, heard: watch::Sender<Heard>) {
             sender.send_replace(Heard::Acknowledged(accepted));
         }));
         let members = [("notifications", filter.as_str())];
-        let ask = Ask { times: FOR_EVER, listener: Some(listener), ..Ask::new("subscriptions/listen", &members) };
+        let ask = Ask {
+            times: FOR_EVER,
+            listener: Some(listener),
+            in_turn: false,
+            ..Ask::new("subscriptions/listen", &members)
+        };
         let ended = shared.ask(ask).await;
         if shared.channel.dispatcher().pending.closed().is_some() {
             return;
