@@ -180,6 +180,13 @@ pub(crate) fn shown(error: &helve_wire::Error) -> String {
     text.replace(&peer_program().display().to_string(), "peer")
 }
 
+/// What was the same each time: for a snapshot of what happens in a loop.
+pub(crate) fn the_same(mut texts: Vec<String>) -> String {
+    texts.dedup();
+    assert_eq!(texts.len(), 1, "{texts:#?}");
+    texts.remove(0)
+}
+
 /// Waits until something has become true, without sleeping for it: the runtime goes on in between.
 pub(crate) async fn eventually(what: &str, mut is_true: impl FnMut() -> bool) {
     let deadline = tokio::time::Instant::now() + PATIENCE;
