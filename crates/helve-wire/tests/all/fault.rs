@@ -1,6 +1,9 @@
 //! Bad peers: each costs only its own calls a coded error with a hint, and nobody else anything.
 
+mod cancel;
+mod exit;
 mod frame;
+mod stall;
 
 use std::time::{Duration, Instant};
 
