@@ -3,7 +3,12 @@
 mod cancel;
 mod exit;
 mod frame;
+mod page;
+mod question;
 mod stall;
+mod subscription;
+mod task;
+mod time;
 
 use std::time::{Duration, Instant};
 
