@@ -2,13 +2,22 @@
 
 mod cancel;
 mod exit;
+mod flood;
 mod frame;
+#[cfg(target_os = "linux")]
+mod fuzz;
+#[cfg(target_os = "linux")]
+mod leak;
+#[cfg(target_os = "linux")]
+mod memory;
 mod page;
 mod question;
 mod stall;
 mod subscription;
 mod task;
 mod time;
+#[cfg(target_os = "linux")]
+mod tree;
 
 use std::time::{Duration, Instant};
 
