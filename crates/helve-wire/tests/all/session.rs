@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use helve_model::json::RawJson;
 use helve_model::{CallKind, Definition as _, ErrorCode};
-use helve_testkit::{ListFault, Scenario};
+use helve_testkit::{HttpScript, ListFault, Scenario};
 use helve_wire::{CallOptions, Changes, CompletionSubject, Era, LogLevel, ProgressCallback, Session};
 
 use crate::support::*;
@@ -149,6 +149,21 @@ async fn everything_over_stdio() {
         let session = stdio(&scenario, listening(&listener)).await.unwrap();
         check_everything(&session, &listener).await;
         session.close().await;
+    }
+}
+
+#[tokio::test]
+async fn everything_over_http() {
+    for (name, scenario) in scenarios() {
+        for (form, script) in [("json", HttpScript::json()), ("events", HttpScript::sse())] {
+            eprintln!("{name}, {form}");
+            let server = scenario.clone().http(script).serve_http().await.unwrap();
+            let listener = Arc::new(Listener::default());
+            let session = http(&server, listening(&listener)).await.unwrap();
+            check_everything(&session, &listener).await;
+            session.close().await;
+            assert_eq!(server.recorder().violations(), Vec::<String>::new());
+        }
     }
 }
 
