@@ -4,8 +4,11 @@ mod background;
 mod body;
 mod client;
 mod events;
+#[cfg(test)]
+mod fake;
 mod headers;
 mod pool;
+mod posting;
 mod refusal;
 mod sse;
 mod standalone;
@@ -13,5 +16,6 @@ pub(crate) mod streamable;
 mod target;
 
 pub(crate) use headers::header_value;
-pub(crate) use streamable::{HttpProtocol, StreamableLink};
+pub(crate) use posting::HttpProtocol;
+pub(crate) use streamable::StreamableLink;
 pub use target::{HeaderSource, HttpTarget};
