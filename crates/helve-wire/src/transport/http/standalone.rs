@@ -13,7 +13,7 @@ use crate::transport::http::sse::Decoded;
 use crate::transport::stream::too_large;
 
 /// Attempts that fail one after another before the stream is given up.
-const FAILURES: u32 = 10;
+pub(crate) const FAILURES: u32 = 10;
 /// The longest wait between two attempts, unless the server asks for more.
 const LONGEST_DELAY: Duration = Duration::from_secs(30);
 /// A stream that lived this long, or carried something, was no failure.
@@ -81,7 +81,7 @@ async fn read(poster: &Poster, events: &mut EventStream, outlet: &Arc<dyn Outlet
 }
 
 /// What the server asks for, and longer the more often it fails.
-fn delay(retry: Option<Duration>, failures: u32) -> Duration {
+pub(crate) fn delay(retry: Option<Duration>, failures: u32) -> Duration {
     let first = retry.unwrap_or(RESUME_DELAY).max(LEAST_DELAY);
     let longest = LONGEST_DELAY.max(first);
     first.saturating_mul(1 << failures.saturating_sub(1).min(16)).min(longest)

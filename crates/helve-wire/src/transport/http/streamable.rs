@@ -5,7 +5,7 @@
 //! stream that resumes it, or on the stream that was opened once for all.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -17,12 +17,12 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use crate::dispatch::{Dispatcher, Outlet};
-use crate::encode::{self, Message, Meta};
 use crate::error::{Error, Result};
 use crate::limits::Limits;
 use crate::pending::{Answer, Closed, ProgressCallback, Slot};
 use crate::request::{Outgoing, Times, within};
 use crate::sync::lock;
+use crate::transport::http::in_flight::InFlight;
 use crate::transport::http::posting::{HttpProtocol, Posted, Poster};
 use crate::transport::http::standalone;
 use crate::transport::http::target::HttpTarget;
@@ -39,7 +39,7 @@ pub(crate) struct StreamableLink {
     listening: Mutex<Option<AbortHandle>>,
 }
 
-/// The way back for answers to the server's questions: each is a POST of its own.
+/// The way back for what nobody waits for (answers to questions, cancellations): each is a POST of its own.
 struct Answers(Arc<Poster>);
 
 impl StreamableLink {
@@ -79,9 +79,10 @@ impl StreamableLink {
         self.poster.dispatcher.pending.insert(request.id, Arc::clone(&slot))?;
         let sent = AtomicBool::new(false);
         let in_flight = InFlight {
-            poster: &self.poster,
+            dispatcher: &self.poster.dispatcher,
+            outlet: &self.outlet,
             id: request.id,
-            cancellable: request.cancellable,
+            tells: request.cancellable && self.poster.is_modern() == Some(false),
             meta: request.cancel_meta,
             sent: &sent,
         };
@@ -96,14 +97,13 @@ impl StreamableLink {
                 answer = slot.wait() => Ok(answer),
                 posted = self.poster.post_request(&request, body, &sent, &self.outlet) => match posted {
                     Ok(Posted::Delivered) => Ok(slot.wait().await),
-                    Ok(Posted::Refused(refusal)) => self.unless_answered(request.id, &slot, Ok(Answer::Refused(refusal))).await,
-                    Err(error) => self.unless_answered(request.id, &slot, Err(error)).await,
+                    Ok(Posted::Refused(refusal)) => in_flight.unless_answered(&slot, Ok(Answer::Refused(refusal))).await,
+                    Err(error) => in_flight.unless_answered(&slot, Err(error)).await,
                 },
             }
         };
         match within(times, &slot, answered).await {
-            Ok(Ok(Answer::Failed(error))) if !sent.load(Ordering::Relaxed) => Err(error.with_may_have_run(false)),
-            Ok(answer) => answer,
+            Ok(answer) => in_flight.judge(answer),
             Err(elapsed) => Err(elapsed.into_error(in_flight.abandon())),
         }
     }
@@ -145,14 +145,6 @@ impl StreamableLink {
         self.poster.client.pool.close();
     }
 
-    /// Another stream may have answered while the POST failed: then that answer counts.
-    async fn unless_answered(&self, id: u64, slot: &Slot, otherwise: Result<Answer>) -> Result<Answer> {
-        match self.poster.dispatcher.pending.remove(id) {
-            Some(_) => otherwise,
-            None => Ok(slot.wait().await),
-        }
-    }
-
     fn end_calls(&self) {
         let closed = Closed::new(ErrorCode::TransportError, "the connection was closed");
         self.poster.dispatcher.close(closed, |_| true);
@@ -168,50 +160,12 @@ impl Drop for StreamableLink {
 
 impl Outlet for Answers {
     fn send(&self, message: Vec<u8>) {
-        post_aside(&self.0, message);
-    }
-}
-
-/// Sends a message nobody waits for.
-fn post_aside(poster: &Arc<Poster>, message: Vec<u8>) {
-    let posting = Arc::clone(poster);
-    poster.client.pool.background.spawn(async move {
-        if let Err(error) = posting.post_message(message).await {
-            tracing::debug!(%error, "a message that nobody waits for was not taken by the server");
-        }
-    });
-}
-
-/// A request that is cancelled at the peer unless it was answered.
-struct InFlight<'link> {
-    poster: &'link Arc<Poster>,
-    id: u64,
-    cancellable: bool,
-    meta: &'link str,
-    sent: &'link AtomicBool,
-}
-
-impl InFlight<'_> {
-    /// Gives the request up; true when the peer may have begun with it.
-    fn abandon(&self) -> bool {
-        let sent = self.sent.load(Ordering::Relaxed);
-        if self.poster.dispatcher.pending.remove(self.id).is_none() || !sent {
-            return sent;
-        }
-        // A modern server sees that the stream is gone, and wants to hear nothing else.
-        if self.cancellable && self.poster.is_modern() == Some(false) {
-            let params = encode::object(&[("requestId", &self.id.to_string())]);
-            let meta = Meta { progress_token: None, era: self.meta };
-            let cancelled = Message::notification("notifications/cancelled", Some(&params), meta);
-            post_aside(self.poster, cancelled.into_bytes());
-        }
-        true
-    }
-}
-
-impl Drop for InFlight<'_> {
-    fn drop(&mut self) {
-        self.abandon();
+        let poster = Arc::clone(&self.0);
+        self.0.client.pool.background.spawn(async move {
+            if let Err(error) = poster.post_message(message).await {
+                tracing::debug!(%error, "a message that nobody waits for was not taken by the server");
+            }
+        });
     }
 }
 
@@ -224,3 +178,11 @@ impl fmt::Debug for StreamableLink {
 #[cfg(test)]
 #[path = "streamable_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "fault_tests.rs"]
+mod fault_tests;
+
+#[cfg(test)]
+#[path = "standalone_tests.rs"]
+mod standalone_tests;

@@ -1,7 +1,7 @@
 //! Streamable HTTP against a server whose every byte is chosen.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use helve_model::json::RawJson;
@@ -14,23 +14,23 @@ use crate::transport::http::fake::{
 };
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Era {
+pub(crate) enum Era {
     Legacy,
     Modern,
 }
 
-struct Client {
-    link: StreamableLink,
-    listener: Arc<Listener>,
+pub(crate) struct Client {
+    pub(crate) link: StreamableLink,
+    pub(crate) listener: Arc<Listener>,
     next_id: AtomicUsize,
 }
 
 impl Client {
-    fn new(url: &str, era: Era) -> Self {
+    pub(crate) fn new(url: &str, era: Era) -> Self {
         Self::with(HttpTarget::new(url).unwrap(), era, &Limits::default())
     }
 
-    fn with(target: HttpTarget, era: Era, limits: &Limits) -> Self {
+    pub(crate) fn with(target: HttpTarget, era: Era, limits: &Limits) -> Self {
         let listener = Arc::new(Listener::default());
         let dispatcher = Arc::new(Dispatcher::new(Arc::clone(&listener) as Arc<dyn crate::PeerHandler>, limits));
         let link = StreamableLink::new(target, dispatcher, limits).unwrap();
@@ -42,11 +42,11 @@ impl Client {
         Self { link, listener, next_id: AtomicUsize::new(1) }
     }
 
-    async fn call(&self) -> Result<RawJson> {
+    pub(crate) async fn call(&self) -> Result<RawJson> {
         self.call_within(Times::exactly(PATIENCE)).await
     }
 
-    async fn call_within(&self, times: Times) -> Result<RawJson> {
+    pub(crate) async fn call_within(&self, times: Times) -> Result<RawJson> {
         let body = |id| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call"}}"#);
         self.send("tools/call", Some("echo"), body, times, None).await
     }
@@ -77,31 +77,26 @@ impl Client {
         }
     }
 
-    async fn initialize(&self) -> Result<RawJson> {
+    pub(crate) async fn initialize(&self) -> Result<RawJson> {
         let body = |id| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"initialize"}}"#);
         self.send("initialize", None, body, Times::exactly(PATIENCE), None).await
     }
 }
 
 /// Everything a person reads, and what a program branches on.
-fn shown(error: &Error) -> String {
+pub(crate) fn shown(error: &Error) -> String {
     let may_have_run = if error.may_have_run() { "may have run" } else { "did not run" };
     format!("{} ({may_have_run}): {error}\n{}", error.code(), error.hints().join("\n"))
 }
 
-fn event(text: &str) -> String {
+pub(crate) fn event(text: &str) -> String {
     format!("event: message\ndata: {text}\n\n")
 }
 
-fn progress(token: u64, number: u64) -> String {
+pub(crate) fn progress(token: u64, number: u64) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":{number}}}}}"#
     )
-}
-
-async fn refusal_of(response: &'static str, era: Era) -> Error {
-    let server = Fake::answering(move |_| response.to_owned()).await;
-    Client::new(&server.url, era).call().await.unwrap_err()
 }
 
 #[tokio::test]
@@ -568,34 +563,4 @@ async fn redirects_stay_within_the_origin() {
 
     307
     ");
-}
-
-#[tokio::test]
-async fn credentials_are_asked_for() {
-    let error = refusal_of(
-        "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer resource_metadata=\"https://as.example/\"\r\ncontent-length: 0\r\n\r\n",
-        Era::Modern,
-    )
-    .await;
-    insta::assert_snapshot!(shown(&error), @r#"
-    AUTH_REQUIRED (did not run): the server wants credentials: Bearer resource_metadata="https://as.example/"
-    log in to this server, or set its `Authorization` header
-    "#);
-    assert_eq!(error.challenge(), Some("Bearer resource_metadata=\"https://as.example/\""));
-    let error = refusal_of("HTTP/1.1 401 Unauthorized\r\ncontent-length: 2\r\n\r\nno", Era::Legacy).await;
-    assert_eq!((error.challenge(), error.http_status()), (None, Some(401)));
-    insta::assert_snapshot!(shown(&error), @"
-    AUTH_REQUIRED (did not run): the server wants credentials and does not say which
-    set the header this server authenticates with; its documentation names it
-    ");
-    let error = refusal_of(
-        "HTTP/1.1 403 Forbidden\r\nWWW-Authenticate: Bearer error=\"insufficient_scope\"\r\ncontent-length: 0\r\n\r\n",
-        Era::Modern,
-    )
-    .await;
-    assert_eq!(error.challenge(), Some("Bearer error=\"insufficient_scope\""));
-    insta::assert_snapshot!(shown(&error), @r#"
-    AUTH_REQUIRED (did not run): the server refuses these credentials: Bearer error="insufficient_scope"
-    log in again with the rights the server asks for
-    "#);
 }
