@@ -23,7 +23,7 @@ use crate::request::Times;
 use crate::session::Session;
 use crate::sync::lock;
 use crate::transport::Link;
-use crate::transport::http::{HttpTarget, StreamableLink};
+use crate::transport::http::{HttpTarget, SseLink, StreamableLink};
 #[cfg(unix)]
 use crate::transport::stdio::StdioLink;
 use crate::transport::stream::{Source, StreamLink, WhyEnded};
@@ -157,7 +157,9 @@ pub async fn connect_http(target: &HttpTarget, flavour: HttpFlavour, options: Co
             HttpKind::Streamable => {
                 Link::Streamable(StreamableLink::new(target.clone(), Arc::clone(&dispatcher), &options.limits)?)
             }
-            HttpKind::Sse => return Err(options.too_slow()),
+            HttpKind::Sse => Link::Sse(
+                SseLink::connect(target.clone(), Arc::clone(&dispatcher), &options.limits, options.startup).await?,
+            ),
         };
         Ok(Channel::new(link, dispatcher, options.one_at_a_time))
     };

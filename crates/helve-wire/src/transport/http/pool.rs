@@ -43,7 +43,7 @@ const IDLE_MARGIN: Duration = Duration::from_secs(1);
 /// How long a connection whose last answer is read may take to be ready again.
 const READY_TIME: Duration = Duration::from_millis(100);
 /// How long to wait for an answered stream to end before a new connection is made instead.
-const DRAIN_WAIT: Duration = Duration::from_millis(5);
+const DRAIN_WAIT: Duration = Duration::from_millis(50);
 
 /// The connections to one server.
 pub(crate) struct Pool {
@@ -59,7 +59,7 @@ struct State {
     idle: Vec<Idle>,
     /// Connections that are about to be free: their answer is there, its stream has not ended yet.
     draining: usize,
-    /// The server does not end its streams: waiting for it is in vain.
+    /// The server did not end its last stream in time: waiting for it again is in vain.
     lingers: bool,
 }
 
@@ -182,7 +182,12 @@ impl Pool {
             let state = lock(&self.state);
             state.draining > 0 && !state.lingers
         };
-        is_worth_it && timeout_at(until, self.returned.notified()).await.is_ok()
+        if !is_worth_it {
+            return false;
+        }
+        let returned = timeout_at(until, self.returned.notified()).await.is_ok();
+        lock(&self.state).lingers = !returned;
+        returned
     }
 
     async fn connect(&self) -> Result<Connection> {
@@ -234,9 +239,9 @@ impl Drop for Connection {
 pub(crate) struct Draining(Arc<Pool>);
 
 impl Draining {
-    /// The stream did not end: do not wait for this server again.
-    pub(crate) fn in_vain(&self) {
-        lock(&self.0.state).lingers = true;
+    /// Tells whether the stream ended in time, and so whether the next one is worth waiting for.
+    pub(crate) fn ended(&self, in_time: bool) {
+        lock(&self.0.state).lingers = !in_time;
     }
 }
 

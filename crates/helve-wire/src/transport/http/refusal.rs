@@ -86,6 +86,44 @@ pub(crate) fn of_encoding(response: &HttpResponse, encoding: &str) -> Error {
     .with_may_have_run(true)
 }
 
+/// The error of an answer that ended too early.
+pub(crate) fn cut_off() -> Error {
+    Error::new(ErrorCode::TransportError, "the connection ended before the server's answer was complete")
+        .with_hint("look into the server's log: it may have crashed")
+        .with_may_have_run(true)
+}
+
+/// The error of an answer that ended too early and cannot be had any more.
+pub(crate) fn not_resumed(why: &str) -> Error {
+    Error::new(ErrorCode::TransportError, format!("the server's answer broke off and cannot be resumed: {why}"))
+        .with_hint("look into the server's log: it may have crashed or been restarted")
+        .with_may_have_run(true)
+}
+
+/// The error of a message that the server did not take in time.
+pub(crate) fn not_taken(time: Duration) -> Error {
+    let seconds = time.as_secs_f64();
+    Error::new(ErrorCode::Timeout, format!("the server did not take a message within {seconds} s"))
+        .with_hint("the server is stuck; restart it, or raise the limit `write_stall`")
+        .with_may_have_run(true)
+}
+
+/// The error of a request that was taken and not answered.
+pub(crate) fn no_answer(status: StatusCode) -> Error {
+    Error::new(ErrorCode::ProtocolError, format!("the server took the request ({status}) but gave no answer"))
+        .with_hint("the server does not follow the protocol; report it to its authors")
+        .with_http_status(status.as_u16())
+        .with_may_have_run(true)
+}
+
+/// The error of a request that came to a session the server has forgotten: it was not accepted.
+pub(crate) fn session_expired() -> Error {
+    Error::new(ErrorCode::TransportError, "the server no longer knows this session")
+        .with_hint("connect again")
+        .with_http_status(StatusCode::NOT_FOUND.as_u16())
+        .with_session_expired()
+}
+
 /// A text of the peer's in one line, without anything that could act on a terminal.
 pub(crate) fn excerpt(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text.get(..SHOWN_BYTES).unwrap_or(text));
