@@ -4,7 +4,11 @@
     reason = "a developer's tool: it starts cargo, npm, python and the benchmarks itself and reads its own environment"
 )]
 
+mod conformance;
+mod install;
+mod interop;
 mod layers;
+mod programs;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -22,6 +26,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Chore {
+    Conformance(conformance::Conformance),
+    Interop(interop::Interop),
     Tidy(tidy::Tidy),
 }
 
@@ -29,6 +35,8 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let root = workspace_root();
     let outcome = match arguments.chore {
+        Chore::Conformance(conformance) => conformance.run(&root),
+        Chore::Interop(interop) => interop.run(&root),
         Chore::Tidy(tidy) => tidy.run(&root),
     };
     match outcome {
