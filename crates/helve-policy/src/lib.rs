@@ -6,6 +6,8 @@
 
 mod decision;
 mod permit;
+pub mod pin;
+mod words;
 
 pub use decision::{Decision, Request, RuleSet};
 pub use permit::Permit;
