@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 use helve_model::Action;
 
-/// The longest glob anybody may write, in bytes.
+/// The longest glob that is more than a beginning or an end, in bytes.
 const MAX_GLOB: usize = 1_024;
 
 /// Put behind every glob and every text: globset takes a text for a path and looks at its last component and
@@ -32,8 +32,20 @@ pub(crate) struct Globs {
     count: usize,
     literals: HashMap<String, GlobId>,
     everything: Vec<GlobId>,
+    /// `text*`
+    prefixes: Ends,
+    /// `*text`
+    suffixes: Ends,
+    /// All others.
     sets: Vec<(GlobSet, Vec<GlobId>)>,
     unreadable: Bits,
+}
+
+/// Texts that others begin or end with: by length, so that one lookup per length finds them all.
+#[derive(Debug, Default)]
+struct Ends {
+    lengths: Vec<usize>,
+    ids: HashMap<String, GlobId>,
 }
 
 /// A glob that cannot be read.
@@ -82,6 +94,10 @@ impl GlobsBuilder {
         for (id, text) in self.texts.iter().enumerate() {
             if matches!(text.as_str(), "*" | "**") {
                 globs.everything.push(id);
+            } else if let Some(prefix) = text.strip_suffix('*').filter(|prefix| !has_wildcard(prefix)) {
+                globs.prefixes.add(prefix, id);
+            } else if let Some(suffix) = text.strip_prefix('*').filter(|suffix| !has_wildcard(suffix)) {
+                globs.suffixes.add(suffix, id);
             } else if has_wildcard(text) {
                 match compile(text) {
                     Ok(glob) => compiled.push((id, glob)),
@@ -107,6 +123,8 @@ impl Globs {
         for id in &self.everything {
             matched.insert(*id);
         }
+        self.prefixes.find(matched, |length| text.get(..length));
+        self.suffixes.find(matched, |length| text.get(text.len().checked_sub(length)?..));
         if self.sets.is_empty() {
             return;
         }
@@ -137,6 +155,23 @@ impl Globs {
 
     pub(crate) const fn is_empty(&self) -> bool {
         self.count == 0
+    }
+}
+
+impl Ends {
+    fn add(&mut self, text: &str, id: GlobId) {
+        if !self.lengths.contains(&text.len()) {
+            self.lengths.push(text.len());
+        }
+        self.ids.insert(text.to_owned(), id);
+    }
+
+    fn find<'text>(&self, matched: &mut Bits, end: impl Fn(usize) -> Option<&'text str>) {
+        for length in &self.lengths {
+            if let Some(id) = end(*length).and_then(|end| self.ids.get(end)) {
+                matched.insert(*id);
+            }
+        }
     }
 }
 

@@ -4,7 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use helve_model::json::RawJson;
-use helve_model::{Action, CallKind, Definition as _, Listed, QualifiedName, Risk, ServerName, ToolDefinition};
+use helve_model::{
+    Action, CallKind, Definition as _, Listed, PromptDefinition, QualifiedName, Risk, ServerName, ToolDefinition,
+    ToolName,
+};
 
 use crate::Permit;
 use crate::access::{Server, Trust};
@@ -117,6 +120,19 @@ impl Subject {
             claims: Claims::from(&definition.view().annotations),
             definition: Some(definition.raw().clone()),
         }
+    }
+
+    /// A prompt as its server defines it.
+    #[must_use]
+    pub fn prompt(server: &ServerName, definition: &PromptDefinition) -> Self {
+        let name = QualifiedName::new(server.clone(), ToolName::new(definition.name()));
+        Self { definition: Some(definition.raw().clone()), ..Self::unknown(name, CallKind::Prompt) }
+    }
+
+    /// A resource, by its URI.
+    #[must_use]
+    pub fn resource(server: &ServerName, uri: &str) -> Self {
+        Self::unknown(QualifiedName::new(server.clone(), ToolName::new(uri)), CallKind::Resource)
     }
 }
 

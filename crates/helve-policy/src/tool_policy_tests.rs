@@ -187,6 +187,23 @@ fn resources_and_prompts_have_rules_of_their_own() {
 }
 
 #[test]
+fn subjects_are_read_from_definitions() {
+    let github = ServerName::new("github").unwrap();
+    let raw = json(r#"{"name":"get","inputSchema":{},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#);
+    let subject = Subject::tool(&github, &ToolDefinition::from_raw(raw.clone()).unwrap());
+    assert_eq!((&subject.name, subject.kind), (&name("github", "get"), CallKind::Tool));
+    assert_eq!(subject.claims, Claims { open_world: Some(false), ..READS });
+    assert_eq!(subject.definition, Some(raw.clone()));
+    let subject = Subject::prompt(&github, &PromptDefinition::from_raw(raw.clone()).unwrap());
+    assert_eq!(
+        (&subject.name, subject.kind, subject.definition),
+        (&name("github", "get"), CallKind::Prompt, Some(raw))
+    );
+    let subject = Subject::resource(&github, "repo://a");
+    assert_eq!((&subject.name, subject.kind), (&name("github", "repo://a"), CallKind::Resource));
+}
+
+#[test]
 fn arguments_decide() {
     let rules = rules(&[
         "user deny files/* pattern:path=/etc/*",
