@@ -123,6 +123,20 @@ fn lists_and_read_only() {
 }
 
 #[test]
+fn read_only_is_the_default() {
+    let rules = with_access(AccessSpec { tools: Some(list(&["*"])), ..AccessSpec::default() });
+    insta::assert_snapshot!(decided(&rules, "create_issue", WRITES, Caller::Agent), @"ask because the server says that it writes, and is read-only at /home/me/.mcp.json:12:1, high risk");
+    insta::assert_snapshot!(decided(&rules, "create_issue", WRITES, Caller::Person), @"allow because no rule is against it, and a person typed it, high risk");
+}
+
+#[test]
+fn an_untrusted_server_that_is_off_is_off() {
+    let entry = ServerAccess { enabled: false, trust: Trust::Untrusted, layer: Layer::Project, ..server("github") };
+    let (rules, _) = compile(&[], vec![entry]);
+    insta::assert_snapshot!(agent(&rules, "github", "x", "{}"), @"deny because the server is switched off at /home/me/.mcp.json:12:1");
+}
+
+#[test]
 fn a_server_that_may_write() {
     let rules = with_access(AccessSpec { tools: Some(list(&["*"])), readonly: Some(false), ..AccessSpec::default() });
     insta::assert_snapshot!(decided(&rules, "create_issue", WRITES, Caller::Agent), @"allow because `*` in `tools` at /home/me/.mcp.json:20:1, high risk");
