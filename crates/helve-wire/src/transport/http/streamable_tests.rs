@@ -71,7 +71,7 @@ impl Client {
             cancellable: method != "initialize",
             cancel_meta: "",
         };
-        match self.link.exchange(request, times, on_progress.map(Listener::Progress)).await? {
+        match self.link.exchange(request, times, on_progress.map(crate::pending::Listener::Progress)).await? {
             Answer::Result(result) => Ok(result),
             Answer::Refused(refusal) => Err(Error::new(ErrorCode::ToolError, "refused").with_source(refusal)),
             Answer::Failed(error) => Err(error),
