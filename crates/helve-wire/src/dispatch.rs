@@ -12,6 +12,7 @@ use tokio::sync::{Notify, Semaphore};
 
 use crate::encode;
 use crate::envelope::{self, AnswerId, Incoming};
+use crate::era::modern;
 use crate::error::{Error, RpcError};
 use crate::handler::{ClientCapabilities, Notification, PeerHandler, Progress, Question, QuestionKind};
 use crate::limits::Limits;
@@ -193,6 +194,14 @@ impl Dispatcher {
             match self.pending.get(token) {
                 Some(slot) => slot.report(progress),
                 None => self.count_unmatched(),
+            }
+            return;
+        }
+        if method == "notifications/subscriptions/acknowledged" {
+            let slot = params.as_ref().and_then(modern::subscription_of).and_then(|id| self.pending.get(id));
+            match (slot, &params) {
+                (Some(slot), Some(params)) => slot.acknowledge(params),
+                _ => self.count_unmatched(),
             }
             return;
         }

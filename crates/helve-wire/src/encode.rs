@@ -12,6 +12,15 @@ pub(crate) struct Message {
     bytes: Vec<u8>,
 }
 
+/// The parameters of a message.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Params<'a> {
+    /// Members of our own making: plain keys, raw values.
+    Members(&'a [(&'a str, &'a str)]),
+    /// An object of the caller's.
+    Raw(&'a RawJson),
+}
+
 /// What goes into `_meta` of a request besides what the caller put there.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Meta<'a> {
@@ -19,19 +28,21 @@ pub(crate) struct Meta<'a> {
     pub(crate) progress_token: Option<u64>,
     /// Members that the era demands, already rendered, without braces.
     pub(crate) era: &'a str,
+    /// An object of the caller's.
+    pub(crate) caller: Option<&'a RawJson>,
 }
 
 impl Message {
     /// `{"jsonrpc":"2.0","id":…,"method":…,"params":…`
-    pub(crate) fn request(id: u64, method: &str, params: Option<&RawJson>, meta: Meta<'_>) -> Self {
-        let mut message = Self { bytes: Vec::with_capacity(192 + params.map_or(0, |params| params.as_str().len())) };
+    pub(crate) fn request(id: u64, method: &str, params: Params<'_>, meta: Meta<'_>) -> Self {
+        let mut message = Self { bytes: Vec::with_capacity(192 + meta.era.len() + params.length()) };
         message.raw(r#"{"jsonrpc":"2.0","id":"#);
         message.number(id);
         message.method_and_params(method, params, meta);
         message
     }
 
-    pub(crate) fn notification(method: &str, params: Option<&RawJson>, meta: Meta<'_>) -> Self {
+    pub(crate) fn notification(method: &str, params: Params<'_>, meta: Meta<'_>) -> Self {
         let mut message = Self { bytes: Vec::with_capacity(96) };
         message.raw(r#"{"jsonrpc":"2.0""#);
         message.method_and_params(method, params, meta);
@@ -42,47 +53,46 @@ impl Message {
         self.bytes
     }
 
-    fn method_and_params(&mut self, method: &str, params: Option<&RawJson>, meta: Meta<'_>) {
+    fn method_and_params(&mut self, method: &str, params: Params<'_>, meta: Meta<'_>) {
         self.raw(r#","method":"#);
         string(&mut self.bytes, method);
-        if params.is_some() || !meta.is_empty() {
-            self.raw(r#","params":"#);
+        if !(params.is_empty() && meta.is_empty()) {
+            self.raw(r#","params":{"#);
             self.params(params, meta);
+            self.raw("}");
         }
         self.raw("}");
     }
 
     /// The caller's members first, in their order; `_meta` last, the caller's own members in it kept.
-    fn params(&mut self, params: Option<&RawJson>, meta: Meta<'_>) {
-        let params = params.map_or("{}", RawJson::as_str);
-        if meta.is_empty() {
-            return self.raw(params);
-        }
-        self.raw("{");
-        let mut callers_meta = "";
-        for member in scan::members(params).into_iter().flatten().flatten() {
-            if member.key_is("_meta") {
-                callers_meta = member.value;
-                continue;
+    fn params(&mut self, params: Params<'_>, meta: Meta<'_>) {
+        let mut callers_meta = meta.caller.map_or("", RawJson::as_str);
+        match params {
+            Params::Members(members) => {
+                for (key, value) in members {
+                    self.member(key, value);
+                }
             }
-            self.comma();
-            self.raw("\"");
-            self.raw(member.raw_key);
-            self.raw("\":");
-            self.raw(member.value);
+            Params::Raw(object) => {
+                for member in scan::members(object.as_str()).into_iter().flatten().map_while(Result::ok) {
+                    if member.key_is("_meta") {
+                        callers_meta = member.value;
+                    } else {
+                        self.member(member.raw_key, member.value);
+                    }
+                }
+            }
+        }
+        if meta.is_empty() && callers_meta.is_empty() {
+            return;
         }
         self.comma();
         self.raw(r#""_meta":{"#);
-        for member in scan::members(callers_meta).into_iter().flatten().flatten() {
+        for member in scan::members(callers_meta).into_iter().flatten().map_while(Result::ok) {
             // What the protocol puts there cannot be said twice, and is not the caller's to say.
-            if member.key_is("progressToken") || meta.era_has(member.raw_key) {
-                continue;
+            if !meta.has(member.raw_key) {
+                self.member(member.raw_key, member.value);
             }
-            self.comma();
-            self.raw("\"");
-            self.raw(member.raw_key);
-            self.raw("\":");
-            self.raw(member.value);
         }
         if let Some(token) = meta.progress_token {
             self.comma();
@@ -93,7 +103,15 @@ impl Message {
             self.comma();
             self.raw(meta.era);
         }
-        self.raw("}}");
+        self.raw("}");
+    }
+
+    fn member(&mut self, raw_key: &str, value: &str) {
+        self.comma();
+        self.raw("\"");
+        self.raw(raw_key);
+        self.raw("\":");
+        self.raw(value);
     }
 
     fn comma(&mut self) {
@@ -104,7 +122,7 @@ impl Message {
 
     fn number(&mut self, number: u64) {
         // Writing into a Vec cannot fail.
-        let _: std::io::Result<()> = write!(self.bytes, "{number}");
+        drop(write!(self.bytes, "{number}"));
     }
 
     fn raw(&mut self, json: &str) {
@@ -114,12 +132,33 @@ impl Message {
 
 impl Meta<'_> {
     const fn is_empty(&self) -> bool {
-        self.progress_token.is_none() && self.era.is_empty()
+        self.progress_token.is_none() && self.era.is_empty() && self.caller.is_none()
     }
 
-    fn era_has(&self, raw_key: &str) -> bool {
-        !self.era.is_empty() && self.era.contains(&format!("\"{raw_key}\":"))
+    fn has(&self, raw_key: &str) -> bool {
+        (raw_key == "progressToken" && self.progress_token.is_some())
+            || (!self.era.is_empty() && self.era.contains(&format!("\"{raw_key}\":")))
     }
+}
+
+impl Params<'_> {
+    const fn is_empty(&self) -> bool {
+        matches!(self, Self::Members([]))
+    }
+
+    fn length(&self) -> usize {
+        match self {
+            Self::Members(members) => members.iter().map(|(key, value)| key.len() + value.len() + 4).sum(),
+            Self::Raw(object) => object.as_str().len(),
+        }
+    }
+}
+
+/// The notification that takes a request of ours back.
+pub(crate) fn cancelled(id: u64, era: &str) -> Vec<u8> {
+    let meta = Meta { era, ..Meta::default() };
+    let params = [("requestId", &*id.to_string())];
+    Message::notification("notifications/cancelled", Params::Members(&params), meta).into_bytes()
 }
 
 /// Our answer to a request of the peer.
@@ -168,7 +207,7 @@ pub(crate) fn quoted(text: &str) -> String {
 
 fn string(bytes: &mut Vec<u8>, text: &str) {
     // Writing a str into a Vec cannot fail.
-    let _: serde_json::Result<()> = serde_json::to_writer(bytes, text);
+    drop(serde_json::to_writer(bytes, text));
 }
 
 /// Adds JSON that somebody else wrote. A line break in it can only be white space (inside strings it is escaped), and
@@ -197,13 +236,29 @@ mod tests {
 
     #[test]
     fn metadata_is_spliced_into_the_params() {
-        let meta = Meta { progress_token: Some(7), era: r#""era/version":"x""# };
-        insta::assert_snapshot!(shown(Message::request(7, "tools/list", None, meta)), @r#"{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"_meta":{"progressToken":7,"era/version":"x"}}}"#);
+        let meta = Meta { progress_token: Some(7), era: r#""era/version":"x""#, caller: None };
+        let none = Params::Members(&[]);
+        insta::assert_snapshot!(shown(Message::request(7, "tools/list", none, meta)), @r#"{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"_meta":{"progressToken":7,"era/version":"x"}}}"#);
+        insta::assert_snapshot!(shown(Message::notification("n", none, Meta::default())), @r#"{"jsonrpc":"2.0","method":"n"}"#);
+        let members = Params::Members(&[("name", "\"x\"")]);
+        let mine = json("{\"mine\":1}");
+        let meta = Meta { caller: Some(&mine), ..Meta::default() };
+        insta::assert_snapshot!(shown(Message::request(7, "m", members, meta)), @r#"{"jsonrpc":"2.0","id":7,"method":"m","params":{"name":"x","_meta":{"mine":1}}}"#);
+    }
+
+    #[test]
+    fn the_callers_own_members_are_kept() {
+        let meta = Meta { progress_token: Some(7), era: r#""era/version":"x""#, caller: None };
         let params =
             json("{\"b\":1,\n \"_meta\" : {\"mine\":[1],\"progressToken\":9,\"era/version\":\"y\"},\"a\":\"x\\ny\"}");
-        insta::assert_snapshot!(shown(Message::request(7, "m", Some(&params), meta)), @r#"{"jsonrpc":"2.0","id":7,"method":"m","params":{"b":1,"a":"x\ny","_meta":{"mine":[1],"progressToken":7,"era/version":"x"}}}"#);
-        insta::assert_snapshot!(shown(Message::request(7, "m", Some(&params), Meta::default())), @r#"{"jsonrpc":"2.0","id":7,"method":"m","params":{"b":1,  "_meta" : {"mine":[1],"progressToken":9,"era/version":"y"},"a":"x\ny"}}"#);
-        insta::assert_snapshot!(shown(Message::notification("n", None, Meta::default())), @r#"{"jsonrpc":"2.0","method":"n"}"#);
+        insta::assert_snapshot!(shown(Message::request(7, "m", Params::Raw(&params), meta)), @r#"{"jsonrpc":"2.0","id":7,"method":"m","params":{"b":1,"a":"x\ny","_meta":{"mine":[1],"progressToken":7,"era/version":"x"}}}"#);
+        insta::assert_snapshot!(shown(Message::request(7, "m", Params::Raw(&params), Meta::default())), @r#"{"jsonrpc":"2.0","id":7,"method":"m","params":{"b":1,"a":"x\ny","_meta":{"mine":[1],"progressToken":9,"era/version":"y"}}}"#);
+    }
+
+    #[test]
+    fn line_breaks_between_tokens_do_not_end_the_line() {
+        let params = json("{\"a\":[1,\r\n2]}");
+        insta::assert_snapshot!(shown(Message::request(1, "m", Params::Raw(&params), Meta::default())), @r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[1,  2]}}"#);
     }
 
     #[test]

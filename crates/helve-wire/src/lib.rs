@@ -3,9 +3,13 @@
 //!
 //! It decides nothing about permission (it takes a `Permit`), reads no configuration and no environment.
 
+mod channel;
+mod client_info;
+mod connect;
 mod dispatch;
 mod encode;
 mod envelope;
+mod era;
 mod error;
 mod handler;
 #[cfg(unix)]
@@ -13,9 +17,15 @@ pub mod launch;
 mod limits;
 mod pending;
 mod request;
+mod session;
 mod sync;
 mod transport;
 
+pub use client_info::ClientInfo;
+#[cfg(unix)]
+pub use connect::connect_stdio;
+pub use connect::{ConnectOptions, connect_http, connect_stream};
+pub use era::{Era, Greeting, ProtocolChoice, Verdict};
 pub use error::{Error, Result, RpcError};
 pub use handler::{
     BoxFuture, ClientCapabilities, Event, EventQueue, NoHandler, Notification, PeerHandler, Progress, Question,
@@ -24,4 +34,7 @@ pub use handler::{
 pub use limits::Limits;
 pub use pending::ProgressCallback;
 pub use request::Times;
+pub use session::{
+    CacheHint, CacheScope, CallOptions, Changes, CompletionSubject, Diagnostics, Listing, LogLevel, Session,
+};
 pub use transport::http::{HeaderSource, HttpTarget};

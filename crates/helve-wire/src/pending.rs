@@ -16,7 +16,15 @@ use crate::handler::Progress;
 use crate::sync::lock;
 
 /// Called with each progress report of one call, in order, before the call returns.
-pub type ProgressCallback = Box<dyn Fn(Progress) + Send + Sync>;
+pub type ProgressCallback = Arc<dyn Fn(Progress) + Send + Sync>;
+
+/// Who hears what the peer says about one request before it answers.
+#[derive(Clone)]
+pub(crate) enum Listener {
+    Progress(ProgressCallback),
+    /// The accepted part of a subscription.
+    Acknowledged(Arc<dyn Fn(&RawJson) + Send + Sync>),
+}
 
 /// How a request ended.
 #[derive(Debug)]
@@ -28,7 +36,7 @@ pub(crate) enum Answer {
 
 /// The place where the answer to one request arrives.
 pub(crate) struct Slot {
-    on_progress: Option<ProgressCallback>,
+    listener: Option<Listener>,
     state: Mutex<SlotState>,
 }
 
@@ -60,8 +68,8 @@ pub(crate) struct Closed {
 }
 
 impl Slot {
-    pub(crate) fn new(on_progress: Option<ProgressCallback>) -> Self {
-        Self { on_progress, state: Mutex::default() }
+    pub(crate) fn new(listener: Option<Listener>) -> Self {
+        Self { listener, state: Mutex::default() }
     }
 
     /// Waits for the answer.
@@ -95,8 +103,15 @@ impl Slot {
                 state.progress = Some((Instant::now(), progress.progress));
             }
         }
-        if let Some(on_progress) = &self.on_progress {
+        if let Some(Listener::Progress(on_progress)) = &self.listener {
             on_progress(progress);
+        }
+    }
+
+    /// The peer has taken a subscription, or part of it.
+    pub(crate) fn acknowledge(&self, params: &RawJson) {
+        if let Some(Listener::Acknowledged(on_acknowledged)) = &self.listener {
+            on_acknowledged(params);
         }
     }
 

@@ -1,6 +1,111 @@
-//! The ways to a peer.
+//! The ways to a peer, behind one enum.
 
 pub(crate) mod http;
 mod line;
+#[cfg(unix)]
+pub(crate) mod stdio;
 pub(crate) mod stream;
 mod writer;
+
+use crate::era::{Era, Verdict};
+use crate::error::Result;
+#[cfg(unix)]
+use crate::launch::ExitReport;
+use crate::pending::{Answer, Listener};
+use crate::request::{Outgoing, Times};
+use crate::transport::http::{HttpProtocol, SseLink, StreamableLink};
+#[cfg(unix)]
+use crate::transport::stdio::StdioLink;
+use crate::transport::stream::StreamLink;
+
+/// A connection to one peer.
+#[derive(Debug)]
+pub(crate) enum Link {
+    /// A byte stream handed in.
+    Stream(StreamLink),
+    /// A program that was started.
+    #[cfg(unix)]
+    Stdio(StdioLink),
+    /// Streamable HTTP.
+    Streamable(StreamableLink),
+    /// HTTP+SSE.
+    Sse(SseLink),
+}
+
+impl Link {
+    pub(crate) async fn exchange(
+        &self,
+        request: Outgoing<'_>,
+        times: Times,
+        listener: Option<Listener>,
+    ) -> Result<Answer> {
+        match self {
+            Self::Stream(link) => link.exchange(request, times, listener).await,
+            #[cfg(unix)]
+            Self::Stdio(link) => link.stream().exchange(request, times, listener).await,
+            Self::Streamable(link) => link.exchange(request, times, listener).await,
+            Self::Sse(link) => link.exchange(request, times, listener).await,
+        }
+    }
+
+    pub(crate) async fn notify(&self, message: Vec<u8>) -> Result<()> {
+        match self {
+            Self::Stream(link) => link.notify(message),
+            #[cfg(unix)]
+            Self::Stdio(link) => link.stream().notify(message),
+            Self::Streamable(link) => link.notify(message).await,
+            Self::Sse(link) => link.notify(message).await,
+        }
+    }
+
+    /// What both sides speak from now on.
+    pub(crate) fn agree(&self, verdict: &Verdict) {
+        if let Self::Streamable(link) = self {
+            link.set_protocol(HttpProtocol { version: verdict.version.clone(), modern: verdict.era == Era::Modern });
+        }
+    }
+
+    /// Opens the stream on which a legacy HTTP server speaks unasked, if it has one.
+    pub(crate) async fn open_stream(&self) {
+        if let Self::Streamable(link) = self {
+            link.open_stream().await;
+        }
+    }
+
+    pub(crate) const fn is_http(&self) -> bool {
+        matches!(self, Self::Streamable(_) | Self::Sse(_))
+    }
+
+    /// Is there a session that the server could forget?
+    pub(crate) fn has_session(&self) -> bool {
+        matches!(self, Self::Streamable(link) if link.session_id().is_some())
+    }
+
+    /// The newest part of a program's stderr.
+    pub(crate) fn stderr(&self) -> String {
+        match self {
+            #[cfg(unix)]
+            Self::Stdio(link) => link.stderr().text(),
+            Self::Stream(_) | Self::Streamable(_) | Self::Sse(_) => String::new(),
+        }
+    }
+
+    /// How a program has ended, if it has.
+    #[cfg(unix)]
+    pub(crate) fn exit(&self) -> Option<ExitReport> {
+        match self {
+            Self::Stdio(link) => link.exit(),
+            Self::Stream(_) | Self::Streamable(_) | Self::Sse(_) => None,
+        }
+    }
+
+    pub(crate) async fn close(&self) {
+        match self {
+            Self::Stream(link) => link.close(),
+            #[cfg(unix)]
+            Self::Stdio(link) => link.close().await,
+            Self::Streamable(link) => link.close().await,
+            Self::Sse(link) => link.close().await,
+        }
+    }
+}

@@ -6,7 +6,7 @@
 //!
 //! There are two launchers. [`PlainLauncher`] puts the server into a process group of its own and signals the group:
 //! what leaves the group (`setsid`, a daemon's double fork) escapes it, and nothing ends the server when the host is
-//! killed.
+//! killed. [`WardenLauncher`] puts a [`warden`] in between, which holds the whole tree (Linux).
 
 mod close;
 mod command;
@@ -14,6 +14,10 @@ mod environment;
 mod plain;
 mod process;
 mod spawn;
+#[cfg(target_os = "linux")]
+pub mod warden;
+#[cfg(target_os = "linux")]
+mod warden_launcher;
 
 use std::fmt;
 
@@ -26,6 +30,8 @@ pub use command::ServerCommand;
 pub use environment::{Environment, child_environment};
 pub use plain::PlainLauncher;
 pub use process::{ExitReport, ServerProcess};
+#[cfg(target_os = "linux")]
+pub use warden_launcher::{WardenLauncher, WardenProgram};
 
 /// Starts servers. The seam between the transport and the operating system: wrap a launcher to change the command
 /// before it runs (a sandbox, a remote shell), or to count.

@@ -29,6 +29,9 @@ pub struct ServerProcess {
 pub(super) enum Tree {
     /// The process leads a process group: signal the group.
     Group,
+    /// The process is a warden: tell it.
+    #[cfg(target_os = "linux")]
+    Warden,
 }
 
 struct Held {
@@ -49,13 +52,14 @@ impl ServerProcess {
         Self { held: Arc::new(Held { id, tree, state: Mutex::new(State::Ours(child)) }), ended: watch_end(id) }
     }
 
-    /// The number of the process that was started.
+    /// The number of the process that was started: the server's, or its warden's.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.held.id.as_raw_nonzero().get().unsigned_abs()
     }
 
-    /// Waits until the process has ended, and says how. What is left of its process group is killed then.
+    /// Waits until the process has ended, and says how. What is left of its process group is killed then; a warden
+    /// ends when the whole tree has.
     ///
     /// Cancel safe; any number of callers may wait, at the same time or later.
     pub async fn wait(&self) -> ExitReport {
@@ -105,6 +109,8 @@ impl Drop for ServerProcess {
         let reaper = thread::Builder::new().name("helve-reaper".into()).spawn(move || {
             while held.reap().is_none() {
                 thread::sleep(LOOK_AGAIN);
+                // A warden that was just starting may have missed the first order.
+                held.kill();
             }
         });
         if let Err(error) = reaper {
@@ -148,6 +154,8 @@ impl Held {
         if let State::Ours(_) = &*self.lock() {
             match self.tree {
                 Tree::Group => ignore_gone(kill_process_group(self.id, Signal::TERM)),
+                #[cfg(target_os = "linux")]
+                Tree::Warden => ignore_gone(kill_process(self.id, Signal::TERM)),
             }
         }
     }
@@ -159,6 +167,12 @@ impl Held {
                     ignore_gone(kill_process_group(self.id, Signal::KILL));
                     // In case it left its own group.
                     ignore_gone(kill_process(self.id, Signal::KILL));
+                }
+                #[cfg(target_os = "linux")]
+                Tree::Warden => {
+                    ignore_gone(kill_process(self.id, super::warden::KILL));
+                    // Somebody may have stopped it.
+                    ignore_gone(kill_process(self.id, Signal::CONT));
                 }
             }
         }

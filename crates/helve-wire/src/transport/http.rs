@@ -17,7 +17,6 @@ mod standalone;
 pub(crate) mod streamable;
 mod target;
 
-pub(crate) use headers::header_value;
 pub(crate) use posting::HttpProtocol;
 pub(crate) use sse_link::SseLink;
 pub(crate) use streamable::StreamableLink;

@@ -9,11 +9,11 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::task::AbortHandle;
 
 use crate::dispatch::{Dispatcher, Origin, Outlet, unacceptable};
-use crate::encode::{Message, Meta};
+use crate::encode;
 use crate::error::{Error, Result};
 use crate::handler::BoxFuture;
 use crate::limits::Limits;
-use crate::pending::{Answer, Closed, ProgressCallback, Slot};
+use crate::pending::{Answer, Closed, Listener, Slot};
 use crate::request::{Outgoing, Times, within};
 use crate::transport::line::{Line, LineBuffer};
 use crate::transport::writer::Writer;
@@ -61,9 +61,9 @@ impl StreamLink {
         &self,
         request: Outgoing<'_>,
         times: Times,
-        on_progress: Option<ProgressCallback>,
+        listener: Option<Listener>,
     ) -> Result<Answer> {
-        let slot = Arc::new(Slot::new(on_progress));
+        let slot = Arc::new(Slot::new(listener));
         self.dispatcher.pending.insert(request.id, Arc::clone(&slot))?;
         let in_flight =
             InFlight { link: self, id: request.id, cancellable: request.cancellable, meta: request.cancel_meta };
@@ -112,11 +112,8 @@ impl InFlight<'_> {
             return false;
         }
         if self.cancellable {
-            let params = crate::encode::object(&[("requestId", &self.id.to_string())]);
-            let meta = Meta { progress_token: None, era: self.meta };
-            let cancelled = Message::notification("notifications/cancelled", Some(&params), meta);
             // If the peer is gone, there is nothing left to cancel.
-            drop(self.link.notify(cancelled.into_bytes()));
+            drop(self.link.notify(encode::cancelled(self.id, self.meta)));
         }
         true
     }

@@ -1,5 +1,11 @@
-//! Everything about `helve-wire` that needs real processes.
+//! Everything about `helve-wire` that needs a peer: real processes, the fake peer in both eras, every fault.
 
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+#![expect(clippy::panic, reason = "a helper that fails fails its test")]
 
+mod era;
+mod fault;
+#[cfg(target_os = "linux")]
 mod launch;
+mod session;
+mod support;

@@ -240,12 +240,12 @@ fn parse(buffer: &[u8]) -> Option<(Seen, usize)> {
 
 /// Keeps what it hears, and accepts every form.
 #[derive(Default)]
-pub(crate) struct Listener {
+pub(crate) struct Recorder {
     pub(crate) heard: Mutex<Vec<String>>,
     pub(crate) asked: Mutex<Vec<Question>>,
 }
 
-impl PeerHandler for Listener {
+impl PeerHandler for Recorder {
     fn capabilities(&self) -> ClientCapabilities {
         ClientCapabilities { elicitation_form: true, ..ClientCapabilities::default() }
     }

@@ -100,25 +100,52 @@ async fn a_source_without_better_headers_ends_the_call() {
 #[tokio::test]
 async fn answers_of_another_kind() {
     let html = "HTTP/1.1 200 OK\r\ncontent-type: text/html; charset=utf-8\r\ncontent-length: 46\r\n\r\n<html>\n  <h1>Sign \x1b[31min</h1>\u{202e} please</html>";
-    insta::assert_snapshot!(shown(&refusal_of(html, Era::Modern).await), @"");
+    insta::assert_snapshot!(shown(&refusal_of(html, Era::Modern).await), @"
+    PROTOCOL_ERROR (may have run): the server answered neither JSON nor events (text/html; charset=utf-8): <html> <h1>Sign �[31min</h1>� please</html
+    check the server's address: this looks like another kind of server
+    ");
     let crashed = "HTTP/1.1 500 Internal Server Error\r\ncontent-type: text/plain\r\ncontent-length: 4\r\n\r\noops";
     let error = refusal_of(crashed, Era::Legacy).await;
     assert_eq!(error.http_status(), Some(500));
-    insta::assert_snapshot!(shown(&error), @"");
+    insta::assert_snapshot!(shown(&error), @"
+    TRANSPORT_ERROR (may have run): the server answered 500 Internal Server Error (text/plain): oops
+    look into the server's log
+    ");
     let busy = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 30\r\ncontent-length: 0\r\n\r\n";
-    insta::assert_snapshot!(shown(&refusal_of(busy, Era::Legacy).await), @"");
+    insta::assert_snapshot!(shown(&refusal_of(busy, Era::Legacy).await), @"
+    TRANSPORT_ERROR (may have run): the server answered 503 Service Unavailable (no content type, nothing to read)
+    try again later (the server says: 30)
+    ");
     let limited = "HTTP/1.1 429 Too Many Requests\r\ncontent-length: 0\r\n\r\n";
-    insta::assert_snapshot!(shown(&refusal_of(limited, Era::Legacy).await), @"");
+    insta::assert_snapshot!(shown(&refusal_of(limited, Era::Legacy).await), @"
+    TRANSPORT_ERROR (did not run): the server answered 429 Too Many Requests (no content type, nothing to read)
+    try again later
+    ");
     let elsewhere = "HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\n\r\n";
-    insta::assert_snapshot!(shown(&refusal_of(elsewhere, Era::Legacy).await), @"");
+    insta::assert_snapshot!(shown(&refusal_of(elsewhere, Era::Legacy).await), @"
+    PROTOCOL_ERROR (did not run): the server answered 405 Method Not Allowed (no content type, nothing to read)
+    check the path of the server's address, which often ends in /mcp
+    ");
     let silent = "HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n";
-    insta::assert_snapshot!(shown(&refusal_of(silent, Era::Legacy).await), @"");
+    insta::assert_snapshot!(shown(&refusal_of(silent, Era::Legacy).await), @"
+    PROTOCOL_ERROR (may have run): the server took the request (202 Accepted) but gave no answer
+    the server does not follow the protocol; report it to its authors
+    ");
     let empty = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 0\r\n\r\n";
-    insta::assert_snapshot!(shown(&refusal_of(empty, Era::Legacy).await), @"");
+    insta::assert_snapshot!(shown(&refusal_of(empty, Era::Legacy).await), @"
+    PROTOCOL_ERROR (may have run): the server took the request (200 OK) but gave no answer
+    the server does not follow the protocol; report it to its authors
+    ");
     let broken = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 7\r\n\r\n{\"a\":1}";
-    insta::assert_snapshot!(shown(&refusal_of(broken, Era::Legacy).await), @"");
+    insta::assert_snapshot!(shown(&refusal_of(broken, Era::Legacy).await), @r#"
+    PROTOCOL_ERROR (may have run): the server's answer is not the one to this request: {"a":1}
+    the server does not follow JSON-RPC 2.0; report it to its authors
+    "#);
     let no_http = "SSH-2.0-OpenSSH_9.2\r\n";
-    insta::assert_snapshot!(shown(&refusal_of(no_http, Era::Legacy).await), @"");
+    insta::assert_snapshot!(shown(&refusal_of(no_http, Era::Legacy).await), @"
+    TRANSPORT_ERROR (may have run): the connection broke before the server answered
+    look into the server's log: it may have crashed
+    ");
 }
 
 #[tokio::test]
@@ -181,7 +208,10 @@ async fn a_packed_answer_is_not_unpacked() {
     })
     .await;
     let error = Client::new(&server.url, Era::Modern).call().await.unwrap_err();
-    insta::assert_snapshot!(shown(&error), @"");
+    insta::assert_snapshot!(shown(&error), @"
+    PROTOCOL_ERROR (may have run): the server's answer is packed with `gzip`, which was not asked for
+    switch compression off at the server or at the proxy before it
+    ");
 }
 
 /// Answers with a body without end, and tells how much of it was taken.
@@ -264,7 +294,10 @@ async fn nobody_listens() {
     drop(server);
     let error = Client::new(&url, Era::Modern).call().await.unwrap_err();
     let origin = url.trim_end_matches("/mcp");
-    insta::assert_snapshot!(shown(&error).replace(origin, "http://here"), @"");
+    insta::assert_snapshot!(shown(&error).replace(origin, "http://here"), @"
+    TRANSPORT_ERROR (did not run): cannot connect to http://here/: connection reset
+    check the server's address, and that the server runs
+    ");
     let unknown = Client::new("http://nobody.invalid/mcp", Era::Modern).call().await.unwrap_err();
     assert_eq!((unknown.code(), unknown.may_have_run()), (ErrorCode::TransportError, false));
 }
@@ -290,8 +323,14 @@ async fn a_reset_before_the_head_and_after_it() {
     })
     .await;
     let client = Client::new(&server.url, Era::Legacy);
-    insta::assert_snapshot!(shown(&client.call().await.unwrap_err()), @"");
-    insta::assert_snapshot!(shown(&client.call().await.unwrap_err()), @"");
+    insta::assert_snapshot!(shown(&client.call().await.unwrap_err()), @"
+    TRANSPORT_ERROR (may have run): the connection broke before the server answered
+    look into the server's log: it may have crashed
+    ");
+    insta::assert_snapshot!(shown(&client.call().await.unwrap_err()), @"
+    TRANSPORT_ERROR (may have run): the connection ended before the server's answer was complete
+    look into the server's log: it may have crashed
+    ");
     client.call().await.unwrap();
 }
 

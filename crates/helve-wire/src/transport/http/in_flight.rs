@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::dispatch::{Dispatcher, Outlet};
-use crate::encode::{self, Message, Meta};
+use crate::encode;
 use crate::error::Result;
 use crate::pending::{Answer, Slot};
 
@@ -25,10 +25,7 @@ impl InFlight<'_> {
         let sent = self.sent.load(Ordering::Relaxed);
         let is_pending = self.dispatcher.pending.remove(self.id).is_some();
         if is_pending && sent && self.tells {
-            let params = encode::object(&[("requestId", &self.id.to_string())]);
-            let meta = Meta { progress_token: None, era: self.meta };
-            let cancelled = Message::notification("notifications/cancelled", Some(&params), meta);
-            self.outlet.send(cancelled.into_bytes());
+            self.outlet.send(encode::cancelled(self.id, self.meta));
         }
         sent
     }

@@ -146,8 +146,8 @@ impl Poster {
                 more.push((headers::NAME, headers::encoded(subject)));
             }
             for (name, value) in &request.headers {
-                if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::from_str(value)) {
-                    more.push((name, value));
+                if let Ok(name) = name.parse::<HeaderName>() {
+                    more.push((name, headers::encoded(value)));
                 }
             }
         }

@@ -20,7 +20,7 @@ use url::Url;
 use crate::dispatch::{Dispatcher, Origin, Outlet};
 use crate::error::{Error, Result};
 use crate::limits::Limits;
-use crate::pending::{Answer, Closed, ProgressCallback, Slot};
+use crate::pending::{Answer, Closed, Listener, Slot};
 use crate::request::{Outgoing, Times, within};
 use crate::transport::http::client::{HttpClient, HttpRequest};
 use crate::transport::http::events::{EventStream, Position, deliver};
@@ -88,9 +88,9 @@ impl SseLink {
         &self,
         mut request: Outgoing<'_>,
         times: Times,
-        on_progress: Option<ProgressCallback>,
+        listener: Option<Listener>,
     ) -> Result<Answer> {
-        let slot = Arc::new(Slot::new(on_progress));
+        let slot = Arc::new(Slot::new(listener));
         self.poster.dispatcher.pending.insert(request.id, Arc::clone(&slot))?;
         let sent = Arc::new(AtomicBool::new(false));
         let in_flight = InFlight {

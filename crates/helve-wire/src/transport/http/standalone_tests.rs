@@ -59,7 +59,7 @@ async fn questions_and_answers_on_it() {
     client.link.resume_session("s1").unwrap();
     assert!(client.link.open_stream().await);
     client.call().await.unwrap();
-    assert_eq!(lock(&client.listener.asked)[0].during, None);
+    assert_eq!(lock(&client.recorder.asked)[0].during, None);
     let seen = server.seen();
     assert_eq!(seen[0].header("mcp-session-id"), Some("s1"));
     assert_eq!(seen[0].header("mcp-protocol-version"), Some("2025-11-25"));
@@ -96,7 +96,8 @@ async fn it_is_opened_again_where_it_broke_off() {
 #[test]
 fn patience_grows_with_every_failure() {
     let shown = |retry: Option<u64>| {
-        let delays = (0..standalone::FAILURES).map(|failures| standalone::delay(retry.map(Duration::from_millis), failures));
+        let delays =
+            (0..standalone::FAILURES).map(|failures| standalone::delay(retry.map(Duration::from_millis), failures));
         delays.map(|delay| format!("{}", delay.as_secs_f64())).collect::<Vec<_>>().join(" ")
     };
     insta::assert_snapshot!(shown(None), @"0.5 0.5 1 2 4 8 16 30 30 30");

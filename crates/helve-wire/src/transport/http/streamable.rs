@@ -19,7 +19,7 @@ use tokio::time::timeout;
 use crate::dispatch::{Dispatcher, Outlet};
 use crate::error::{Error, Result};
 use crate::limits::Limits;
-use crate::pending::{Answer, Closed, ProgressCallback, Slot};
+use crate::pending::{Answer, Closed, Listener, Slot};
 use crate::request::{Outgoing, Times, within};
 use crate::sync::lock;
 use crate::transport::http::in_flight::InFlight;
@@ -73,9 +73,9 @@ impl StreamableLink {
         &self,
         mut request: Outgoing<'_>,
         times: Times,
-        on_progress: Option<ProgressCallback>,
+        listener: Option<Listener>,
     ) -> Result<Answer> {
-        let slot = Arc::new(Slot::new(on_progress));
+        let slot = Arc::new(Slot::new(listener));
         self.poster.dispatcher.pending.insert(request.id, Arc::clone(&slot))?;
         let sent = AtomicBool::new(false);
         let in_flight = InFlight {

@@ -10,7 +10,7 @@ use secrecy::SecretString;
 use super::*;
 use crate::handler::Progress;
 use crate::transport::http::fake::{
-    EVENTS_HEAD, Fake, Listener, PATIENCE, Reply, accepted, answer, chunk, json, result,
+    EVENTS_HEAD, Fake, PATIENCE, Recorder, Reply, accepted, answer, chunk, json, result,
 };
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,7 +21,7 @@ pub(crate) enum Era {
 
 pub(crate) struct Client {
     pub(crate) link: StreamableLink,
-    pub(crate) listener: Arc<Listener>,
+    pub(crate) recorder: Arc<Recorder>,
     next_id: AtomicUsize,
 }
 
@@ -31,15 +31,15 @@ impl Client {
     }
 
     pub(crate) fn with(target: HttpTarget, era: Era, limits: &Limits) -> Self {
-        let listener = Arc::new(Listener::default());
-        let dispatcher = Arc::new(Dispatcher::new(Arc::clone(&listener) as Arc<dyn crate::PeerHandler>, limits));
+        let recorder = Arc::new(Recorder::default());
+        let dispatcher = Arc::new(Dispatcher::new(Arc::clone(&recorder) as Arc<dyn crate::PeerHandler>, limits));
         let link = StreamableLink::new(target, dispatcher, limits).unwrap();
         let (version, modern) = match era {
             Era::Legacy => ("2025-11-25", false),
             Era::Modern => ("2026-07-28", true),
         };
         link.set_protocol(HttpProtocol { version: version.into(), modern });
-        Self { link, listener, next_id: AtomicUsize::new(1) }
+        Self { link, recorder, next_id: AtomicUsize::new(1) }
     }
 
     pub(crate) async fn call(&self) -> Result<RawJson> {
@@ -57,7 +57,7 @@ impl Client {
         subject: Option<&str>,
         body: impl Fn(u64) -> String,
         times: Times,
-        on_progress: Option<ProgressCallback>,
+        listener: Option<Listener>,
     ) -> Result<RawJson> {
         let id = self.next_id.fetch_add(1, Ordering::SeqCst) as u64;
         let request = Outgoing {
@@ -70,7 +70,7 @@ impl Client {
             cancellable: method != "initialize",
             cancel_meta: "",
         };
-        match self.link.exchange(request, times, on_progress).await? {
+        match self.link.exchange(request, times, listener).await? {
             Answer::Result(result) => Ok(result),
             Answer::Refused(refusal) => Err(Error::new(ErrorCode::ToolError, "refused").with_source(refusal)),
             Answer::Failed(error) => Err(error),
@@ -281,11 +281,12 @@ async fn events_are_delivered_in_order_before_the_answer() {
     let client = Client::new(&server.url, Era::Legacy);
     let reports = Arc::new(Mutex::new(Vec::new()));
     let keep = Arc::clone(&reports);
-    let on_progress: ProgressCallback = Box::new(move |progress: Progress| lock(&keep).push(progress.progress as u64));
+    let on_progress: crate::ProgressCallback =
+        Arc::new(move |progress: Progress| lock(&keep).push(progress.progress as u64));
     let body = |id| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call"}}"#);
-    client.send("tools/call", None, body, Times::default(), Some(on_progress)).await.unwrap();
+    client.send("tools/call", None, body, Times::default(), Some(Listener::Progress(on_progress))).await.unwrap();
     assert_eq!(*lock(&reports), (1..=20).collect::<Vec<u64>>());
-    assert_eq!(*lock(&client.listener.heard), ["notifications/message"]);
+    assert_eq!(*lock(&client.recorder.heard), ["notifications/message"]);
 }
 
 #[tokio::test]
@@ -296,7 +297,7 @@ async fn a_batch_answers_and_speaks() {
     .await;
     let client = Client::new(&server.url, Era::Legacy);
     client.call().await.unwrap();
-    assert_eq!(*lock(&client.listener.heard), ["notifications/message"]);
+    assert_eq!(*lock(&client.recorder.heard), ["notifications/message"]);
 }
 
 #[tokio::test]
@@ -321,7 +322,7 @@ async fn a_question_on_the_stream_of_a_call_is_answered_by_a_post() {
     .await;
     let client = Client::new(&server.url, Era::Legacy);
     client.call().await.unwrap();
-    assert_eq!(lock(&client.listener.asked)[0].during, Some(1));
+    assert_eq!(lock(&client.recorder.asked)[0].during, Some(1));
     assert_eq!(server.seen()[1].body, r#"{"jsonrpc":"2.0","id":1,"result":{"action":"accept"}}"#);
 }
 

@@ -1,73 +1,14 @@
-//! Launching real processes and ending them: what holds for every launcher.
+//! What holds for every launcher.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use helve_wire::launch::{
-    CloseStep, CloseTimes, Environment, ExitReport, Launched, Launcher, PlainLauncher, ServerCommand, close,
+use helve_wire::launch::{CloseStep, CloseTimes, Environment, ExitReport, Launched, ServerCommand, close};
+
+use rustix::process::Signal;
+
+use super::{
+    PATIENCE, SHORT, is_alive, launchers, read_line, read_to_end, shell, wait_until_collected, wait_until_gone,
 };
-use tokio::io::AsyncReadExt as _;
-
-/// Enough for anything a test waits for; reached only when the test fails.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-const SHORT: CloseTimes =
-    CloseTimes { after_eof: Duration::from_millis(200), after_terminate: Duration::from_millis(200) };
-
-fn launchers() -> Vec<Box<dyn Launcher>> {
-    vec![Box::new(PlainLauncher)]
-}
-
-fn shell(script: &str) -> ServerCommand {
-    ServerCommand {
-        program: "sh".into(),
-        args: vec!["-c".into(), script.into()],
-        working_directory: None,
-        environment: [("PATH", "/usr/bin:/bin")].into_iter().collect(),
-    }
-}
-
-async fn read_to_end(pipe: &mut (impl tokio::io::AsyncRead + Unpin)) -> String {
-    let mut text = String::new();
-    tokio::time::timeout(PATIENCE, pipe.read_to_string(&mut text)).await.unwrap().unwrap();
-    text
-}
-
-/// Reads one line, byte by byte, so that nothing behind it is taken.
-async fn read_line(pipe: &mut (impl tokio::io::AsyncRead + Unpin)) -> String {
-    let mut line = Vec::new();
-    loop {
-        match tokio::time::timeout(PATIENCE, pipe.read_u8()).await.unwrap().unwrap() {
-            b'\n' => return String::from_utf8(line).unwrap(),
-            byte => line.push(byte),
-        }
-    }
-}
-
-/// A zombie counts as gone: it waits for its parent only.
-fn is_alive(process: u32) -> bool {
-    match fs_err::read_to_string(format!("/proc/{process}/stat")) {
-        Ok(stat) => !matches!(stat.rsplit(')').next().and_then(|rest| rest.trim().chars().next()), Some('Z' | 'X')),
-        Err(_) => false,
-    }
-}
-
-fn wait_until_gone(process: u32) {
-    wait_until(&format!("process {process} is gone"), || !is_alive(process));
-}
-
-fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !condition() {
-        assert!(Instant::now() < deadline, "waited too long until {what}");
-        std::thread::sleep(Duration::from_millis(2));
-    }
-}
-
-/// Gone without a trace: not even a zombie.
-fn wait_until_collected(process: u32) {
-    wait_until(&format!("process {process} is collected"), || !Path::new(&format!("/proc/{process}")).exists());
-}
 
 #[tokio::test]
 async fn the_server_gets_exactly_the_environment_given() {
@@ -244,4 +185,22 @@ async fn what_cannot_be_started_is_an_error() {
             assert!(!error.hints().is_empty());
         }
     }
+}
+
+#[tokio::test]
+async fn the_server_inherits_the_same_signals_and_descriptors_from_every_launcher() {
+    let mut seen = Vec::new();
+    for launcher in launchers() {
+        let script = "grep -E '^Sig(Blk|Ign)' /proc/self/status; ls /proc/self/fd";
+        let mut launched = launcher.launch(&shell(script)).unwrap();
+        seen.push(read_to_end(&mut launched.stdout).await);
+    }
+    // Whoever runs the tests may leave descriptors and ignored signals to everybody; a launcher must not add any.
+    seen.dedup();
+    assert_eq!(seen.len(), 1, "{seen:?}");
+    let mut lines = seen[0].lines().map(|line| line.split('\t').next_back().unwrap());
+    let mut mask = || u64::from_str_radix(lines.next().unwrap(), 16).unwrap();
+    let (blocked, ignored) = (mask(), mask());
+    let broken_pipe = 1 << (Signal::PIPE.as_raw() - 1);
+    assert_eq!((blocked, ignored & broken_pipe), (0, 0), "a Rust program ignores it, its children must not");
 }

@@ -1,0 +1,104 @@
+//! Owns the tools that behave: echo, fail, sleep, progress, log, big results and content of every kind.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+
+use crate::call::{Call, ResultKind};
+use crate::frame::{MessageKind, Part};
+
+/// The order of log levels, least first.
+const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+/// Returns the arguments as text and as structured content, byte for byte.
+pub(crate) fn echo(call: &Call, raw_arguments: &str) {
+    let text = Value::from(raw_arguments);
+    let body = format!(r#"{{"content":[{{"type":"text","text":{text}}}],"structuredContent":{raw_arguments}}}"#);
+    call.result_text(ResultKind::Complete, &body, Map::new());
+}
+
+pub(crate) fn fail(call: &Call, arguments: &Value) {
+    let message = arguments["message"].as_str().unwrap_or("it did not work");
+    call.result(&json!({ "content": [{ "type": "text", "text": message }], "isError": true }));
+}
+
+pub(crate) fn sleep(call: &Call, arguments: &Value) {
+    let pause = Duration::from_millis(arguments["ms"].as_u64().unwrap_or(1000));
+    call.running("sleep", arguments["ignore_cancel"] == true);
+    call.clone().spawn(async move |call| {
+        tokio::time::sleep(pause).await;
+        answer_text(&call, "slept");
+    });
+}
+
+pub(crate) fn progress(call: &Call, arguments: Value) {
+    let steps = arguments["steps"].as_u64().unwrap_or(3);
+    let pause = Duration::from_millis(arguments["delay_ms"].as_u64().unwrap_or(0));
+    call.running("progress", false);
+    call.clone().spawn(async move |call| {
+        for step in 1..=steps {
+            // A peer that stands still but keeps talking: the same number again and again.
+            let shown = if arguments["resend_last"] == true { 1 } else { step };
+            call.progress(shown, steps, &format!("step {step}"));
+            call.out.room().await;
+            if !pause.is_zero() {
+                tokio::time::sleep(pause).await;
+            }
+        }
+        answer_text(&call, &format!("{steps} steps"));
+    });
+}
+
+/// Sends a log message if the client wants that level.
+pub(crate) fn log(call: &Call, arguments: &Value) {
+    let level = arguments["level"].as_str().unwrap_or("info");
+    let wanted = if call.is_modern() { call.meta.log_level.clone() } else { call.connection.state().log_level.clone() };
+    let rank = |level: &str| LEVELS.iter().position(|known| *known == level);
+    let heard = match wanted {
+        Some(wanted) => rank(level) >= rank(&wanted),
+        None => !call.is_modern(),
+    };
+    if heard {
+        call.notify("notifications/message", &json!({ "level": level, "logger": "fake", "data": arguments["data"] }));
+    }
+    answer_text(call, if heard { "logged" } else { "not logged" });
+}
+
+/// A result with `bytes` bytes of text (or structured content), described rather than held in memory.
+pub(crate) fn big(call: &Call, arguments: &Value) {
+    const MARK: &str = "@@filling@@";
+    let count = arguments["bytes"].as_u64().unwrap_or(1 << 20);
+    let body = if arguments["structured"] == true {
+        format!(r#"{{"content":[],"structuredContent":{{"filling":"{MARK}"}}}}"#)
+    } else {
+        format!(r#"{{"content":[{{"type":"text","text":"{MARK}"}}]}}"#)
+    };
+    let whole = call.result_frame(ResultKind::Complete, &body, Map::new());
+    let (before, after) = whole.split_once(MARK).unwrap_or((&whole, ""));
+    let mut parts = vec![Part::from(before.to_string()), Part::Fill { byte: b'x', count }];
+    if arguments["unfinished"] != true {
+        parts.push(Part::Bytes(Bytes::copy_from_slice(after.as_bytes())));
+    }
+    call.answer(MessageKind::Response, parts);
+}
+
+pub(crate) fn contents(call: &Call) {
+    call.result(&json!({ "content": [
+        { "type": "text", "text": "some text", "annotations": { "audience": ["user"] } },
+        { "type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png" },
+        { "type": "audio", "data": "UklGRg==", "mimeType": "audio/wav" },
+        { "type": "resource_link", "uri": "test://text", "name": "text" },
+        { "type": "resource", "resource": { "uri": "test://text", "mimeType": "text/plain", "text": "embedded" } },
+        { "type": "hologram", "beam": [1, 2, 3] },
+    ] }));
+}
+
+pub(crate) fn answer_text(call: &Call, text: &str) {
+    call.result(&json!({ "content": [{ "type": "text", "text": text }] }));
+}
+
+/// Returns a value as text and as structured content.
+pub(crate) fn answer_json(call: &Call, value: &Value) {
+    call.result(&json!({ "content": [{ "type": "text", "text": value.to_string() }], "structuredContent": value }));
+}

@@ -1,0 +1,18 @@
+//! Drives the peer with hand-written lines and raw HTTP: no MCP client library has a say here.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::string_slice,
+    reason = "helpers of tests fail the test by panicking"
+)]
+
+mod client;
+mod eras;
+mod http;
+mod http_client;
+mod http_faults;
+mod offers;
+mod stdio;
+mod stream_faults;
+mod tools;

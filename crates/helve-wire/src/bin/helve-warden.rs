@@ -1,0 +1,15 @@
+//! The warden as a program of its own, for hosts that do not bring its function in their own binary.
+
+use std::process::ExitCode;
+
+#[cfg(target_os = "linux")]
+fn main() -> ExitCode {
+    helve_wire::launch::warden::run(&[], std::env::args_os().skip(1))
+}
+
+#[cfg(not(target_os = "linux"))]
+#[expect(clippy::print_stderr, reason = "a program may talk to its person")]
+fn main() -> ExitCode {
+    eprintln!("helve-warden needs Linux");
+    ExitCode::FAILURE
+}

@@ -1,0 +1,164 @@
+//! Requests and notifications over whatever transport there is: ids, turns, errors by what they mean.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use helve_model::ErrorCode;
+use helve_model::json::RawJson;
+use tokio::sync::Semaphore;
+
+use crate::dispatch::Dispatcher;
+use crate::encode::{Message, Meta, Params};
+use crate::era::Verdict;
+use crate::error::{Error, Result, RpcError};
+use crate::handler::ClientCapabilities;
+use crate::pending::{Answer, Listener};
+use crate::request::{Outgoing, Times};
+use crate::transport::Link;
+
+/// One peer, reachable.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    link: Link,
+    dispatcher: Arc<Dispatcher>,
+    next_id: AtomicU64,
+    /// For servers that cannot take more than one request at a time.
+    turn: Option<Semaphore>,
+}
+
+/// A request to be made.
+#[derive(Clone)]
+pub(crate) struct Ask<'a> {
+    pub(crate) method: &'a str,
+    /// The tool, prompt or resource it is about.
+    pub(crate) subject: Option<&'a str>,
+    pub(crate) params: Params<'a>,
+    /// Members of `_meta` that the era demands, rendered.
+    pub(crate) era_meta: &'a str,
+    /// Headers for HTTP.
+    pub(crate) headers: Vec<(String, String)>,
+    /// The version HTTP announces, while none is agreed upon.
+    pub(crate) protocol_version: Option<&'a str>,
+    /// Ask the server to report progress.
+    pub(crate) wants_progress: bool,
+    pub(crate) listener: Option<Listener>,
+    /// Members of `_meta` that the caller adds.
+    pub(crate) caller_meta: Option<&'a RawJson>,
+    pub(crate) times: Times,
+    pub(crate) cancellable: bool,
+}
+
+impl<'a> Ask<'a> {
+    pub(crate) fn new(method: &'a str, members: &'a [(&'a str, &'a str)]) -> Self {
+        Self {
+            method,
+            subject: None,
+            params: Params::Members(members),
+            era_meta: "",
+            headers: Vec::new(),
+            protocol_version: None,
+            wants_progress: false,
+            listener: None,
+            caller_meta: None,
+            times: Times::default(),
+            cancellable: true,
+        }
+    }
+}
+
+impl Channel {
+    pub(crate) fn new(link: Link, dispatcher: Arc<Dispatcher>, one_at_a_time: bool) -> Self {
+        Self { link, dispatcher, next_id: AtomicU64::new(1), turn: one_at_a_time.then(|| Semaphore::new(1)) }
+    }
+
+    pub(crate) fn capabilities(&self) -> &ClientCapabilities {
+        self.dispatcher.capabilities()
+    }
+
+    pub(crate) fn dispatcher(&self) -> &Arc<Dispatcher> {
+        &self.dispatcher
+    }
+
+    pub(crate) fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// Both sides know now what they speak.
+    pub(crate) fn agree(&self, verdict: &Verdict) {
+        if verdict.era == crate::era::Era::Modern {
+            self.dispatcher.stop_answering_questions();
+        }
+        self.link.agree(verdict);
+    }
+
+    /// Opens the stream on which a legacy HTTP server speaks unasked, where there is one.
+    pub(crate) async fn open_stream(&self) {
+        self.link.open_stream().await;
+    }
+
+    /// Makes a request and waits for its result. Dropping the future cancels the request at the peer.
+    pub(crate) async fn request(&self, ask: Ask<'_>) -> Result<RawJson> {
+        let _turn = match &self.turn {
+            Some(turn) => Some(wait_for_turn(turn, ask.times).await?),
+            None => None,
+        };
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let meta =
+            Meta { progress_token: ask.wants_progress.then_some(id), era: ask.era_meta, caller: ask.caller_meta };
+        let outgoing = Outgoing {
+            id,
+            method: ask.method,
+            subject: ask.subject,
+            headers: ask.headers,
+            protocol_version: ask.protocol_version,
+            body: Message::request(id, ask.method, ask.params, meta).into_bytes(),
+            cancellable: ask.cancellable,
+            cancel_meta: ask.era_meta,
+        };
+        match self.link.exchange(outgoing, ask.times, ask.listener).await? {
+            Answer::Result(result) => Ok(result),
+            Answer::Refused(refusal) => Err(refused(ask.method, refusal)),
+            Answer::Failed(error) => Err(error),
+        }
+    }
+
+    pub(crate) async fn notify(&self, method: &str, params: Params<'_>, meta: Meta<'_>) -> Result<()> {
+        self.link.notify(Message::notification(method, params, meta).into_bytes()).await
+    }
+
+    pub(crate) async fn close(&self) {
+        self.link.close().await;
+    }
+}
+
+async fn wait_for_turn(turn: &Semaphore, times: Times) -> Result<tokio::sync::SemaphorePermit<'_>> {
+    match tokio::time::timeout(times.total, turn.acquire()).await {
+        Ok(Ok(permit)) => Ok(permit),
+        Ok(Err(_)) | Err(_) => {
+            Err(Error::new(ErrorCode::Timeout, "an earlier call still runs, and this server takes one at a time")
+                .with_hint("wait for it, cancel it, or raise the time-out"))
+        }
+    }
+}
+
+/// What a refusal of the peer means to the caller.
+pub(crate) fn refused(method: &str, refusal: RpcError) -> Error {
+    let says = |words: &[&str]| {
+        let message = refusal.message.to_lowercase();
+        words.iter().any(|word| message.contains(word))
+    };
+    let not_found = says(&["unknown", "not found", "no such", "does not exist", "not exist"]);
+    let (code, may_have_run) = match (method, refusal.code) {
+        (_, -32700 | -32600 | -32601) => (ErrorCode::ProtocolError, false),
+        ("resources/read" | "resources/subscribe", -32002) => (ErrorCode::ResourceNotFound, false),
+        ("tools/call", -32602) if not_found && says(&["tool"]) => (ErrorCode::ToolNotFound, false),
+        ("prompts/get", -32602) if not_found => (ErrorCode::PromptNotFound, false),
+        ("resources/read" | "resources/subscribe", -32602) if not_found => (ErrorCode::ResourceNotFound, false),
+        (_, -32602) => (ErrorCode::InvalidParams, false),
+        // The result of a task is that of the call.
+        ("tools/call" | "tasks/result", _) => (ErrorCode::ToolError, true),
+        _ => (ErrorCode::ProtocolError, false),
+    };
+    let message = format!("the server refused `{method}`");
+    Error::new(code, message).with_may_have_run(may_have_run).with_source(refusal)
+}

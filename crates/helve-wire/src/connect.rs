@@ -1,0 +1,195 @@
+//! From a target to a session: start or reach the server, find out what it speaks, within the time allowed.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use helve_model::{ErrorCode, HttpFlavour, ServerName};
+use tokio::io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf};
+use tokio::time::timeout;
+
+use crate::channel::Channel;
+use crate::client_info::ClientInfo;
+use crate::dispatch::Dispatcher;
+use crate::era::ProtocolChoice;
+use crate::era::negotiate::{self, Handshake, HttpKind};
+use crate::error::{Error, Result};
+use crate::handler::{NoHandler, PeerHandler};
+#[cfg(unix)]
+use crate::launch::{CloseTimes, Launcher, ServerCommand};
+use crate::limits::Limits;
+use crate::pending::Closed;
+use crate::request::Times;
+use crate::session::Session;
+use crate::sync::lock;
+use crate::transport::Link;
+use crate::transport::http::{HttpTarget, SseLink, StreamableLink};
+#[cfg(unix)]
+use crate::transport::stdio::StdioLink;
+use crate::transport::stream::{Source, StreamLink, WhyEnded};
+
+/// How a connection is made and kept.
+#[derive(Debug, Clone)]
+pub struct ConnectOptions {
+    /// The server's configured name: permits for other servers are refused.
+    pub server: ServerName,
+    /// Who we say we are.
+    pub client: ClientInfo,
+    /// Who listens and answers.
+    pub handler: Arc<dyn PeerHandler>,
+    /// What the peer may cost us.
+    pub limits: Limits,
+    /// Which protocol to speak.
+    pub protocol: ProtocolChoice,
+    /// How long all of it may take, a slow first start included.
+    pub startup: Duration,
+    /// Send one request at a time.
+    pub one_at_a_time: bool,
+    /// How patiently a program is ended.
+    #[cfg(unix)]
+    pub close_times: CloseTimes,
+}
+
+impl ConnectOptions {
+    /// The defaults, for a server of this name.
+    #[must_use]
+    pub fn new(server: ServerName) -> Self {
+        Self {
+            server,
+            client: ClientInfo::default(),
+            handler: Arc::new(NoHandler),
+            limits: Limits::default(),
+            protocol: ProtocolChoice::Auto,
+            startup: Duration::from_secs(30),
+            one_at_a_time: false,
+            #[cfg(unix)]
+            close_times: CloseTimes::default(),
+        }
+    }
+
+    fn handshake(&self) -> Handshake<'_> {
+        Handshake { client: &self.client, protocol: &self.protocol, times: Times::exactly(self.startup) }
+    }
+
+    fn dispatcher(&self) -> Arc<Dispatcher> {
+        Arc::new(Dispatcher::new(Arc::clone(&self.handler), &self.limits))
+    }
+
+    fn too_slow(&self) -> Error {
+        let (server, seconds) = (&self.server, self.startup.as_secs_f64());
+        Error::new(ErrorCode::Timeout, format!("the server {server:?} was not ready within {seconds} s"))
+            .with_hint("a first start may have to download something: try again, or raise the start-up time-out")
+    }
+}
+
+/// Starts a program and speaks to it over its standard streams.
+///
+/// Cancel safe: dropping the future ends the program.
+///
+/// # Errors
+/// When the program cannot be started, does not speak the protocol, or takes longer than `options.startup`; the
+/// error has the last lines of its stderr where there are any.
+#[cfg(unix)]
+pub async fn connect_stdio(
+    launcher: &dyn Launcher,
+    command: &ServerCommand,
+    options: ConnectOptions,
+) -> Result<Session> {
+    // What the program said last is worth more than "too slow": it is kept where the time-out can reach it.
+    let started: std::sync::Mutex<Option<Arc<crate::transport::stdio::StderrTail>>> = std::sync::Mutex::default();
+    let start = async || {
+        let dispatcher = options.dispatcher();
+        let link = StdioLink::start(launcher, command, Arc::clone(&dispatcher), &options.limits, options.close_times)?;
+        *lock(&started) = Some(Arc::clone(link.stderr()));
+        Ok(Channel::new(Link::Stdio(link), dispatcher, options.one_at_a_time))
+    };
+    match timeout(options.startup, negotiate::on_stream(start, options.handshake())).await {
+        Ok(greeted) => {
+            let (channel, greeting) = greeted?;
+            Ok(Session::new(channel, greeting, options))
+        }
+        Err(_) => {
+            let words = lock(&started).take().map(|stderr| stderr.last_lines()).unwrap_or_default();
+            let error = options.too_slow();
+            Err(if words.is_empty() {
+                error
+            } else {
+                error.with_hint(format!("the last lines of its stderr:\n{words}"))
+            })
+        }
+    }
+}
+
+/// Speaks over a byte stream that is there already: an in-process server, a socket, a test.
+///
+/// # Errors
+/// When the peer does not speak the protocol, or takes longer than `options.startup`.
+pub async fn connect_stream(
+    stream: impl AsyncRead + AsyncWrite + Send + 'static,
+    options: ConnectOptions,
+) -> Result<Session> {
+    let (source, sink) = tokio::io::split(stream);
+    let halves = std::sync::Mutex::new(Some((source, sink)));
+    let start = async || {
+        let Some((source, sink)) = lock(&halves).take() else {
+            return Err(Error::new(ErrorCode::TransportError, "a stream that was handed in cannot be started again"));
+        };
+        Ok(start_stream(source, sink, &options))
+    };
+    match timeout(options.startup, negotiate::on_stream(start, options.handshake())).await {
+        Ok(greeted) => {
+            let (channel, greeting) = greeted?;
+            Ok(Session::new(channel, greeting, options))
+        }
+        Err(_) => Err(options.too_slow()),
+    }
+}
+
+/// Speaks to a server over HTTP: Streamable HTTP, or HTTP+SSE where `flavour` allows it and the server is that old.
+///
+/// # Errors
+/// `AUTH_REQUIRED`, with the server's challenge, when it wants credentials; otherwise when it cannot be reached, does
+/// not speak the protocol, or takes longer than `options.startup`.
+pub async fn connect_http(target: &HttpTarget, flavour: HttpFlavour, options: ConnectOptions) -> Result<Session> {
+    let start = async |kind: HttpKind| {
+        let dispatcher = options.dispatcher();
+        let link = match kind {
+            HttpKind::Streamable => {
+                Link::Streamable(StreamableLink::new(target.clone(), Arc::clone(&dispatcher), &options.limits)?)
+            }
+            HttpKind::Sse => {
+                let dispatcher = Arc::clone(&dispatcher);
+                Link::Sse(SseLink::connect(target.clone(), dispatcher, &options.limits, options.startup).await?)
+            }
+        };
+        Ok(Channel::new(link, dispatcher, options.one_at_a_time))
+    };
+    match timeout(options.startup, negotiate::over_http(start, flavour, options.handshake())).await {
+        Ok(greeted) => {
+            let (channel, greeting) = greeted?;
+            Ok(Session::new(channel, greeting, options))
+        }
+        Err(_) => Err(options.too_slow()),
+    }
+}
+
+fn start_stream<S>(source: ReadHalf<S>, sink: WriteHalf<S>, options: &ConnectOptions) -> Channel
+where
+    S: AsyncRead + AsyncWrite + Send + 'static,
+{
+    let dispatcher = options.dispatcher();
+    let link = StreamLink::start(source, Box::pin(sink), Arc::clone(&dispatcher), &options.limits, stream_ended());
+    Channel::new(Link::Stream(link), dispatcher, options.one_at_a_time)
+}
+
+impl<S: AsyncRead + Send + 'static> Source for ReadHalf<S> {}
+
+fn stream_ended() -> WhyEnded {
+    Box::new(|ended: io::Result<()>| {
+        let message = match ended {
+            Ok(()) => "the peer closed the connection".to_owned(),
+            Err(error) => format!("the connection broke: {error}"),
+        };
+        Box::pin(async move { Closed::new(ErrorCode::TransportError, message) })
+    })
+}

@@ -1,0 +1,114 @@
+//! The two eras of the protocol, and which one a peer speaks.
+//!
+//! *Legacy* (up to 2025-11-25) begins with `initialize`, keeps a session, and lets the server send requests. *Modern*
+//! (2026-07-28) is stateless: every request carries its own metadata, and questions come back as results. Everything
+//! that differs lives in this directory; outside it nobody compares versions.
+
+pub(crate) mod legacy;
+pub(crate) mod modern;
+pub(crate) mod negotiate;
+pub(crate) mod param_headers;
+
+use std::fmt;
+
+use helve_model::ErrorCode;
+use helve_model::json::RawJson;
+
+use crate::error::Error;
+
+/// The two ways of speaking the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Era {
+    /// `initialize`, sessions, server-initiated requests.
+    Legacy,
+    /// Stateless, `server/discover`, multi-round requests.
+    Modern,
+}
+
+/// What was found out about a peer: worth keeping, so that the next connection need not ask again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verdict {
+    /// The era.
+    pub era: Era,
+    /// The protocol version both sides speak.
+    pub version: String,
+}
+
+/// Which protocol to speak.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum ProtocolChoice {
+    /// Find out.
+    #[default]
+    Auto,
+    /// This was found out before: try it first, find out again when it no longer holds.
+    Known(Verdict),
+    /// This version and no other.
+    Pinned(String),
+}
+
+/// What a peer said about itself when the connection was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Greeting {
+    /// The era and version agreed upon.
+    pub verdict: Verdict,
+    /// What the server can do, as it says it.
+    pub capabilities: RawJson,
+    /// Who it says it is. Never to be used for identity.
+    pub server_info: Option<RawJson>,
+    /// What it wants the model to know.
+    pub instructions: Option<String>,
+}
+
+impl Verdict {
+    /// The verdict a version stands for; `None` when helve does not speak it.
+    #[must_use]
+    pub fn of_version(version: &str) -> Option<Self> {
+        let era = if legacy::VERSIONS.contains(&version) {
+            Era::Legacy
+        } else if modern::VERSIONS.contains(&version) {
+            Era::Modern
+        } else {
+            return None;
+        };
+        Some(Self { era, version: version.to_owned() })
+    }
+}
+
+impl Greeting {
+    /// Does the server offer this (`tools`, `resources`, `prompts`, `completions`, `logging`)?
+    #[must_use]
+    pub fn offers(&self, capability: &str) -> bool {
+        self.capabilities.member(capability).is_some_and(|value| !matches!(value.as_str(), "null" | "false"))
+    }
+
+    /// Does a capability have this part (`resources`, `subscribe`)?
+    #[must_use]
+    pub fn offers_part(&self, capability: &str, part: &str) -> bool {
+        let part = self.capabilities.member(capability).and_then(|value| value.member(part));
+        part.is_some_and(|value| !matches!(value.as_str(), "null" | "false"))
+    }
+}
+
+impl fmt::Display for Era {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Legacy => "legacy",
+            Self::Modern => "modern",
+        })
+    }
+}
+
+/// Every version helve speaks, newest first.
+pub(crate) fn all_versions() -> String {
+    let versions: Vec<&str> = modern::VERSIONS.iter().chain(&legacy::VERSIONS).copied().collect();
+    versions.join(", ")
+}
+
+/// The error of two sides without a common version.
+pub(crate) fn version_mismatch(theirs: &str) -> Error {
+    Error::new(
+        ErrorCode::ProtocolError,
+        format!("no common protocol version: the server speaks {theirs}, helve speaks {}", all_versions()),
+    )
+    .with_hint("update the server, or pin a protocol version that both sides speak")
+}

@@ -1,0 +1,187 @@
+//! What the modern era demands: metadata on every request, `server/discover`, results with a type.
+
+use helve_model::ErrorCode;
+use helve_model::json::{RawJson, scan};
+
+use crate::ClientInfo;
+use crate::channel::{Ask, Channel};
+use crate::encode::quoted;
+use crate::era::{Era, Greeting, Verdict, version_mismatch};
+use crate::error::{Error, Result, RpcError};
+use crate::handler::ClientCapabilities;
+use crate::request::Times;
+
+/// The versions of this era, newest first.
+pub(crate) const VERSIONS: [&str; 1] = ["2026-07-28"];
+
+/// The extension by which a call may be answered with a task.
+const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
+/// Which subscription a notification belongs to.
+const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+
+const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+
+/// Error codes that only a modern server sends.
+const HEADER_MISMATCH: i64 = -32020;
+const MISSING_CAPABILITY: i64 = -32021;
+const UNSUPPORTED_VERSION: i64 = -32022;
+
+/// What the answer to the probe tells.
+#[derive(Debug)]
+pub(crate) enum Probe {
+    /// The server is modern, and this is its greeting.
+    Modern(Greeting),
+    /// The server is modern and refuses for a reason of its own.
+    Refused(Error),
+    /// The server speaks other versions only; a legacy one among them, if any.
+    OtherVersions { legacy: Option<String>, theirs: String },
+    /// The server does not know what was asked: legacy.
+    NotModern(Error),
+}
+
+/// What a result of the modern era is.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ResultKind {
+    Complete,
+    InputRequired,
+    Task,
+    Unknown(String),
+}
+
+/// The members of `_meta` that every request carries, rendered once.
+pub(crate) fn request_meta(
+    version: &str,
+    client: &ClientInfo,
+    capabilities: &ClientCapabilities,
+    log_level: Option<&str>,
+) -> String {
+    let mut declared = capabilities.clone();
+    if !declared.extensions.iter().any(|(name, _)| name == TASKS_EXTENSION) {
+        declared.extensions.push((TASKS_EXTENSION.to_owned(), RawJson::empty_object()));
+    }
+    let mut meta = format!(
+        r#""io.modelcontextprotocol/protocolVersion":{},"io.modelcontextprotocol/clientInfo":{},"io.modelcontextprotocol/clientCapabilities":{}"#,
+        quoted(version),
+        client.to_json(),
+        declared.to_json(),
+    );
+    if let Some(level) = log_level {
+        meta.push_str(r#","io.modelcontextprotocol/logLevel":"#);
+        meta.push_str(&quoted(level));
+    }
+    meta
+}
+
+/// Asks the server who it is, in the modern way.
+pub(crate) async fn probe(channel: &Channel, client: &ClientInfo, times: Times) -> Probe {
+    let [version] = VERSIONS;
+    // A server may refuse the very version it lists: one more try is owed.
+    for retry in [true, false] {
+        let meta = request_meta(version, client, channel.capabilities(), None);
+        let ask = Ask {
+            cancellable: false,
+            times,
+            era_meta: &meta,
+            protocol_version: Some(version),
+            ..Ask::new("server/discover", &[])
+        };
+        match channel.request(ask).await {
+            Ok(result) => return read_discover(&result),
+            Err(error) => match error.rpc().cloned() {
+                Some(refusal) if refusal.code == UNSUPPORTED_VERSION => {
+                    let theirs = supported(&refusal);
+                    if theirs.iter().any(|theirs| theirs == version) {
+                        if retry {
+                            continue;
+                        }
+                        return Probe::Refused(error);
+                    }
+                    return other_versions(&theirs);
+                }
+                Some(refusal) if [HEADER_MISMATCH, MISSING_CAPABILITY].contains(&refusal.code) => {
+                    return Probe::Refused(error);
+                }
+                _ => return Probe::NotModern(error),
+            },
+        }
+    }
+    Probe::NotModern(Error::new(ErrorCode::ProtocolError, "the server does not answer `server/discover`"))
+}
+
+/// A handshake for callers who know that the server is modern.
+pub(crate) async fn handshake(channel: &Channel, client: &ClientInfo, times: Times) -> Result<Greeting> {
+    match probe(channel, client, times).await {
+        Probe::Modern(greeting) => {
+            channel.agree(&greeting.verdict);
+            Ok(greeting)
+        }
+        Probe::Refused(error) => Err(error),
+        Probe::OtherVersions { theirs, .. } => Err(version_mismatch(&theirs)),
+        Probe::NotModern(error) if error.rpc().is_some() => {
+            Err(Error::new(ErrorCode::ProtocolError, "the server does not speak the modern protocol")
+                .with_hint(format!("it may speak one of {}", super::legacy::VERSIONS.join(", ")))
+                .with_source(error))
+        }
+        Probe::NotModern(error) => Err(error),
+    }
+}
+
+/// Did the headers of a request not fit its body, because the tool's definition has changed?
+pub(crate) fn is_header_mismatch(error: &Error) -> bool {
+    error.rpc().is_some_and(|refusal| refusal.code == HEADER_MISMATCH)
+}
+
+/// The listen request a notification belongs to.
+pub(crate) fn subscription_of(params: &RawJson) -> Option<u64> {
+    params.member("_meta")?.member(SUBSCRIPTION_ID)?.as_str().trim_matches('"').parse().ok()
+}
+
+/// The type of a result. Results without one are complete, as legacy results are.
+pub(crate) fn result_kind(result: &RawJson) -> ResultKind {
+    let kind = scan::members(result.as_str())
+        .into_iter()
+        .flatten()
+        .map_while(Result::ok)
+        .find(|member| member.key_is("resultType"))
+        .map(|member| member.value);
+    match kind {
+        None | Some("\"complete\"") => ResultKind::Complete,
+        Some("\"input_required\"") => ResultKind::InputRequired,
+        Some("\"task\"") => ResultKind::Task,
+        Some(other) => ResultKind::Unknown(other.to_owned()),
+    }
+}
+
+fn read_discover(result: &RawJson) -> Probe {
+    let not_modern = || {
+        Probe::NotModern(Error::new(
+            ErrorCode::ProtocolError,
+            "the server's answer to `server/discover` names no protocol versions",
+        ))
+    };
+    let Some(theirs) = result.member("supportedVersions").and_then(|list| list.parse::<Vec<String>>().ok()) else {
+        return not_modern();
+    };
+    let Some(version) = VERSIONS.iter().find(|ours| theirs.iter().any(|theirs| theirs == *ours)) else {
+        return other_versions(&theirs);
+    };
+    let in_meta = result.member("_meta").and_then(|meta| meta.member(SERVER_INFO));
+    Probe::Modern(Greeting {
+        verdict: Verdict { era: Era::Modern, version: (*version).to_owned() },
+        capabilities: result.member("capabilities").unwrap_or_else(RawJson::empty_object),
+        server_info: in_meta.or_else(|| result.member("serverInfo")),
+        instructions: result.member_str("instructions"),
+    })
+}
+
+fn supported(refusal: &RpcError) -> Vec<String> {
+    let list = refusal.data.as_ref().and_then(|data| data.member("supported"));
+    list.and_then(|list| list.parse().ok()).unwrap_or_default()
+}
+
+fn other_versions(theirs: &[String]) -> Probe {
+    let legacy = super::legacy::VERSIONS.iter().find(|ours| theirs.iter().any(|theirs| theirs == *ours));
+    let listed = if theirs.is_empty() { "no version it names".to_owned() } else { theirs.join(", ") };
+    Probe::OtherVersions { legacy: legacy.map(|version| (*version).to_owned()), theirs: listed }
+}

@@ -1,0 +1,53 @@
+//! The host's side of the warden: which program it is and how it is called.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+
+use super::command::{ServerCommand, check_program, start_error};
+use super::process::Tree;
+use super::{Launched, Launcher, spawn, warden};
+use crate::Result;
+
+/// A program that calls [`warden::run`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WardenProgram {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The arguments that make it a warden; none for `helve-warden` itself.
+    pub leading: Vec<OsString>,
+}
+
+/// Starts the server under a [warden](super::warden), which ends the whole tree with it, and with this process.
+#[derive(Debug, Clone)]
+pub struct WardenLauncher {
+    warden: WardenProgram,
+}
+
+impl WardenLauncher {
+    /// A launcher with this warden.
+    #[must_use]
+    pub fn new(warden: WardenProgram) -> Self {
+        Self { warden }
+    }
+}
+
+impl Launcher for WardenLauncher {
+    fn launch(&self, command: &ServerCommand) -> Result<Launched> {
+        let program = command.resolve()?;
+        // Absolute, because the warden is looked up after the change to the server's directory.
+        let warden = std::path::absolute(&self.warden.path).map_err(|error| start_error(&self.warden.path, error))?;
+        check_program(&warden).map_err(|error| {
+            error.with_hint("it is the warden, which holds the server's processes: install it, or use a plain launcher")
+        })?;
+        let mut process = spawn::command(&warden, command);
+        process
+            .args(&self.warden.leading)
+            .args([warden::WATCH, &std::process::id().to_string()])
+            .arg(program)
+            .args(&command.args)
+            // Keys pressed in the host's terminal are for the host.
+            .process_group(0);
+        spawn::spawn(process, Tree::Warden).map_err(|error| start_error(&warden, error))
+    }
+}

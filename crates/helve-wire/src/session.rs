@@ -1,0 +1,187 @@
+//! A connection to one server, ready to use: the same calls in either era.
+
+mod call;
+mod list;
+mod subscribe;
+mod task;
+mod utility;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use helve_model::ErrorCode;
+use helve_model::json::RawJson;
+use tokio::sync::Semaphore;
+
+use crate::channel::{Ask, Channel};
+use crate::connect::ConnectOptions;
+use crate::encode::{Meta, Params};
+use crate::era::param_headers::ParamHeader;
+use crate::era::{Era, Greeting, legacy, modern};
+use crate::error::{Error, Result};
+use crate::request::Times;
+use crate::sync::lock;
+
+pub use call::CallOptions;
+pub use list::{CacheHint, CacheScope, Listing};
+pub use subscribe::Changes;
+pub use utility::{CompletionSubject, Diagnostics, LogLevel};
+
+/// A session with one server. Cheap to share; dropping the last one ends the connection and the server's process.
+#[derive(Clone)]
+pub struct Session {
+    shared: Arc<Shared>,
+    /// Stops the task that listens, which shares the rest, with the last session.
+    _owner: Arc<Owner>,
+}
+
+struct Owner(Arc<Shared>);
+
+struct Shared {
+    channel: Channel,
+    greeting: Greeting,
+    options: ConnectOptions,
+    /// What the modern era demands in every request, rendered; empty in the legacy era.
+    era_meta: Mutex<Arc<str>>,
+    /// Which arguments of which tool HTTP repeats in headers.
+    param_headers: Mutex<HashMap<String, Arc<[ParamHeader]>>>,
+    listening: Mutex<subscribe::Listening>,
+    /// How often a server that had forgotten the session was greeted again, and whose turn it is to do so.
+    renewals: AtomicU64,
+    renewing: Semaphore,
+}
+
+impl Session {
+    pub(crate) fn new(channel: Channel, greeting: Greeting, options: ConnectOptions) -> Self {
+        let era_meta = render_meta(&greeting, &options, None);
+        let shared = Arc::new(Shared {
+            channel,
+            greeting,
+            options,
+            era_meta: Mutex::new(era_meta),
+            param_headers: Mutex::default(),
+            listening: Mutex::default(),
+            renewals: AtomicU64::new(0),
+            renewing: Semaphore::new(1),
+        });
+        Self { _owner: Arc::new(Owner(Arc::clone(&shared))), shared }
+    }
+
+    /// What the server said about itself, and what was agreed upon.
+    #[must_use]
+    pub fn greeting(&self) -> &Greeting {
+        &self.shared.greeting
+    }
+
+    /// Makes a request of any method but those that need a [`helve_policy::Permit`].
+    ///
+    /// # Errors
+    /// `DENIED` for `tools/call`, `resources/read` and `prompts/get`, which have functions of their own; otherwise
+    /// whatever the peer or the way to it does.
+    pub async fn request(&self, method: &str, params: Option<&RawJson>, times: Times) -> Result<RawJson> {
+        if matches!(method, "tools/call" | "resources/read" | "prompts/get") {
+            return Err(Error::new(ErrorCode::Denied, format!("`{method}` needs a permit"))
+                .with_hint("use the function of that name, which takes one"));
+        }
+        let params = params.map_or(Params::Members(&[]), Params::Raw);
+        self.shared.ask(Ask { params, times, ..Ask::new(method, &[]) }).await
+    }
+
+    /// Tells the server something.
+    ///
+    /// # Errors
+    /// When it can no longer be reached.
+    pub async fn notify(&self, method: &str, params: Option<&RawJson>) -> Result<()> {
+        let params = params.map_or(Params::Members(&[]), Params::Raw);
+        let era = self.shared.era_meta();
+        self.shared.channel.notify(method, params, Meta { era: &era, ..Meta::default() }).await
+    }
+
+    /// Waits until the connection has ended, and says why. Cancel safe.
+    pub async fn ended(&self) -> Error {
+        self.shared.channel.dispatcher().ended().await
+    }
+
+    /// Ends the connection. A program is asked to end, then killed; when this returns it is gone.
+    pub async fn close(&self) {
+        self.shared.stop_listening();
+        self.shared.channel.close().await;
+    }
+
+    fn is_modern(&self) -> bool {
+        self.shared.is_modern()
+    }
+
+    fn set_log_level_in_meta(&self, level: &str) {
+        *lock(&self.shared.era_meta) = render_meta(&self.shared.greeting, &self.shared.options, Some(level));
+    }
+}
+
+impl Shared {
+    async fn ask(&self, mut ask: Ask<'_>) -> Result<RawJson> {
+        let era = self.era_meta();
+        ask.era_meta = &era;
+        if !self.channel.link().has_session() {
+            return self.channel.request(ask).await;
+        }
+        let renewals = self.renewals.load(Ordering::Acquire);
+        match self.channel.request(ask.clone()).await {
+            Err(error) if error.is_session_expired() => {
+                self.renew(renewals, ask.times).await?;
+                if error.may_have_run() { Err(error) } else { self.channel.request(ask).await }
+            }
+            answer => answer,
+        }
+    }
+
+    /// The server has forgotten us: one caller greets it again, the others wait for that.
+    async fn renew(&self, seen: u64, times: Times) -> Result<()> {
+        // The semaphore is never closed.
+        let _turn = self.renewing.acquire().await;
+        if self.renewals.load(Ordering::Acquire) != seen {
+            return Ok(());
+        }
+        let version = &self.greeting.verdict.version;
+        drop(legacy::handshake(&self.channel, &self.options.client, version, times).await?);
+        self.renewals.fetch_add(1, Ordering::Release);
+        Ok(())
+    }
+
+    fn is_modern(&self) -> bool {
+        self.greeting.verdict.era == Era::Modern
+    }
+
+    fn era_meta(&self) -> Arc<str> {
+        Arc::clone(&lock(&self.era_meta))
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.0.stop_listening();
+    }
+}
+
+fn render_meta(greeting: &Greeting, options: &ConnectOptions, log_level: Option<&str>) -> Arc<str> {
+    match greeting.verdict.era {
+        Era::Legacy => Arc::from(""),
+        Era::Modern => Arc::from(modern::request_meta(
+            &greeting.verdict.version,
+            &options.client,
+            &options.handler.capabilities(),
+            log_level,
+        )),
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Session")
+            .field("server", &self.shared.options.server)
+            .field("verdict", &self.shared.greeting.verdict)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,221 @@
+//! Calling tools, reading resources, getting prompts: with a permit, through as many rounds of questions as it takes.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use helve_model::json::{RawJson, scan};
+use helve_model::{CallKind, ErrorCode, Outcome, PromptOutcome, ReadOutcome};
+use helve_policy::Permit;
+
+use super::{Session, Shared};
+use crate::channel::Ask;
+use crate::encode::{Params, object, quoted};
+use crate::era::modern::{self, ResultKind};
+use crate::era::param_headers;
+use crate::error::{Error, Result};
+use crate::handler::{Question, QuestionKind};
+use crate::pending::{Listener, ProgressCallback};
+use crate::request::Times;
+use crate::sync::lock;
+
+/// How a call is made.
+#[derive(Clone, Default)]
+pub struct CallOptions {
+    /// How long it may take.
+    pub times: Times,
+    /// Called with each progress report, in order, before the call returns.
+    pub on_progress: Option<ProgressCallback>,
+    /// Members of `_meta` that the server is to see.
+    pub meta: Option<RawJson>,
+    /// A legacy server that offers tasks may answer with one, kept for so long; modern servers may always.
+    pub as_task: Option<Duration>,
+}
+
+impl Session {
+    /// Calls a tool. The only way to send `tools/call`.
+    ///
+    /// Cancel safe: dropping the future tells the server in its era's way.
+    ///
+    /// # Errors
+    /// A tool that reports a failure of its own is an [`Outcome`], not an error. See [`Error::may_have_run`] before
+    /// repeating a call.
+    pub async fn call_tool(&self, permit: &Permit, options: CallOptions) -> Result<Outcome> {
+        let tool = self.shared.subject(permit, CallKind::Tool)?;
+        let name = quoted(tool);
+        let members = [("name", name.as_str()), ("arguments", permit.arguments().as_str())];
+        let call = Call { method: "tools/call", subject: tool, members: &members, permit, options: &options };
+        match self.shared.call(&call).await {
+            // The tool has changed since it was listed: look again, and repeat what was not accepted.
+            Err(error) if modern::is_header_mismatch(&error) => {
+                self.list_tools(options.times).await?;
+                self.shared.call(&call).await.map(Outcome::new)
+            }
+            outcome => outcome.map(Outcome::new),
+        }
+    }
+
+    /// Reads a resource; the permit's subject is its URI.
+    ///
+    /// # Errors
+    /// `RESOURCE_NOT_FOUND` when the server has none of that URI; otherwise whatever the peer or the way to it does.
+    pub async fn read_resource(&self, permit: &Permit, options: CallOptions) -> Result<ReadOutcome> {
+        let uri = self.shared.subject(permit, CallKind::Resource)?;
+        let quoted_uri = quoted(uri);
+        let members = [("uri", quoted_uri.as_str())];
+        let call = Call { method: "resources/read", subject: uri, members: &members, permit, options: &options };
+        self.shared.call(&call).await.map(ReadOutcome::new)
+    }
+
+    /// Gets a prompt; the permit's subject is its name.
+    ///
+    /// # Errors
+    /// `PROMPT_NOT_FOUND` when the server has none of that name; otherwise whatever the peer or the way to it does.
+    pub async fn get_prompt(&self, permit: &Permit, options: CallOptions) -> Result<PromptOutcome> {
+        let prompt = self.shared.subject(permit, CallKind::Prompt)?;
+        let name = quoted(prompt);
+        let members = [("name", name.as_str()), ("arguments", permit.arguments().as_str())];
+        let call = Call { method: "prompts/get", subject: prompt, members: &members, permit, options: &options };
+        self.shared.call(&call).await.map(PromptOutcome::new)
+    }
+}
+
+/// A call that needs a permit, with all that stays the same from round to round.
+pub(super) struct Call<'a> {
+    method: &'a str,
+    subject: &'a str,
+    members: &'a [(&'a str, &'a str)],
+    permit: &'a Permit,
+    pub(super) options: &'a CallOptions,
+}
+
+impl Shared {
+    /// What a permit is for, if it is for this server and this kind of call.
+    fn subject<'permit>(&self, permit: &'permit Permit, kind: CallKind) -> Result<&'permit str> {
+        if permit.kind() == kind && permit.name().server == self.options.server {
+            return Ok(permit.name().tool.as_str());
+        }
+        let (given, server) = (permit.name(), &self.options.server);
+        Err(Error::new(
+            ErrorCode::Denied,
+            format!("the permit is for the {} {given}, not for a {kind} of {server}", permit.kind()),
+        ))
+    }
+
+    async fn call(self: &Arc<Self>, call: &Call<'_>) -> Result<RawJson> {
+        if self.is_modern() {
+            return self.call_in_rounds(call).await;
+        }
+        let Some(ttl) = call.options.as_task.filter(|_| call.method == "tools/call" && self.greeting.offers("tasks"))
+        else {
+            return self.ask(self.ask_for(call, Params::Members(call.members))).await;
+        };
+        let task = object(&[("ttl", &ttl.as_millis().to_string())]);
+        let members = with(call.members, &[("task", task.as_str())]);
+        let result = self.ask(self.ask_for(call, Params::Members(&members))).await?;
+        match result.member("task") {
+            Some(task) => self.follow_legacy_task(&task, call.options).await,
+            None => Ok(result),
+        }
+    }
+
+    /// The modern way: as long as the server needs to know more, the same call is made again with the answers.
+    async fn call_in_rounds(self: &Arc<Self>, call: &Call<'_>) -> Result<RawJson> {
+        let mut answers: Option<RawJson> = None;
+        let mut state: Option<RawJson> = None;
+        for _ in 0..=self.options.limits.rounds {
+            let mut extra = Vec::with_capacity(2);
+            extra.extend(answers.as_ref().map(|answers| ("inputResponses", answers.as_str())));
+            extra.extend(state.as_ref().map(|state| ("requestState", state.as_str())));
+            let members = with(call.members, &extra);
+            let result = self.ask(self.ask_for(call, Params::Members(&members))).await?;
+            match modern::result_kind(&result) {
+                ResultKind::Complete => return Ok(result),
+                ResultKind::Task => return self.follow_modern_task(&result, call.options).await,
+                ResultKind::InputRequired => {
+                    let questions = result.member("inputRequests");
+                    state = result.member("requestState").filter(|state| state.as_str() != "null");
+                    answers = match questions {
+                        Some(questions) => Some(self.answer(&questions).await?),
+                        None if state.is_some() => None,
+                        None => return Err(broken_result("asks for input but says neither which nor in which state")),
+                    };
+                }
+                ResultKind::Unknown(kind) => {
+                    return Err(broken_result(&format!("is of the type {kind}, which the protocol does not have")));
+                }
+            }
+        }
+        let rounds = self.options.limits.rounds;
+        Err(Error::new(ErrorCode::LimitExceeded, format!("the server asked for more input {rounds} times in one call"))
+            .with_hint("the server may be asking in circles; raise the limit `rounds` if it is not")
+            .with_may_have_run(true))
+    }
+
+    fn ask_for<'call>(&self, call: &Call<'call>, params: Params<'call>) -> Ask<'call> {
+        let listener = call.options.on_progress.clone().map(Listener::Progress);
+        let known = lock(&self.param_headers).get(call.subject).cloned();
+        let headers = match known {
+            Some(known) if call.method == "tools/call" => param_headers::values(&known, call.permit.arguments()),
+            _ => Vec::new(),
+        };
+        Ask {
+            subject: Some(call.subject),
+            params,
+            headers,
+            caller_meta: call.options.meta.as_ref(),
+            wants_progress: true,
+            listener,
+            times: call.options.times,
+            ..Ask::new(call.method, &[])
+        }
+    }
+
+    /// Asks the handler each question of a result, one after another, and gives the answers under the same keys.
+    pub(super) async fn answer(&self, questions: &RawJson) -> Result<RawJson> {
+        let mut answers: Vec<(String, RawJson)> = Vec::new();
+        let members =
+            scan::members(questions.as_str()).map_err(|_| broken_result("asks in a form that is no object"))?;
+        for member in members {
+            let member = member.map_err(|_| broken_result("asks in a form that is no JSON"))?;
+            let question = RawJson::part_of(questions.shared(), member.value);
+            let method = question.member_str("method").unwrap_or_default();
+            let kind = QuestionKind::of_method(&method).filter(|kind| self.channel.capabilities().allow(*kind));
+            let Some(kind) = kind else {
+                return Err(broken_result(&format!("asks for `{method}`, which it was not offered")));
+            };
+            let question = Question { kind, params: question.member("params"), during: None };
+            let answer = self.channel.dispatcher().handler().question(question).await.map_err(|refusal| {
+                Error::new(ErrorCode::Denied, format!("the server asked for `{method}` and was refused"))
+                    .with_may_have_run(true)
+                    .with_source(refusal)
+            })?;
+            answers.push((member.raw_key.to_owned(), answer));
+        }
+        let answers: Vec<(&str, &str)> = answers.iter().map(|(key, answer)| (key.as_str(), answer.as_str())).collect();
+        Ok(object(&answers))
+    }
+}
+
+/// The error of a call whose result cannot be used.
+pub(super) fn broken_result(problem: &str) -> Error {
+    Error::new(ErrorCode::ProtocolError, format!("the server's result {problem}"))
+        .with_hint("the server does not follow the protocol; report it to its authors")
+        .with_may_have_run(true)
+}
+
+fn with<'a>(members: &[(&'a str, &'a str)], extra: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+    members.iter().chain(extra).copied().collect()
+}
+
+impl fmt::Debug for CallOptions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("CallOptions")
+            .field("times", &self.times)
+            .field("on_progress", &self.on_progress.is_some())
+            .field("meta", &self.meta)
+            .field("as_task", &self.as_task)
+            .finish()
+    }
+}

@@ -1,0 +1,206 @@
+//! Listing what a server offers, page by page, within limits; a broken item loses that item and nothing else.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use helve_model::json::RawJson;
+use helve_model::{
+    Definition, ErrorCode, PromptDefinition, ResourceDefinition, ResourceTemplateDefinition, ToolDefinition,
+};
+
+use super::{Session, Shared};
+use crate::channel::Ask;
+use crate::era::param_headers;
+use crate::error::{Error, Result};
+use crate::request::Times;
+use crate::sync::lock;
+
+/// What a server listed.
+#[derive(Debug)]
+pub struct Listing<D> {
+    /// The items, in the server's order.
+    pub items: Vec<D>,
+    /// One line for each item that had to be left out.
+    pub warnings: Vec<String>,
+    /// How long the list may be kept, where the server says so: the strictest of its pages.
+    pub cache: Option<CacheHint>,
+    /// Why the list ends before its time: the items so far are good, but there may be more.
+    pub incomplete: Option<Error>,
+}
+
+/// How long a list may be kept, and for whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CacheHint {
+    /// Fresh for so many milliseconds.
+    pub ttl_ms: u64,
+    /// Who may be shown it.
+    pub scope: CacheScope,
+}
+
+/// Who may be shown a kept list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CacheScope {
+    /// Everybody.
+    Public,
+    /// Only who asked for it.
+    Private,
+}
+
+impl Session {
+    /// The server's tools. Empty, without asking, when the server offers none.
+    ///
+    /// # Errors
+    /// When the first page cannot be had. Trouble with later pages is told in [`Listing::incomplete`].
+    pub async fn list_tools(&self, times: Times) -> Result<Listing<ToolDefinition>> {
+        let mut listing = self.shared.list("tools/list", "tools", "tools", times).await?;
+        if self.is_modern() && self.shared.channel.link().is_http() {
+            listing.items.retain(|tool: &ToolDefinition| match self.learn_tool(tool) {
+                Ok(()) => true,
+                Err(problem) => {
+                    listing.warnings.push(format!("tool {:?}: {problem}", tool.name()));
+                    false
+                }
+            });
+        }
+        Ok(listing)
+    }
+
+    /// Tells the session about a tool that was listed on an earlier connection, so that calls carry its headers.
+    ///
+    /// # Errors
+    /// What is wrong with the tool's `x-mcp-header` annotations; it must not be offered then.
+    pub fn learn_tool(&self, tool: &ToolDefinition) -> Result<(), String> {
+        let headers = param_headers::of_tool(tool)?;
+        let mut known = lock(&self.shared.param_headers);
+        if headers.is_empty() {
+            drop(known.remove(tool.name().as_str()));
+        } else {
+            drop(known.insert(tool.name().as_str().to_owned(), Arc::from(headers)));
+        }
+        Ok(())
+    }
+
+    /// The server's resources. Empty, without asking, when the server offers none.
+    ///
+    /// # Errors
+    /// As [`Session::list_tools`].
+    pub async fn list_resources(&self, times: Times) -> Result<Listing<ResourceDefinition>> {
+        self.shared.list("resources/list", "resources", "resources", times).await
+    }
+
+    /// The server's resource templates. Empty, without asking, when the server offers no resources.
+    ///
+    /// # Errors
+    /// As [`Session::list_tools`].
+    pub async fn list_resource_templates(&self, times: Times) -> Result<Listing<ResourceTemplateDefinition>> {
+        self.shared.list("resources/templates/list", "resourceTemplates", "resources", times).await
+    }
+
+    /// The server's prompts. Empty, without asking, when the server offers none.
+    ///
+    /// # Errors
+    /// As [`Session::list_tools`].
+    pub async fn list_prompts(&self, times: Times) -> Result<Listing<PromptDefinition>> {
+        self.shared.list("prompts/list", "prompts", "prompts", times).await
+    }
+}
+
+impl Shared {
+    async fn list<D: Definition>(&self, method: &str, key: &str, capability: &str, times: Times) -> Result<Listing<D>> {
+        let mut listing = Listing { items: Vec::new(), warnings: Vec::new(), cache: None, incomplete: None };
+        if !self.greeting.offers(capability) {
+            return Ok(listing);
+        }
+        let mut cursors = Cursors { seen: HashSet::new(), limits: &self.options.limits };
+        let mut cursor: Option<RawJson> = None;
+        loop {
+            let members: Vec<(&str, &str)> = cursor.iter().map(|cursor| ("cursor", cursor.as_str())).collect();
+            let page = match self.ask(Ask { times, ..Ask::new(method, &members) }).await {
+                Ok(page) => page,
+                Err(error) if cursor.is_none() => return Err(error),
+                Err(error) => {
+                    listing.incomplete = Some(error);
+                    return Ok(listing);
+                }
+            };
+            let Some(items) = page.member(key).and_then(|items| items.elements()) else {
+                let error =
+                    Error::new(ErrorCode::ProtocolError, format!("the answer to `{method}` has no list of `{key}`"));
+                if cursor.is_none() {
+                    return Err(error);
+                }
+                listing.incomplete = Some(error);
+                return Ok(listing);
+            };
+            listing.take(items, key);
+            listing.cache = stricter(listing.cache, cache_hint(&page));
+            cursor = page.member("nextCursor").filter(|cursor| cursor.as_str() != "null");
+            let Some(next) = &cursor else { return Ok(listing) };
+            if let Err(error) = cursors.check(next, listing.items.len()) {
+                listing.incomplete = Some(error);
+                return Ok(listing);
+            }
+        }
+    }
+}
+
+impl<D: Definition> Listing<D> {
+    fn take(&mut self, items: Vec<RawJson>, key: &str) {
+        self.items.reserve(items.len());
+        for (position, item) in items.into_iter().enumerate() {
+            match D::from_raw(item) {
+                Ok(item) => self.items.push(item),
+                Err(broken) => self.warnings.push(format!("{key}[{position}] left out: {broken}")),
+            }
+        }
+    }
+}
+
+/// Guards against a server that never comes to an end.
+struct Cursors<'a> {
+    seen: HashSet<String>,
+    limits: &'a crate::limits::Limits,
+}
+
+impl Cursors<'_> {
+    fn check(&mut self, next: &RawJson, items: usize) -> Result<()> {
+        let limit = |message: String, name: &str| {
+            Error::new(ErrorCode::LimitExceeded, message)
+                .with_hint(format!("raise the limit `{name}` if this is meant"))
+        };
+        if next.as_str().len() > self.limits.cursor_bytes {
+            let bytes = self.limits.cursor_bytes;
+            return Err(limit(format!("the server's page cursor is larger than {bytes} bytes"), "cursor_bytes"));
+        }
+        if items >= self.limits.items {
+            return Err(limit(format!("the server lists more than {items} items"), "items"));
+        }
+        if !self.seen.insert(next.as_str().to_owned()) {
+            return Err(Error::new(ErrorCode::ProtocolError, "the server gives the same page cursor twice")
+                .with_hint("its pages go in a circle; report it to its authors"));
+        }
+        if self.seen.len() >= self.limits.pages {
+            let pages = self.limits.pages;
+            return Err(limit(format!("the server's list has more than {pages} pages"), "pages"));
+        }
+        Ok(())
+    }
+}
+
+fn cache_hint(page: &RawJson) -> Option<CacheHint> {
+    let ttl_ms = page.member("ttlMs")?.parse().ok()?;
+    let scope = match page.member("cacheScope")?.as_str() {
+        "\"public\"" => CacheScope::Public,
+        _ => CacheScope::Private,
+    };
+    Some(CacheHint { ttl_ms, scope })
+}
+
+fn stricter(left: Option<CacheHint>, right: Option<CacheHint>) -> Option<CacheHint> {
+    match (left, right) {
+        (Some(left), Some(right)) => {
+            Some(CacheHint { ttl_ms: left.ttl_ms.min(right.ttl_ms), scope: left.scope.max(right.scope) })
+        }
+        (left, right) => left.or(right),
+    }
+}

@@ -1,0 +1,220 @@
+//! Hearing of changes: `resources/subscribe` in the legacy era, `subscriptions/listen` in the modern one, the same
+//! notifications to the handler in both.
+//!
+//! A modern server sends nothing unasked, so one long request listens for everything that is wanted. When the wish
+//! changes, a new request is made and acknowledged before the old one is let go, so that nothing is missed in
+//! between. When it ends, it is made again.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use helve_model::ErrorCode;
+use helve_model::json::RawJson;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+use tokio::time::{sleep, timeout};
+
+use super::{Session, Shared};
+use crate::channel::Ask;
+use crate::encode::{object, quoted};
+use crate::error::{Error, Result};
+use crate::pending::Listener;
+use crate::request::Times;
+use crate::sync::lock;
+
+/// A request that listens has no time-out; years are long enough.
+const FOR_EVER: Times = Times::exactly(Duration::from_secs(10 * 365 * 24 * 3600));
+/// How long a listening that ended waits before it is made again: doubled each time, until one is acknowledged.
+const AGAIN_AFTER: Duration = Duration::from_millis(100);
+const AGAIN_AT_MOST: Duration = Duration::from_secs(30);
+
+/// Which lists' changes are to be heard of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// `notifications/tools/list_changed`.
+    pub tools: bool,
+    /// `notifications/prompts/list_changed`.
+    pub prompts: bool,
+    /// `notifications/resources/list_changed`.
+    pub resources: bool,
+}
+
+/// What is wanted, and who listens for it.
+#[derive(Debug, Default)]
+pub(super) struct Listening {
+    wish: Wish,
+    task: Option<AbortHandle>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Wish {
+    changes: Changes,
+    uris: BTreeSet<String>,
+}
+
+/// What became of a listening request: the last word counts.
+#[derive(Debug, Clone)]
+enum Heard {
+    Nothing,
+    /// The server took this part of the wish.
+    Acknowledged(RawJson),
+    Refused(String),
+}
+
+impl Session {
+    /// Hears of changes of these lists, as `list_changed` notifications. A legacy server tells them unasked.
+    ///
+    /// # Errors
+    /// When a modern server refuses to be listened to.
+    pub async fn follow(&self, changes: Changes, times: Times) -> Result<()> {
+        self.wish(|wish| wish.changes = changes, times).await.map(drop)
+    }
+
+    /// Hears of updates of a resource, as `notifications/resources/updated`.
+    ///
+    /// # Errors
+    /// When the server refuses; a modern server may take the request and leave the resource out.
+    pub async fn subscribe(&self, uri: &str, times: Times) -> Result<()> {
+        if !self.is_modern() {
+            let uri = quoted(uri);
+            return self.shared.ask(Ask { times, ..Ask::new("resources/subscribe", &[("uri", &uri)]) }).await.map(drop);
+        }
+        let accepted = self.wish(|wish| wish.uris.extend([uri.to_owned()]), times).await?;
+        let taken = accepted
+            .and_then(|accepted| accepted.member("resourceSubscriptions")?.parse::<Vec<String>>().ok())
+            .is_some_and(|uris| uris.iter().any(|taken| taken == uri));
+        if taken {
+            return Ok(());
+        }
+        lock(&self.shared.listening).wish.uris.remove(uri);
+        Err(Error::new(ErrorCode::ResourceNotFound, format!("the server does not let {uri} be subscribed to")))
+    }
+
+    /// No longer hears of updates of a resource.
+    ///
+    /// # Errors
+    /// When the server refuses.
+    pub async fn unsubscribe(&self, uri: &str, times: Times) -> Result<()> {
+        if !self.is_modern() {
+            let uri = quoted(uri);
+            return self
+                .shared
+                .ask(Ask { times, ..Ask::new("resources/unsubscribe", &[("uri", &uri)]) })
+                .await
+                .map(drop);
+        }
+        self.wish(|wish| wish.uris.retain(|wanted| wanted != uri), times).await.map(drop)
+    }
+
+    /// Changes what is listened for; gives the part the server took.
+    async fn wish(&self, change: impl FnOnce(&mut Wish), times: Times) -> Result<Option<RawJson>> {
+        if !self.is_modern() {
+            return Ok(None);
+        }
+        let (heard, replaced) = {
+            let mut listening = lock(&self.shared.listening);
+            let before = listening.wish.clone();
+            change(&mut listening.wish);
+            if listening.wish == before && listening.task.is_some() {
+                return Ok(Some(listening.wish.to_json()));
+            }
+            if listening.wish == Wish::default() {
+                listening.stop();
+                return Ok(None);
+            }
+            let (sender, heard) = watch::channel(Heard::Nothing);
+            let wish = listening.wish.clone();
+            let task = tokio::spawn(listen(Arc::clone(&self.shared), wish, sender)).abort_handle();
+            (heard, listening.task.replace(task))
+        };
+        let heard = acknowledged(heard, times).await;
+        // Only now: until the new request is acknowledged, the old one hears what happens.
+        if let Some(replaced) = replaced {
+            replaced.abort();
+        }
+        heard.map(Some)
+    }
+}
+
+impl Listening {
+    fn stop(&mut self) {
+        if let Some(task) = self.task.take() {
+            task.abort();
+        }
+    }
+}
+
+impl Shared {
+    pub(super) fn stop_listening(&self) {
+        lock(&self.listening).stop();
+    }
+}
+
+async fn acknowledged(mut heard: watch::Receiver<Heard>, times: Times) -> Result<RawJson> {
+    let refusal =
+        |reason: &str| Error::new(ErrorCode::ProtocolError, format!("the server cannot be listened to: {reason}"));
+    match timeout(times.idle, heard.wait_for(|heard| !matches!(heard, Heard::Nothing))).await {
+        Ok(Ok(heard)) => match &*heard {
+            Heard::Acknowledged(accepted) => Ok(accepted.clone()),
+            Heard::Refused(reason) => Err(refusal(reason)),
+            Heard::Nothing => Err(refusal("it does not answer")),
+        },
+        Ok(Err(_)) => Err(refusal("the connection has ended")),
+        Err(_) => Err(Error::new(ErrorCode::Timeout, "the server did not acknowledge the subscription in time")),
+    }
+}
+
+/// Listens for as long as the connection lives.
+async fn listen(shared: Arc<Shared>, wish: Wish, heard: watch::Sender<Heard>) {
+    let heard = Arc::new(heard);
+    let filter = wish.to_json();
+    let mut pause = AGAIN_AFTER;
+    loop {
+        let was_acknowledged = Arc::new(Mutex::new(false));
+        let (sender, acknowledged) = (Arc::clone(&heard), Arc::clone(&was_acknowledged));
+        let listener = Listener::Acknowledged(Arc::new(move |params: &RawJson| {
+            *lock(&acknowledged) = true;
+            let accepted = params.member("notifications").unwrap_or_else(RawJson::empty_object);
+            sender.send_replace(Heard::Acknowledged(accepted));
+        }));
+        let members = [("notifications", filter.as_str())];
+        let ask = Ask { times: FOR_EVER, listener: Some(listener), ..Ask::new("subscriptions/listen", &members) };
+        let ended = shared.ask(ask).await;
+        if shared.channel.dispatcher().pending.closed().is_some() {
+            return;
+        }
+        if *lock(&was_acknowledged) {
+            pause = AGAIN_AFTER;
+        } else if let Err(error) = ended {
+            let reason = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+            heard.send_replace(Heard::Refused(reason));
+            if error.rpc().is_some() {
+                return;
+            }
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(AGAIN_AT_MOST);
+    }
+}
+
+impl Wish {
+    fn to_json(&self) -> RawJson {
+        let mut members: Vec<(&str, &str)> = Vec::new();
+        for (wanted, key) in [
+            (self.changes.tools, "toolsListChanged"),
+            (self.changes.prompts, "promptsListChanged"),
+            (self.changes.resources, "resourcesListChanged"),
+        ] {
+            if wanted {
+                members.push((key, "true"));
+            }
+        }
+        let uris: Vec<String> = self.uris.iter().map(|uri| quoted(uri)).collect();
+        let uris = format!("[{}]", uris.join(","));
+        if !self.uris.is_empty() {
+            members.push(("resourceSubscriptions", &uris));
+        }
+        object(&members)
+    }
+}

@@ -1,0 +1,140 @@
+//! The small requests: is it alive, how much should it log, what could come next; and what we know when it fails.
+
+use helve_model::json::RawJson;
+
+use super::Session;
+use crate::channel::Ask;
+use crate::encode::{object, quoted};
+use crate::era::modern;
+use crate::error::Result;
+#[cfg(unix)]
+use crate::launch::ExitReport;
+use crate::request::Times;
+
+/// How much a server should tell in its log notifications.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LogLevel {
+    /// Everything.
+    Debug,
+    /// What it does.
+    Info,
+    /// What is worth knowing.
+    Notice,
+    /// What may go wrong.
+    Warning,
+    /// What went wrong.
+    Error,
+    /// What must be looked at.
+    Critical,
+    /// What must be looked at now.
+    Alert,
+    /// What has broken down.
+    Emergency,
+}
+
+/// What a completion is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CompletionSubject<'a> {
+    /// An argument of the prompt of this name.
+    Prompt(&'a str),
+    /// A variable of this resource template.
+    ResourceTemplate(&'a str),
+}
+
+/// What is known about a connection beyond its answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostics {
+    /// The newest part of the server's stderr.
+    pub stderr: String,
+    /// Messages that were no JSON-RPC: log lines on stdout, most likely.
+    pub noise: u64,
+    /// The first few of them, shortened.
+    pub first_noise: Vec<String>,
+    /// Answers and progress reports to nothing that was asked, or asked no longer.
+    pub unmatched: u64,
+    /// How the server's process ended, if it is a process and has ended.
+    #[cfg(unix)]
+    pub exit: Option<ExitReport>,
+}
+
+impl Session {
+    /// Is the server alive? `ping`, or the modern era's `server/discover`.
+    ///
+    /// # Errors
+    /// When no answer comes in time.
+    pub async fn ping(&self, times: Times) -> Result<()> {
+        if self.is_modern() {
+            return modern::handshake(&self.shared.channel, &self.shared.options.client, times).await.map(drop);
+        }
+        self.shared.ask(Ask { times, ..Ask::new("ping", &[]) }).await.map(drop)
+    }
+
+    /// Asks for log messages from this level on: at once in the legacy era, with each request in the modern one.
+    ///
+    /// # Errors
+    /// When a legacy server refuses.
+    pub async fn set_log_level(&self, level: LogLevel, times: Times) -> Result<()> {
+        if self.is_modern() {
+            self.set_log_level_in_meta(level.as_str());
+            return Ok(());
+        }
+        let level = quoted(level.as_str());
+        self.shared.ask(Ask { times, ..Ask::new("logging/setLevel", &[("level", &level)]) }).await.map(drop)
+    }
+
+    /// What could stand for an argument that begins with `value`; `context` has the arguments chosen before.
+    ///
+    /// # Errors
+    /// When the server does not offer completion, or refuses.
+    pub async fn complete(
+        &self,
+        subject: CompletionSubject<'_>,
+        argument: &str,
+        value: &str,
+        context: Option<&RawJson>,
+        times: Times,
+    ) -> Result<RawJson> {
+        let subject = match subject {
+            CompletionSubject::Prompt(name) => object(&[("type", r#""ref/prompt""#), ("name", &quoted(name))]),
+            CompletionSubject::ResourceTemplate(uri) => object(&[("type", r#""ref/resource""#), ("uri", &quoted(uri))]),
+        };
+        let argument = object(&[("name", &quoted(argument)), ("value", &quoted(value))]);
+        let context = context.map(|arguments| object(&[("arguments", arguments.as_str())]));
+        let mut members = vec![("ref", subject.as_str()), ("argument", argument.as_str())];
+        members.extend(context.as_ref().map(|context| ("context", context.as_str())));
+        self.shared.ask(Ask { times, ..Ask::new("completion/complete", &members) }).await
+    }
+
+    /// What is known beyond the answers: for people who look for the reason of a failure.
+    #[must_use]
+    pub fn diagnostics(&self) -> Diagnostics {
+        let (noise, first_noise) = self.shared.channel.dispatcher().noise();
+        let unmatched = self.shared.channel.dispatcher().unmatched();
+        let link = self.shared.channel.link();
+        Diagnostics {
+            stderr: link.stderr(),
+            noise,
+            first_noise,
+            unmatched,
+            #[cfg(unix)]
+            exit: link.exit(),
+        }
+    }
+}
+
+impl LogLevel {
+    /// The protocol's word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Notice => "notice",
+            Self::Warning => "warning",
+            Self::Error => "error",
+            Self::Critical => "critical",
+            Self::Alert => "alert",
+            Self::Emergency => "emergency",
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Which era a peer is taken to speak, and what that costs.

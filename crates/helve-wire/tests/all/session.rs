@@ -1,0 +1,221 @@
+//! What a session can do, the same in each era and over each transport: one assertion function, a matrix of peers.
+
+use std::sync::{Arc, Mutex};
+
+use helve_model::json::RawJson;
+use helve_model::{CallKind, Definition as _, ErrorCode};
+use helve_testkit::{ListFault, Scenario};
+use helve_wire::{CallOptions, Changes, CompletionSubject, Era, LogLevel, ProgressCallback, Session};
+
+use crate::support::*;
+
+/// Everything a well-behaved server offers.
+async fn check_everything(session: &Session, listener: &Arc<Listener>) {
+    let modern = session.greeting().verdict.era == Era::Modern;
+    assert!(session.greeting().server_info.is_some());
+
+    let tools = session.list_tools(times()).await.unwrap();
+    assert!(tools.incomplete.is_none() && tools.warnings.is_empty(), "{tools:?}");
+    assert!(tools.items.iter().any(|tool| tool.name().as_str() == "echo"));
+    assert_eq!(tools.cache.is_some(), modern);
+
+    let arguments = r#"{"b":1,"a":[1e400,"\u00e9"],"big":9223372036854775808}"#;
+    let outcome = call(session, "echo", arguments).await.unwrap();
+    assert_eq!(outcome.open().unwrap().structured.unwrap().as_str(), arguments);
+    assert!(call(session, "fail", r#"{"message":"on purpose"}"#).await.unwrap().is_error());
+
+    let resources = session.list_resources(times()).await.unwrap();
+    assert!(resources.items.iter().any(|resource| resource.uri() == "test://text"));
+    let templates = session.list_resource_templates(times()).await.unwrap();
+    assert_eq!(templates.items[0].uri_template(), "test://item/{id}");
+    let read = session.read_resource(&permit(CallKind::Resource, "test://text", "{}"), within(PATIENCE)).await.unwrap();
+    assert_eq!(read.contents().len(), 1);
+    let missing = permit(CallKind::Resource, "test://nowhere", "{}");
+    let error = session.read_resource(&missing, within(PATIENCE)).await.unwrap_err();
+    assert_eq!(error.code(), ErrorCode::ResourceNotFound, "{}", shown(&error));
+
+    let prompts = session.list_prompts(times()).await.unwrap();
+    assert!(prompts.items.iter().any(|prompt| prompt.name() == "greet"));
+    let greet = permit(CallKind::Prompt, "greet", r#"{"who":"Ada"}"#);
+    let prompt = session.get_prompt(&greet, within(PATIENCE)).await.unwrap();
+    assert_eq!(prompt.messages().len(), 1);
+    let missing = permit(CallKind::Prompt, "nothing", "{}");
+    let error = session.get_prompt(&missing, within(PATIENCE)).await.unwrap_err();
+    assert_eq!(error.code(), ErrorCode::PromptNotFound, "{}", shown(&error));
+    let error = call(session, "nothing", "{}").await.unwrap_err();
+    assert_eq!(error.code(), ErrorCode::ToolNotFound, "{}", shown(&error));
+
+    let subject = CompletionSubject::Prompt("greet");
+    let completed = session.complete(subject, "who", "pa", None, times()).await.unwrap();
+    assert!(completed.as_str().contains("paris"), "{completed}");
+    session.set_log_level(LogLevel::Debug, times()).await.unwrap();
+    session.ping(times()).await.unwrap();
+    call(session, "log", r#"{"level":"error","data":"logged"}"#).await.unwrap();
+    assert!(listener.methods().iter().any(|method| method == "notifications/message"));
+
+    check_progress(session).await;
+    check_questions(session, listener).await;
+    check_changes(session, listener).await;
+    if modern || session.greeting().offers("tasks") {
+        check_task(session).await;
+    }
+
+    assert_eq!(session.diagnostics().unmatched, 0);
+}
+
+/// Every report, in order, before the call returns.
+async fn check_progress(session: &Session) {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&seen);
+    let on_progress: ProgressCallback = Arc::new(move |progress| sink.lock().unwrap().push(progress.progress));
+    let options = CallOptions { on_progress: Some(on_progress), ..within(PATIENCE) };
+    session.call_tool(&tool("progress", r#"{"steps":200}"#), options).await.unwrap();
+    let seen = seen.lock().unwrap().clone();
+    assert_eq!(seen.len(), 200);
+    assert!(seen.is_sorted(), "{seen:?}");
+}
+
+/// The server asks; the handler answers; the caller sees only the result.
+async fn check_questions(session: &Session, listener: &Arc<Listener>) {
+    for (arguments, questions) in [
+        (r#"{"kind":"form"}"#, 1),
+        (r#"{"kind":"url"}"#, 1),
+        (r#"{"kind":"sampling"}"#, 1),
+        (r#"{"kind":"roots"}"#, 1),
+        (r#"{"kind":"form","rounds":3}"#, 3),
+    ] {
+        listener.asked.lock().unwrap().clear();
+        let outcome = call(session, "ask", arguments).await.unwrap_or_else(|error| panic!("{}", shown(&error)));
+        assert!(!outcome.is_error(), "{arguments}: {outcome:?}");
+        assert_eq!(listener.asked.lock().unwrap().len(), questions, "{arguments}");
+    }
+    let asking = permit(CallKind::Resource, "test://asking", "{}");
+    session.read_resource(&asking, within(PATIENCE)).await.unwrap();
+}
+
+/// Subscriptions and list changes arrive as the same notifications.
+async fn check_changes(session: &Session, listener: &Arc<Listener>) {
+    session.follow(Changes { tools: true, prompts: true, resources: true }, times()).await.unwrap();
+    session.subscribe("test://watched", times()).await.unwrap();
+    listener.heard.lock().unwrap().clear();
+    call(session, "touch", "{}").await.unwrap();
+    call(session, "list_changed", r#"{"kind":"tools"}"#).await.unwrap();
+    eventually("both changes", || {
+        let methods = listener.methods();
+        methods.iter().any(|method| method == "notifications/resources/updated")
+            && methods.iter().any(|method| method == "notifications/tools/list_changed")
+    })
+    .await;
+    session.unsubscribe("test://watched", times()).await.unwrap();
+}
+
+/// A call answered with a task is followed to its end.
+async fn check_task(session: &Session) {
+    let options = CallOptions { as_task: Some(PATIENCE), ..within(PATIENCE) };
+    let outcome = session.call_tool(&tool("task", r#"{"polls":3,"text":"finished"}"#), options.clone()).await.unwrap();
+    assert_eq!(text(&outcome), "finished");
+    let error = session.call_tool(&tool("task", r#"{"fail":true}"#), options).await.unwrap_err();
+    assert_eq!(error.code(), ErrorCode::ToolError, "{}", shown(&error));
+}
+
+fn scenarios() -> [(&'static str, Scenario); 7] {
+    [
+        ("2024-11-05", Scenario::legacy_version("2024-11-05")),
+        ("2025-03-26", Scenario::legacy_version("2025-03-26")),
+        ("2025-06-18", Scenario::legacy_version("2025-06-18")),
+        ("2025-11-25", Scenario::legacy()),
+        ("2026-07-28", Scenario::modern()),
+        ("dual", Scenario::dual()),
+        ("dual, last handshake rules", Scenario::dual().dual_rule(helve_testkit::DualRule::LastHandshake)),
+    ]
+}
+
+#[tokio::test]
+async fn everything_in_process() {
+    for (name, scenario) in scenarios() {
+        eprintln!("{name}");
+        let listener = Arc::new(Listener::default());
+        let session = in_process(&scenario, listening(&listener)).await.unwrap();
+        check_everything(&session, &listener).await;
+        session.close().await;
+    }
+}
+
+#[tokio::test]
+async fn everything_over_stdio() {
+    for (name, scenario) in scenarios() {
+        eprintln!("{name}");
+        let listener = Arc::new(Listener::default());
+        let session = stdio(&scenario, listening(&listener)).await.unwrap();
+        check_everything(&session, &listener).await;
+        session.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_without_tools_is_not_asked_for_any() {
+    let scenario = Scenario::legacy().offers(helve_testkit::Offers { tools: false, ..Default::default() });
+    let peer = scenario.in_process();
+    let session = helve_wire::connect_stream(peer.stream, options()).await.unwrap();
+    assert!(session.list_tools(times()).await.unwrap().items.is_empty());
+    assert_eq!(peer.recorder.count("tools/list"), 0);
+}
+
+#[tokio::test]
+async fn the_open_request_refuses_what_needs_a_permit() {
+    let session = in_process(&Scenario::legacy(), options()).await.unwrap();
+    for method in ["tools/call", "resources/read", "prompts/get"] {
+        let error = session.request(method, None, times()).await.unwrap_err();
+        assert_eq!(error.code(), ErrorCode::Denied);
+    }
+    let other = helve_policy::Request {
+        name: helve_model::QualifiedName::new(
+            helve_model::ServerName::new("other").unwrap(),
+            helve_model::ToolName::new("echo"),
+        ),
+        kind: CallKind::Tool,
+        arguments: RawJson::empty_object(),
+    };
+    let helve_policy::Decision::Allow(permit) = helve_policy::RuleSet::allow_all().decide(other);
+    let error = session.call_tool(&permit, within(PATIENCE)).await.unwrap_err();
+    insta::assert_snapshot!(shown(&error), @"DENIED: the permit is for the tool other/echo, not for a tool of peer");
+}
+
+#[tokio::test]
+async fn pages_are_followed_and_bounded() {
+    let scenario = Scenario::legacy().generated_tools(25, 300).hide_builtin_tools().page_size(10);
+    let session = in_process(&scenario, options()).await.unwrap();
+    let listing = session.list_tools(times()).await.unwrap();
+    assert_eq!(listing.items.len(), 25);
+    assert!(listing.incomplete.is_none());
+
+    for (fault, code) in [
+        (ListFault::RepeatedCursor, ErrorCode::ProtocolError),
+        (ListFault::EndlessPages, ErrorCode::LimitExceeded),
+        (ListFault::HugeCursor, ErrorCode::LimitExceeded),
+    ] {
+        let session = in_process(&scenario.clone().list_fault(fault), options()).await.unwrap();
+        let listing = session.list_tools(times()).await.unwrap();
+        assert_eq!(listing.incomplete.unwrap().code(), code, "{fault:?}");
+        assert!(listing.items.len() >= 10, "{fault:?} keeps what came before");
+    }
+}
+
+#[tokio::test]
+async fn a_malformed_tool_loses_itself_only() {
+    let scenario = Scenario::legacy().list_fault(ListFault::MalformedItem);
+    let session = in_process(&scenario, options()).await.unwrap();
+    let listing = session.list_tools(times()).await.unwrap();
+    assert!(listing.items.iter().any(|tool| tool.name().as_str() == "echo"));
+    assert!(!listing.warnings.is_empty());
+}
+
+#[tokio::test]
+async fn unknown_fields_and_key_order_survive() {
+    let literal = r#"{"zeta":{"b":1,"a":2},"name":"odd","inputSchema":{"type":"object","x":1e400},"alpha":null}"#;
+    let scenario = Scenario::modern().literal_tool(literal);
+    let session = in_process(&scenario, options()).await.unwrap();
+    let listing = session.list_tools(times()).await.unwrap();
+    let odd = listing.items.iter().find(|tool| tool.name().as_str() == "odd").unwrap();
+    assert_eq!(odd.raw().as_str(), literal);
+}

@@ -1,0 +1,153 @@
+//! Connecting to the fake peer in each of its forms, and asking for permits the way everybody does.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use helve_model::json::RawJson;
+use helve_model::{CallKind, Outcome, QualifiedName, ServerName, ToolName};
+use helve_policy::{Decision, Permit, Request, RuleSet};
+use helve_testkit::{Scenario, peer_program};
+use helve_wire::launch::{Launcher, PlainLauncher, ServerCommand, WardenLauncher, WardenProgram, child_environment};
+use helve_wire::{
+    BoxFuture, CallOptions, ClientCapabilities, ConnectOptions, Notification, PeerHandler, ProtocolChoice, Question,
+    QuestionKind, Result, RpcError, Session, Times, connect_stdio, connect_stream,
+};
+
+/// Long enough for a loaded machine; a test that waits so long has failed.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(crate) fn server() -> ServerName {
+    ServerName::new("peer").unwrap()
+}
+
+/// A permit, as everybody gets one: from a decision.
+pub(crate) fn permit(kind: CallKind, subject: &str, arguments: &str) -> Permit {
+    let request = Request {
+        name: QualifiedName::new(server(), ToolName::new(subject)),
+        kind,
+        arguments: RawJson::checked(arguments).unwrap(),
+    };
+    match RuleSet::allow_all().decide(request) {
+        Decision::Allow(permit) => permit,
+    }
+}
+
+pub(crate) fn tool(name: &str, arguments: &str) -> Permit {
+    permit(CallKind::Tool, name, arguments)
+}
+
+pub(crate) fn times() -> Times {
+    Times::exactly(PATIENCE)
+}
+
+pub(crate) fn within(time: Duration) -> CallOptions {
+    CallOptions { times: Times::exactly(time), ..CallOptions::default() }
+}
+
+pub(crate) async fn call(session: &Session, name: &str, arguments: &str) -> Result<Outcome> {
+    session.call_tool(&tool(name, arguments), within(PATIENCE)).await
+}
+
+pub(crate) fn text(outcome: &Outcome) -> String {
+    outcome.open().unwrap().to_text()
+}
+
+/// A handler that answers like a helpful person and keeps what it hears.
+#[derive(Default)]
+pub(crate) struct Listener {
+    pub(crate) heard: Mutex<Vec<Notification>>,
+    pub(crate) asked: Mutex<Vec<Question>>,
+}
+
+impl Listener {
+    pub(crate) fn methods(&self) -> Vec<String> {
+        self.heard.lock().unwrap().iter().map(|notification| notification.method.clone()).collect()
+    }
+}
+
+impl PeerHandler for Listener {
+    fn capabilities(&self) -> ClientCapabilities {
+        ClientCapabilities {
+            elicitation_form: true,
+            elicitation_url: true,
+            sampling: true,
+            roots: true,
+            ..ClientCapabilities::default()
+        }
+    }
+
+    fn notification(&self, notification: Notification) {
+        self.heard.lock().unwrap().push(notification);
+    }
+
+    fn question(&self, question: Question) -> BoxFuture<'_, Result<RawJson, RpcError>> {
+        let answer = match question.kind {
+            QuestionKind::Elicitation => r#"{"action":"accept","content":{"name":"Ada"}}"#,
+            QuestionKind::Sampling => {
+                r#"{"role":"assistant","content":{"type":"text","text":"sampled"},"model":"none","stopReason":"endTurn"}"#
+            }
+            QuestionKind::Roots => r#"{"roots":[{"uri":"file:///somewhere"}]}"#,
+        };
+        self.asked.lock().unwrap().push(question);
+        Box::pin(async move { Ok(RawJson::from_static(answer)) })
+    }
+}
+
+pub(crate) fn options() -> ConnectOptions {
+    ConnectOptions { startup: PATIENCE, ..ConnectOptions::new(server()) }
+}
+
+pub(crate) fn listening(listener: &Arc<Listener>) -> ConnectOptions {
+    ConnectOptions { handler: Arc::clone(listener) as Arc<dyn PeerHandler>, ..options() }
+}
+
+pub(crate) fn pinned(version: &str) -> ConnectOptions {
+    ConnectOptions { protocol: ProtocolChoice::Pinned(version.to_owned()), ..options() }
+}
+
+pub(crate) async fn in_process(scenario: &Scenario, options: ConnectOptions) -> Result<Session> {
+    connect_stream(scenario.clone().in_process().stream, options).await
+}
+
+pub(crate) fn command(scenario: &Scenario) -> ServerCommand {
+    ServerCommand {
+        program: peer_program().into(),
+        args: vec![scenario.to_json().into()],
+        working_directory: None,
+        environment: child_environment([], []),
+    }
+}
+
+pub(crate) async fn stdio(scenario: &Scenario, options: ConnectOptions) -> Result<Session> {
+    connect_stdio(&PlainLauncher, &command(scenario), options).await
+}
+
+pub(crate) fn warden() -> impl Launcher {
+    WardenLauncher::new(WardenProgram { path: env!("CARGO_BIN_EXE_helve-warden").into(), leading: Vec::new() })
+}
+
+/// Code, message, hints and chain of an error, as a person would be shown it.
+pub(crate) fn shown(error: &helve_wire::Error) -> String {
+    let mut text = format!("{}: {error}", error.code());
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        text.push_str(&format!("\n  because: {cause}"));
+        source = cause.source();
+    }
+    for hint in error.hints() {
+        text.push_str(&format!("\n  hint: {hint}"));
+    }
+    if error.may_have_run() {
+        text.push_str("\n  may have run");
+    }
+    text
+}
+
+/// Waits until something has become true, without sleeping for it: the runtime goes on in between.
+pub(crate) async fn eventually(what: &str, mut is_true: impl FnMut() -> bool) {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    while !is_true() {
+        assert!(tokio::time::Instant::now() < deadline, "never happened: {what}");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
