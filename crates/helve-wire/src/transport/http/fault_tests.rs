@@ -99,9 +99,9 @@ async fn a_source_without_better_headers_ends_the_call() {
 
 #[tokio::test]
 async fn answers_of_another_kind() {
-    let html = "HTTP/1.1 200 OK\r\ncontent-type: text/html; charset=utf-8\r\ncontent-length: 46\r\n\r\n<html>\n  <h1>Sign \x1b[31min</h1>\u{202e} please</html>";
+    let html = "HTTP/1.1 200 OK\r\ncontent-type: text/html; charset=utf-8\r\ncontent-length: 47\r\n\r\n<html>\n  <h1>Sign \x1b[31min</h1>\u{202e} please</html>";
     insta::assert_snapshot!(shown(&refusal_of(html, Era::Modern).await), @"
-    PROTOCOL_ERROR (may have run): the server answered neither JSON nor events (text/html; charset=utf-8): <html> <h1>Sign �[31min</h1>� please</html
+    PROTOCOL_ERROR (may have run): the server did not answer with JSON or events (text/html; charset=utf-8): <html> <h1>Sign �[31min</h1>� please</html>
     check the server's address: this looks like another kind of server
     ");
     let crashed = "HTTP/1.1 500 Internal Server Error\r\ncontent-type: text/plain\r\ncontent-length: 4\r\n\r\noops";
@@ -143,8 +143,8 @@ async fn answers_of_another_kind() {
     "#);
     let no_http = "SSH-2.0-OpenSSH_9.2\r\n";
     insta::assert_snapshot!(shown(&refusal_of(no_http, Era::Legacy).await), @"
-    TRANSPORT_ERROR (may have run): the connection broke before the server answered
-    look into the server's log: it may have crashed
+    PROTOCOL_ERROR (may have run): the server does not speak HTTP
+    check the server's address, and its port
     ");
 }
 
@@ -289,13 +289,13 @@ async fn an_event_over_the_limit_that_concerns_nobody_here_is_skipped() {
 
 #[tokio::test]
 async fn nobody_listens() {
-    let server = Fake::answering(|_| String::new()).await;
-    let url = server.url.clone();
-    drop(server);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    drop(listener);
     let error = Client::new(&url, Era::Modern).call().await.unwrap_err();
     let origin = url.trim_end_matches("/mcp");
     insta::assert_snapshot!(shown(&error).replace(origin, "http://here"), @"
-    TRANSPORT_ERROR (did not run): cannot connect to http://here/: connection reset
+    TRANSPORT_ERROR (did not run): cannot connect to http://here: connection refused
     check the server's address, and that the server runs
     ");
     let unknown = Client::new("http://nobody.invalid/mcp", Era::Modern).call().await.unwrap_err();

@@ -216,7 +216,9 @@ impl Pool {
             }
             cause = error.source();
         }
-        Error::new(ErrorCode::TransportError, format!("cannot connect to {}: {reason}", self.origin))
+        let origin = self.origin.to_string();
+        let origin = origin.trim_end_matches('/');
+        Error::new(ErrorCode::TransportError, format!("cannot connect to {origin}: {reason}"))
             .with_hint(hint)
             .with_source(error)
     }
@@ -280,6 +282,11 @@ fn tls_config(target: &HttpTarget) -> Result<ClientConfig> {
 
 /// The connection broke while a request was on its way.
 fn broken(error: hyper::Error) -> Error {
+    if error.is_parse() {
+        return Error::new(ErrorCode::ProtocolError, "the server does not speak HTTP")
+            .with_hint("check the server's address, and its port")
+            .with_source(error);
+    }
     Error::new(ErrorCode::TransportError, "the connection broke before the server answered")
         .with_hint("look into the server's log: it may have crashed")
         .with_source(error)

@@ -175,7 +175,7 @@ impl Poster {
                 self.read_events(request.id, events, !modern, outlet).await
             }
             Some("application/json") | None => self.read_json(request.id, response, outlet).await,
-            Some(_) => Err(refusal::of_content(response).await),
+            Some(_) => Err(refusal::of_content(response, "JSON or events").await),
         }
     }
 
@@ -284,6 +284,9 @@ impl Poster {
             let state = lock(&self.state);
             (Arc::clone(&state.post), state.protocol.as_ref().is_some_and(|protocol| protocol.modern))
         };
+        if let Some(closed) = self.dispatcher.pending.closed() {
+            return Err(closed.to_error());
+        }
         let body = Bytes::from(message);
         let mut more = Vec::new();
         if modern && let Some(method) = method_of(&body) {

@@ -169,6 +169,9 @@ impl Poster {
     }
 
     async fn post_in_time(self: Arc<Self>, message: Vec<u8>) -> Result<()> {
+        if let Some(closed) = self.dispatcher.pending.closed() {
+            return Err(closed.to_error());
+        }
         let time = self.write_time;
         match timeout(time, self.post(Bytes::from(message), Arc::default())).await {
             Ok(posted) => posted,
@@ -211,7 +214,7 @@ async fn open(client: &HttpClient, limits: &Limits) -> Result<(EventStream, Url)
         });
     }
     if !is_event_stream(&response) {
-        return Err(refusal::of_content(response).await.with_may_have_run(false));
+        return Err(refusal::of_content(response, "a stream of events").await.with_may_have_run(false));
     }
     let mut events = EventStream::new(response.body, limits.event_bytes, Position::default());
     loop {

@@ -139,7 +139,7 @@ async fn servers_of_another_kind() {
         let error = connect(&server.url).await.err().unwrap();
         format!("{} {error}", error.code())
     };
-    insta::assert_snapshot!(problem(json("{}")).await, @"PROTOCOL_ERROR the server answered neither JSON nor events (application/json): {}");
+    insta::assert_snapshot!(problem(json("{}")).await, @"PROTOCOL_ERROR the server did not answer with a stream of events (application/json): {}");
     insta::assert_snapshot!(problem(answer("405 Method Not Allowed", "", "")).await, @"PROTOCOL_ERROR the server answered 405 Method Not Allowed (no content type, nothing to read)");
     insta::assert_snapshot!(problem(answer("401 Unauthorized", "WWW-Authenticate: Basic\r\n", "")).await, @"AUTH_REQUIRED the server wants credentials: Basic");
     let ended = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 0\r\n\r\n";
