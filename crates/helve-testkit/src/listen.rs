@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::call::{Call, ResultKind};
@@ -114,14 +115,30 @@ pub(crate) fn announce(cause: &Call, change: &Change) {
     cause.connection.standalone.send_message(MessageKind::Other, message.to_string());
 }
 
-/// Ends every subscription: with a result, or by simply letting go of its stream.
-pub(crate) fn end_all(cause: &Call, gracefully: bool) {
+/// How a peer ends a subscription: the specification has a result on one page and a notification on another.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SubscriptionEnd {
+    #[default]
+    Result,
+    Cancelled,
+    /// Without a word.
+    Abrupt,
+}
+
+/// Ends every subscription.
+pub(crate) fn end_all(cause: &Call, how: SubscriptionEnd) {
     let ended = std::mem::take(&mut *cause.peer.inner.listeners.lock());
     for listener in ended {
-        if gracefully {
-            let mut own_meta = Map::new();
-            own_meta.insert(SUBSCRIPTION_ID.to_string(), listener.call.id_value());
-            listener.call.result_text(ResultKind::Complete, "{}", own_meta);
+        let id = listener.call.id_value();
+        match how {
+            SubscriptionEnd::Result => {
+                let mut own_meta = Map::new();
+                own_meta.insert(SUBSCRIPTION_ID.to_string(), id);
+                listener.call.result_text(ResultKind::Complete, "{}", own_meta);
+            }
+            SubscriptionEnd::Cancelled => listener.call.notify("notifications/cancelled", &json!({ "requestId": id })),
+            SubscriptionEnd::Abrupt => {}
         }
         listener.call.finished();
     }

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
@@ -261,10 +263,18 @@ impl Peer {
         if method != "notifications/cancelled" {
             return;
         }
-        let params: Value = message.params.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-        let id = params["requestId"].to_string();
-        connection.cancel(self.recorder(), &id);
-        self.inner.listeners.remove(connection, &id);
+        // Ids are kept as they are written, so the one to cancel is read the same way.
+        #[derive(Deserialize)]
+        struct Cancelled<'a> {
+            #[serde(borrow, rename = "requestId")]
+            id: &'a RawValue,
+        }
+        let params = message.params.and_then(|raw| serde_json::from_str::<Cancelled<'_>>(raw.get()).ok());
+        let Some(Cancelled { id }) = params else {
+            return self.recorder().add(Entry::Violation("a cancellation without requestId".to_string()));
+        };
+        connection.cancel(self.recorder(), id.get());
+        self.inner.listeners.remove(connection, id.get());
     }
 
     fn answered(&self, connection: &Arc<Connection>, message: &Incoming<'_>) {

@@ -18,6 +18,16 @@ pub fn peer_program() -> PathBuf {
     built(&BUILT, "helve-testkit-peer", &[])
 }
 
+/// The built server on `rmcp`, to be started with `stdio` or `http`, and `legacy` or `modern` for one era only.
+///
+/// # Panics
+///
+/// As [`peer_program`].
+pub fn rmcp_program() -> PathBuf {
+    static BUILT: Mutex<Option<PathBuf>> = Mutex::new(None);
+    built(&BUILT, "helve-testkit-rmcp", &["--features", "rmcp"])
+}
+
 fn built(place: &Mutex<Option<PathBuf>>, binary: &str, more: &[&str]) -> PathBuf {
     let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(path) = &*place {

@@ -157,10 +157,9 @@ pub async fn connect_http(target: &HttpTarget, flavour: HttpFlavour, options: Co
             HttpKind::Streamable => {
                 Link::Streamable(StreamableLink::new(target.clone(), Arc::clone(&dispatcher), &options.limits)?)
             }
-            HttpKind::Sse => {
-                let dispatcher = Arc::clone(&dispatcher);
-                Link::Sse(SseLink::connect(target.clone(), dispatcher, &options.limits, options.startup).await?)
-            }
+            HttpKind::Sse => Link::Sse(
+                SseLink::connect(target.clone(), Arc::clone(&dispatcher), &options.limits, options.startup).await?,
+            ),
         };
         Ok(Channel::new(link, dispatcher, options.one_at_a_time))
     };

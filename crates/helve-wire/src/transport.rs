@@ -73,7 +73,7 @@ impl Link {
     }
 
     pub(crate) const fn is_http(&self) -> bool {
-        matches!(self, Self::Streamable(_) | Self::Sse(_))
+        matches!(self, Self::Streamable(_))
     }
 
     /// Is there a session that the server could forget?

@@ -88,7 +88,11 @@ pub(crate) fn definitions() -> Vec<Value> {
         tool("exit", "Ends the peer", json!({ "status": integer, "answer": boolean })),
         tool("list_changed", "Changes a list", json!({ "kind": { "enum": ["tools", "prompts", "resources"] } })),
         tool("touch", "Changes a resource", json!({ "uri": string })),
-        tool("end_subscriptions", "Ends all subscriptions", json!({ "abrupt": boolean })),
+        tool(
+            "end_subscriptions",
+            "Ends all subscriptions",
+            json!({ "how": { "enum": ["result", "cancelled", "abrupt"] } }),
+        ),
         tool("recorded", "Says what the peer has received", json!({})),
         tool(
             "spawn_descendants",

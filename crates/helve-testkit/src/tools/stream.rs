@@ -110,7 +110,7 @@ pub(crate) fn touch(call: &Call, arguments: &Value) {
 }
 
 pub(crate) fn end_subscriptions(call: &Call, arguments: &Value) {
-    listen::end_all(call, arguments["abrupt"] != true);
+    listen::end_all(call, serde_json::from_value(arguments["how"].clone()).unwrap_or_default());
     answer_text(call, "ended");
 }
 

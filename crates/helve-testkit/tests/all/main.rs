@@ -13,6 +13,7 @@ mod http;
 mod http_client;
 mod http_faults;
 mod offers;
+mod rmcp;
 mod stdio;
 mod stream_faults;
 mod tools;

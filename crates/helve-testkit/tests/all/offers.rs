@@ -176,6 +176,23 @@ async fn a_modern_subscription_is_acknowledged_tagged_and_ended() {
     client.modern("tools/call", json!({ "name": "list_changed" })).await;
     assert_eq!(client.others, [] as [Value; 0]);
     assert_eq!(recorder.wait_for_cancel(crate::client::DEADLINE).await.unwrap(), listen.to_string());
+
+    let listen = client.start("subscriptions/listen", with_meta(json!({ "notifications": filter }))).await;
+    client.message().await;
+    client.modern("tools/call", json!({ "name": "end_subscriptions", "arguments": { "how": "cancelled" } })).await;
+    let ended = client.others.pop().unwrap();
+    assert_eq!((&ended["method"], &ended["params"]["requestId"]), (&json!("notifications/cancelled"), &json!(listen)));
+}
+
+#[tokio::test]
+async fn a_subscription_can_end_without_a_word() {
+    let (mut client, _recorder) = Client::in_process(&Scenario::modern());
+    let filter = json!({ "toolsListChanged": true });
+    client.start("subscriptions/listen", with_meta(json!({ "notifications": filter }))).await;
+    client.message().await;
+    client.modern("tools/call", json!({ "name": "end_subscriptions", "arguments": { "how": "abrupt" } })).await;
+    client.modern("tools/call", json!({ "name": "list_changed" })).await;
+    assert_eq!(client.others, [] as [Value; 0]);
 }
 
 #[tokio::test]

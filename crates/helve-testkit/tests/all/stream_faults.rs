@@ -148,7 +148,7 @@ async fn a_scripted_answer_is_written_as_it_is() {
 async fn one_at_a_time_means_it() {
     for (rule, outcome) in [(OneAtATime::Drops, "silence"), (OneAtATime::Fails, "error"), (OneAtATime::Exits, "exit")] {
         let (mut client, recorder) = legacy(&Scenario::legacy().one_at_a_time(rule)).await;
-        let slow = client.start("tools/call", json!({ "name": "sleep", "arguments": { "ms": 40 } })).await;
+        let slow = client.start("tools/call", json!({ "name": "sleep", "arguments": { "ms": 100 } })).await;
         let second = client.start("ping", json!({})).await;
         match outcome {
             "silence" => assert_eq!(client.message().await["id"], slow),
@@ -220,6 +220,8 @@ async fn wrong_frames_of_the_client_are_recorded() {
     let slow = client.start("tools/call", json!({ "name": "sleep", "arguments": { "ms": 20 } })).await;
     client.write(&format!(r#"{{"jsonrpc":"2.0","id":{slow},"method":"ping"}}"#)).await;
     client.message().await;
+    client.write(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}"#).await;
+    client.request("ping", json!({})).await;
     insta::assert_snapshot!(recorder.violations().join("\n"), @r#"
     not a JSON-RPC message: expected value at line 1 column 1
     an answer to nothing: id 77
@@ -227,6 +229,7 @@ async fn wrong_frames_of_the_client_are_recorded() {
     jsonrpc is not "2.0"
     an id must be a string or a number: true
     the id 2 is in use
+    a cancellation without requestId
     "#);
 }
 

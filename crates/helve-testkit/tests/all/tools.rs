@@ -59,7 +59,7 @@ async fn a_sleeping_call_can_be_cancelled() {
 #[tokio::test]
 async fn a_call_can_answer_although_it_was_cancelled() {
     let (mut client, recorder) = legacy().await;
-    let arguments = json!({ "ms": 20, "ignore_cancel": true });
+    let arguments = json!({ "ms": 100, "ignore_cancel": true });
     let id = client.start("tools/call", json!({ "name": "sleep", "arguments": arguments })).await;
     let params = json!({ "requestId": id });
     client.write(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }).to_string()).await;
