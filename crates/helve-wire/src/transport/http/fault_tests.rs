@@ -464,3 +464,11 @@ async fn a_name_with_two_addresses_is_tried_at_both() {
     let url = server.url.replace("127.0.0.1", "localhost");
     Client::new(&url, Era::Modern).call().await.unwrap();
 }
+
+#[test]
+fn a_call_is_small() {
+    let client = Client::new("http://localhost/", Era::Modern);
+    let size = std::mem::size_of_val(&client.call());
+    // Callers copy and hold it: what is rare lives elsewhere.
+    assert!(size < 6 << 10, "{size} bytes");
+}

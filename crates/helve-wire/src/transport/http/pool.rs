@@ -169,7 +169,8 @@ impl Pool {
                 None => {
                     let until = *waits_until.get_or_insert_with(|| Instant::now() + DRAIN_WAIT);
                     if !self.waits_for_one(until).await {
-                        return self.connect().await;
+                        // Rare and large: kept out of every call's own size.
+                        return Box::pin(self.connect()).await;
                     }
                 }
             }

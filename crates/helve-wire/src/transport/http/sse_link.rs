@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -103,7 +104,7 @@ impl SseLink {
         };
         let body = Bytes::from(std::mem::take(&mut request.body));
         let mut posting = Box::pin(Arc::clone(&self.poster).post(body, Arc::clone(&sent)));
-        let answered = async {
+        let answered = pin!(async {
             tokio::select! {
                 biased;
                 answer = slot.wait() => {
@@ -115,7 +116,7 @@ impl SseLink {
                     Err(error) => in_flight.unless_answered(&slot, Err(error)).await,
                 },
             }
-        };
+        });
         match within(times, &slot, answered).await {
             Ok(answer) => in_flight.judge(answer),
             Err(elapsed) => Err(elapsed.into_error(in_flight.abandon())),

@@ -5,6 +5,7 @@
 //! stream that resumes it, or on the stream that was opened once for all.
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -61,6 +62,7 @@ impl StreamableLink {
     }
 
     /// Goes on with a session of an earlier connection.
+    #[cfg(test)]
     pub(crate) fn resume_session(&self, id: &str) -> Result<()> {
         let id = HeaderValue::from_str(id)
             .map_err(|_| Error::new(ErrorCode::Config, "the session id has characters in it that cannot be sent"))?;
@@ -91,7 +93,7 @@ impl StreamableLink {
             self.poster.set_session(None);
         }
         let body = Bytes::from(std::mem::take(&mut request.body));
-        let answered = async {
+        let answered = pin!(async {
             tokio::select! {
                 biased;
                 answer = slot.wait() => Ok(answer),
@@ -101,7 +103,7 @@ impl StreamableLink {
                     Err(error) => in_flight.unless_answered(&slot, Err(error)).await,
                 },
             }
-        };
+        });
         match within(times, &slot, answered).await {
             Ok(answer) => in_flight.judge(answer),
             Err(elapsed) => Err(elapsed.into_error(in_flight.abandon())),
