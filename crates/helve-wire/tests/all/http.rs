@@ -160,7 +160,7 @@ async fn a_server_killed_in_mid_answer() {
     ] {
         let (server, session) = connected(&scenario, script).await;
         let killing = async {
-            server.recorder().wait_for_method("tools/call", 1, PATIENCE).await;
+            server.recorder().wait_for_method("tools/call", 1, PATIENCE).await.unwrap();
             let started = Instant::now();
             server.kill().await;
             started
@@ -227,7 +227,7 @@ async fn over_http_and_sse_the_end_of_the_stream_is_the_end() {
     let session = http(&server, options()).await.unwrap();
     call(&session, "echo", "{}").await.unwrap();
     let breaking = async {
-        server.recorder().wait_for_method("tools/call", 2, PATIENCE).await;
+        server.recorder().wait_for_method("tools/call", 2, PATIENCE).await.unwrap();
         server.close_connections();
     };
     let (answer, ()) = tokio::join!(call(&session, "sleep", r#"{"ms":60000}"#), breaking);

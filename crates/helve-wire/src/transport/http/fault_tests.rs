@@ -9,6 +9,7 @@ use secrecy::SecretString;
 
 use super::tests::{Client, Era, event, progress, shown};
 use super::*;
+use crate::Error;
 use crate::handler::BoxFuture;
 use crate::transport::http::HeaderSource;
 use crate::transport::http::fake::{EVENTS_HEAD, Fake, PATIENCE, accepted, answer, json, result};
@@ -335,19 +336,19 @@ async fn a_reset_before_the_head_and_after_it() {
 }
 
 #[tokio::test]
-async fn a_connection_the_server_closed_while_idle_costs_nothing() {
+async fn a_server_that_closes_after_each_answer_costs_a_connection_each() {
     let server = Fake::start(|seen, mut reply| async move {
-        reply.write(json(&result(seen.id()))).await;
+        let headers = "content-type: application/json\r\nconnection: close\r\n";
+        reply.write(answer("200 OK", headers, &result(seen.id()))).await;
         reply.close();
         reply
     })
     .await;
     let client = Client::new(&server.url, Era::Modern);
     for _ in 0..50 {
-        // The client sees the end of the connection before the next call, or while it takes the connection.
         client.call().await.unwrap();
-        tokio::task::yield_now().await;
     }
+    assert_eq!(server.connections(), 50);
 }
 
 #[tokio::test]
@@ -401,7 +402,7 @@ async fn silent() -> Fake {
 async fn giving_up_is_told_to_a_legacy_server() {
     let server = silent().await;
     let client = Client::new(&server.url, Era::Legacy);
-    client.link.resume_session("s1").unwrap();
+    client.in_session("s1");
     let error = client.call_within(Times::exactly(Duration::from_millis(100))).await.unwrap_err();
     assert_eq!((error.code(), error.may_have_run()), (ErrorCode::Timeout, true));
     let cancelled = server.wait_for(|seen| seen.is("notifications/cancelled")).await;

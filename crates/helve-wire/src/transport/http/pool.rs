@@ -212,10 +212,18 @@ impl Pool {
             if let Some(error) = error.downcast_ref::<rustls::Error>() {
                 reason = format!("TLS failed: {error}");
                 hint = "check the server's certificate, or add the authority that signed it";
-            } else if let Some(error) = error.downcast_ref::<io::Error>().filter(|error| error.get_ref().is_none()) {
-                reason = error.kind().to_string();
             }
-            cause = error.source();
+            cause = match error.downcast_ref::<io::Error>() {
+                None => error.source(),
+                // What it wraps is not its source, but the next in the chain all the same.
+                Some(error) => match error.get_ref() {
+                    Some(inner) => Some(inner),
+                    None => {
+                        reason = error.kind().to_string();
+                        None
+                    }
+                },
+            };
         }
         let origin = self.origin.to_string();
         let origin = origin.trim_end_matches('/');

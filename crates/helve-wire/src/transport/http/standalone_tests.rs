@@ -56,7 +56,7 @@ async fn questions_and_answers_on_it() {
     })
     .await;
     let client = Client::new(&server.url, Era::Legacy);
-    client.link.resume_session("s1").unwrap();
+    client.in_session("s1");
     assert!(client.link.open_stream().await);
     client.call().await.unwrap();
     assert_eq!(lock(&client.recorder.asked)[0].during, None);

@@ -12,13 +12,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use helve_model::ErrorCode;
-use http::HeaderValue;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use crate::dispatch::{Dispatcher, Outlet};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::limits::Limits;
 use crate::pending::{Answer, Closed, Listener, Slot};
 use crate::request::{Outgoing, Times, within};
@@ -59,15 +58,6 @@ impl StreamableLink {
     /// The session the server gave us.
     pub(crate) fn session_id(&self) -> Option<String> {
         self.poster.session()?.to_str().ok().map(str::to_owned)
-    }
-
-    /// Goes on with a session of an earlier connection.
-    #[cfg(test)]
-    pub(crate) fn resume_session(&self, id: &str) -> Result<()> {
-        let id = HeaderValue::from_str(id)
-            .map_err(|_| Error::new(ErrorCode::Config, "the session id has characters in it that cannot be sent"))?;
-        self.poster.set_session(Some(id));
-        Ok(())
     }
 
     /// Sends a request and waits for its answer. Dropping the future tells the peer in its era's way.
@@ -188,3 +178,7 @@ mod fault_tests;
 #[cfg(test)]
 #[path = "standalone_tests.rs"]
 mod standalone_tests;
+
+#[cfg(test)]
+#[path = "tls_tests.rs"]
+mod tls_tests;

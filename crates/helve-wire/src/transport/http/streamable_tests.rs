@@ -8,6 +8,7 @@ use helve_model::json::RawJson;
 use secrecy::SecretString;
 
 use super::*;
+use crate::Error;
 use crate::handler::Progress;
 use crate::transport::http::fake::{
     EVENTS_HEAD, Fake, PATIENCE, Recorder, Reply, accepted, answer, chunk, json, result,
@@ -40,6 +41,10 @@ impl Client {
         };
         link.set_protocol(HttpProtocol { version: version.into(), modern });
         Self { link, recorder, next_id: AtomicUsize::new(1) }
+    }
+
+    pub(crate) fn in_session(&self, id: &'static str) {
+        self.link.poster.set_session(Some(http::HeaderValue::from_static(id)));
     }
 
     pub(crate) async fn call(&self) -> Result<RawJson> {
@@ -409,7 +414,7 @@ async fn a_legacy_call_is_resumed_where_it_broke_off() {
     for end_cleanly in [true, false] {
         let server = resuming(end_cleanly).await;
         let client = Client::new(&server.url, Era::Legacy);
-        client.link.resume_session("s1").unwrap();
+        client.in_session("s1");
         client.call().await.unwrap();
         let seen = server.seen();
         assert_eq!(seen.len(), 3);
@@ -447,7 +452,7 @@ async fn a_resumption_the_server_refuses() {
     })
     .await;
     let client = Client::new(&server.url, Era::Legacy);
-    client.link.resume_session("s1").unwrap();
+    client.in_session("s1");
     let error = client.call().await.unwrap_err();
     insta::assert_snapshot!(shown(&error), @"
     TRANSPORT_ERROR (may have run): the server's answer broke off and cannot be resumed: the server answered 404 Not Found
@@ -493,7 +498,7 @@ async fn a_session_the_server_forgot() {
     })
     .await;
     let client = Client::new(&server.url, Era::Legacy);
-    client.link.resume_session("old").unwrap();
+    client.in_session("old");
     let error = client.call().await.unwrap_err();
     assert!(error.is_session_expired());
     assert_eq!(error.http_status(), Some(404));
@@ -513,7 +518,7 @@ async fn a_method_nobody_knows_is_no_lost_session() {
     })
     .await;
     let client = Client::new(&server.url, Era::Legacy);
-    client.link.resume_session("s1").unwrap();
+    client.in_session("s1");
     let error = client.call().await.unwrap_err();
     assert_eq!(error.rpc().unwrap().code, -32601);
     assert!(!error.is_session_expired());
