@@ -3,6 +3,7 @@
 mod probe;
 mod process;
 mod servers;
+mod visit;
 
 use std::path::Path;
 
@@ -64,11 +65,12 @@ fn visit(server: &Server, mark: &str) -> Result<String> {
     if answer.era != server.era {
         bail!("expected the {} era, but server/discover was answered with {}", era(server.era), answer.words);
     }
+    let found = visit::visit(server, mark)?;
     let leftovers = process::leftovers(mark)?;
     if !leftovers.is_empty() {
         bail!("left behind: {}", leftovers.join(", "));
     }
-    Ok(format!("{}: {}", era(answer.era), answer.words))
+    Ok(found)
 }
 
 fn transport(server: &Server) -> &'static str {

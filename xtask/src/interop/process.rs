@@ -14,7 +14,7 @@ use super::servers::Server;
 const START: Duration = Duration::from_secs(30);
 
 /// Every descendant inherits it, even one that left its parent, its group and its session.
-const MARK: &str = "HELVE_INTEROP_RUN";
+pub(crate) const MARK: &str = "HELVE_INTEROP_RUN";
 
 /// A mark that no other run on this machine has at the same time.
 pub(crate) fn mark() -> String {
