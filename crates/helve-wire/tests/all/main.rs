@@ -5,6 +5,7 @@
 
 mod era;
 mod fault;
+mod http;
 #[cfg(target_os = "linux")]
 mod launch;
 mod session;

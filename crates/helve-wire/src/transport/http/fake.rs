@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
@@ -204,7 +204,7 @@ async fn serve(stream: TcpStream, seen: Arc<Mutex<Vec<Seen>>>, handler: Handler)
     }
 }
 
-async fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Seen> {
+pub(crate) async fn read_request(stream: &mut (impl AsyncRead + Unpin), buffer: &mut Vec<u8>) -> Option<Seen> {
     loop {
         if let Some((request, length)) = parse(buffer) {
             drop(buffer.drain(..length));
@@ -240,12 +240,12 @@ fn parse(buffer: &[u8]) -> Option<(Seen, usize)> {
 
 /// Keeps what it hears, and accepts every form.
 #[derive(Default)]
-pub(crate) struct Listener {
+pub(crate) struct Recorder {
     pub(crate) heard: Mutex<Vec<String>>,
     pub(crate) asked: Mutex<Vec<Question>>,
 }
 
-impl PeerHandler for Listener {
+impl PeerHandler for Recorder {
     fn capabilities(&self) -> ClientCapabilities {
         ClientCapabilities { elicitation_form: true, ..ClientCapabilities::default() }
     }

@@ -9,6 +9,7 @@ use secrecy::SecretString;
 
 use super::tests::{Client, Era, event, progress, shown};
 use super::*;
+use crate::Error;
 use crate::handler::BoxFuture;
 use crate::transport::http::HeaderSource;
 use crate::transport::http::fake::{EVENTS_HEAD, Fake, PATIENCE, accepted, answer, json, result};
@@ -99,26 +100,53 @@ async fn a_source_without_better_headers_ends_the_call() {
 
 #[tokio::test]
 async fn answers_of_another_kind() {
-    let html = "HTTP/1.1 200 OK\r\ncontent-type: text/html; charset=utf-8\r\ncontent-length: 46\r\n\r\n<html>\n  <h1>Sign \x1b[31min</h1>\u{202e} please</html>";
-    insta::assert_snapshot!(shown(&refusal_of(html, Era::Modern).await), @"");
+    let html = "HTTP/1.1 200 OK\r\ncontent-type: text/html; charset=utf-8\r\ncontent-length: 47\r\n\r\n<html>\n  <h1>Sign \x1b[31min</h1>\u{202e} please</html>";
+    insta::assert_snapshot!(shown(&refusal_of(html, Era::Modern).await), @"
+    PROTOCOL_ERROR (may have run): the server did not answer with JSON or events (text/html; charset=utf-8): <html> <h1>Sign �[31min</h1>� please</html>
+    check the server's address: this looks like another kind of server
+    ");
     let crashed = "HTTP/1.1 500 Internal Server Error\r\ncontent-type: text/plain\r\ncontent-length: 4\r\n\r\noops";
     let error = refusal_of(crashed, Era::Legacy).await;
     assert_eq!(error.http_status(), Some(500));
-    insta::assert_snapshot!(shown(&error), @"");
+    insta::assert_snapshot!(shown(&error), @"
+    TRANSPORT_ERROR (may have run): the server answered 500 Internal Server Error (text/plain): oops
+    look into the server's log
+    ");
     let busy = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 30\r\ncontent-length: 0\r\n\r\n";
-    insta::assert_snapshot!(shown(&refusal_of(busy, Era::Legacy).await), @"");
+    insta::assert_snapshot!(shown(&refusal_of(busy, Era::Legacy).await), @"
+    TRANSPORT_ERROR (may have run): the server answered 503 Service Unavailable (no content type, nothing to read)
+    try again later (the server says: 30)
+    ");
     let limited = "HTTP/1.1 429 Too Many Requests\r\ncontent-length: 0\r\n\r\n";
-    insta::assert_snapshot!(shown(&refusal_of(limited, Era::Legacy).await), @"");
+    insta::assert_snapshot!(shown(&refusal_of(limited, Era::Legacy).await), @"
+    TRANSPORT_ERROR (did not run): the server answered 429 Too Many Requests (no content type, nothing to read)
+    try again later
+    ");
     let elsewhere = "HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\n\r\n";
-    insta::assert_snapshot!(shown(&refusal_of(elsewhere, Era::Legacy).await), @"");
+    insta::assert_snapshot!(shown(&refusal_of(elsewhere, Era::Legacy).await), @"
+    PROTOCOL_ERROR (did not run): the server answered 405 Method Not Allowed (no content type, nothing to read)
+    check the path of the server's address, which often ends in /mcp
+    ");
     let silent = "HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n";
-    insta::assert_snapshot!(shown(&refusal_of(silent, Era::Legacy).await), @"");
+    insta::assert_snapshot!(shown(&refusal_of(silent, Era::Legacy).await), @"
+    PROTOCOL_ERROR (may have run): the server took the request (202 Accepted) but gave no answer
+    the server does not follow the protocol; report it to its authors
+    ");
     let empty = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 0\r\n\r\n";
-    insta::assert_snapshot!(shown(&refusal_of(empty, Era::Legacy).await), @"");
+    insta::assert_snapshot!(shown(&refusal_of(empty, Era::Legacy).await), @"
+    PROTOCOL_ERROR (may have run): the server took the request (200 OK) but gave no answer
+    the server does not follow the protocol; report it to its authors
+    ");
     let broken = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 7\r\n\r\n{\"a\":1}";
-    insta::assert_snapshot!(shown(&refusal_of(broken, Era::Legacy).await), @"");
+    insta::assert_snapshot!(shown(&refusal_of(broken, Era::Legacy).await), @r#"
+    PROTOCOL_ERROR (may have run): the server's answer is not the one to this request: {"a":1}
+    the server does not follow JSON-RPC 2.0; report it to its authors
+    "#);
     let no_http = "SSH-2.0-OpenSSH_9.2\r\n";
-    insta::assert_snapshot!(shown(&refusal_of(no_http, Era::Legacy).await), @"");
+    insta::assert_snapshot!(shown(&refusal_of(no_http, Era::Legacy).await), @"
+    PROTOCOL_ERROR (may have run): the server does not speak HTTP
+    check the server's address, and its port
+    ");
 }
 
 #[tokio::test]
@@ -181,7 +209,10 @@ async fn a_packed_answer_is_not_unpacked() {
     })
     .await;
     let error = Client::new(&server.url, Era::Modern).call().await.unwrap_err();
-    insta::assert_snapshot!(shown(&error), @"");
+    insta::assert_snapshot!(shown(&error), @"
+    PROTOCOL_ERROR (may have run): the server's answer is packed with `gzip`, which was not asked for
+    switch compression off at the server or at the proxy before it
+    ");
 }
 
 /// Answers with a body without end, and tells how much of it was taken.
@@ -259,12 +290,15 @@ async fn an_event_over_the_limit_that_concerns_nobody_here_is_skipped() {
 
 #[tokio::test]
 async fn nobody_listens() {
-    let server = Fake::answering(|_| String::new()).await;
-    let url = server.url.clone();
-    drop(server);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    drop(listener);
     let error = Client::new(&url, Era::Modern).call().await.unwrap_err();
     let origin = url.trim_end_matches("/mcp");
-    insta::assert_snapshot!(shown(&error).replace(origin, "http://here"), @"");
+    insta::assert_snapshot!(shown(&error).replace(origin, "http://here"), @"
+    TRANSPORT_ERROR (did not run): cannot connect to http://here: connection refused
+    check the server's address, and that the server runs
+    ");
     let unknown = Client::new("http://nobody.invalid/mcp", Era::Modern).call().await.unwrap_err();
     assert_eq!((unknown.code(), unknown.may_have_run()), (ErrorCode::TransportError, false));
 }
@@ -290,25 +324,31 @@ async fn a_reset_before_the_head_and_after_it() {
     })
     .await;
     let client = Client::new(&server.url, Era::Legacy);
-    insta::assert_snapshot!(shown(&client.call().await.unwrap_err()), @"");
-    insta::assert_snapshot!(shown(&client.call().await.unwrap_err()), @"");
+    insta::assert_snapshot!(shown(&client.call().await.unwrap_err()), @"
+    TRANSPORT_ERROR (may have run): the connection broke before the server answered
+    look into the server's log: it may have crashed
+    ");
+    insta::assert_snapshot!(shown(&client.call().await.unwrap_err()), @"
+    TRANSPORT_ERROR (may have run): the connection ended before the server's answer was complete
+    look into the server's log: it may have crashed
+    ");
     client.call().await.unwrap();
 }
 
 #[tokio::test]
-async fn a_connection_the_server_closed_while_idle_costs_nothing() {
+async fn a_server_that_closes_after_each_answer_costs_a_connection_each() {
     let server = Fake::start(|seen, mut reply| async move {
-        reply.write(json(&result(seen.id()))).await;
+        let headers = "content-type: application/json\r\nconnection: close\r\n";
+        reply.write(answer("200 OK", headers, &result(seen.id()))).await;
         reply.close();
         reply
     })
     .await;
     let client = Client::new(&server.url, Era::Modern);
     for _ in 0..50 {
-        // The client sees the end of the connection before the next call, or while it takes the connection.
         client.call().await.unwrap();
-        tokio::task::yield_now().await;
     }
+    assert_eq!(server.connections(), 50);
 }
 
 #[tokio::test]
@@ -362,7 +402,7 @@ async fn silent() -> Fake {
 async fn giving_up_is_told_to_a_legacy_server() {
     let server = silent().await;
     let client = Client::new(&server.url, Era::Legacy);
-    client.link.resume_session("s1").unwrap();
+    client.in_session("s1");
     let error = client.call_within(Times::exactly(Duration::from_millis(100))).await.unwrap_err();
     assert_eq!((error.code(), error.may_have_run()), (ErrorCode::Timeout, true));
     let cancelled = server.wait_for(|seen| seen.is("notifications/cancelled")).await;
@@ -424,4 +464,12 @@ async fn a_name_with_two_addresses_is_tried_at_both() {
     // Listens on 127.0.0.1 only; `localhost` may be ::1 first.
     let url = server.url.replace("127.0.0.1", "localhost");
     Client::new(&url, Era::Modern).call().await.unwrap();
+}
+
+#[test]
+fn a_call_is_small() {
+    let client = Client::new("http://localhost/", Era::Modern);
+    let size = std::mem::size_of_val(&client.call());
+    // Callers copy and hold it: what is rare lives elsewhere.
+    assert!(size < 6 << 10, "{size} bytes");
 }

@@ -169,7 +169,8 @@ impl Pool {
                 None => {
                     let until = *waits_until.get_or_insert_with(|| Instant::now() + DRAIN_WAIT);
                     if !self.waits_for_one(until).await {
-                        return self.connect().await;
+                        // Rare and large: kept out of every call's own size.
+                        return Box::pin(self.connect()).await;
                     }
                 }
             }
@@ -211,12 +212,22 @@ impl Pool {
             if let Some(error) = error.downcast_ref::<rustls::Error>() {
                 reason = format!("TLS failed: {error}");
                 hint = "check the server's certificate, or add the authority that signed it";
-            } else if let Some(error) = error.downcast_ref::<io::Error>().filter(|error| error.get_ref().is_none()) {
-                reason = error.kind().to_string();
             }
-            cause = error.source();
+            cause = match error.downcast_ref::<io::Error>() {
+                None => error.source(),
+                // What it wraps is not its source, but the next in the chain all the same.
+                Some(error) => match error.get_ref() {
+                    Some(inner) => Some(inner),
+                    None => {
+                        reason = error.kind().to_string();
+                        None
+                    }
+                },
+            };
         }
-        Error::new(ErrorCode::TransportError, format!("cannot connect to {}: {reason}", self.origin))
+        let origin = self.origin.to_string();
+        let origin = origin.trim_end_matches('/');
+        Error::new(ErrorCode::TransportError, format!("cannot connect to {origin}: {reason}"))
             .with_hint(hint)
             .with_source(error)
     }
@@ -280,6 +291,11 @@ fn tls_config(target: &HttpTarget) -> Result<ClientConfig> {
 
 /// The connection broke while a request was on its way.
 fn broken(error: hyper::Error) -> Error {
+    if error.is_parse() {
+        return Error::new(ErrorCode::ProtocolError, "the server does not speak HTTP")
+            .with_hint("check the server's address, and its port")
+            .with_source(error);
+    }
     Error::new(ErrorCode::TransportError, "the connection broke before the server answered")
         .with_hint("look into the server's log: it may have crashed")
         .with_source(error)

@@ -155,7 +155,7 @@ impl Poster {
         let response = self.client.send(&post, sent).await?;
         if !response.status.is_success() {
             let had_session = headers.contains_key(headers::SESSION_ID);
-            return self.refused(response, had_session && !modern).await;
+            return Box::pin(self.refused(response, had_session && !modern)).await;
         }
         if !modern && request.method == "initialize" {
             let session = response.headers.get(headers::SESSION_ID).cloned();
@@ -175,7 +175,7 @@ impl Poster {
                 self.read_events(request.id, events, !modern, outlet).await
             }
             Some("application/json") | None => self.read_json(request.id, response, outlet).await,
-            Some(_) => Err(refusal::of_content(response).await),
+            Some(_) => Err(Box::pin(refusal::of_content(response, "JSON or events")).await),
         }
     }
 
@@ -245,7 +245,7 @@ impl Poster {
                     None => error,
                 });
             }
-            events = self.resume(std::mem::take(&mut events.position)).await?;
+            events = Box::pin(self.resume(std::mem::take(&mut events.position))).await?;
         }
     }
 
@@ -284,6 +284,9 @@ impl Poster {
             let state = lock(&self.state);
             (Arc::clone(&state.post), state.protocol.as_ref().is_some_and(|protocol| protocol.modern))
         };
+        if let Some(closed) = self.dispatcher.pending.closed() {
+            return Err(closed.to_error());
+        }
         let body = Bytes::from(message);
         let mut more = Vec::new();
         if modern && let Some(method) = method_of(&body) {
@@ -298,7 +301,7 @@ impl Poster {
                 return Ok(());
             }
             let had_session = headers.contains_key(headers::SESSION_ID);
-            match self.refused(response, had_session && !modern).await? {
+            match Box::pin(self.refused(response, had_session && !modern)).await? {
                 Posted::Delivered => Ok(()),
                 Posted::Refused(refusal) => {
                     Err(Error::new(ErrorCode::ProtocolError, "the server refused a notification").with_source(refusal))

@@ -65,11 +65,11 @@ pub(crate) async fn of_status(mut response: HttpResponse, limit: usize) -> Refus
     Refusal::Other(error)
 }
 
-/// The error of an answer that has the right status but the wrong type.
-pub(crate) async fn of_content(mut response: HttpResponse) -> Error {
+/// The error of an answer that has the right status but is not of the type that was `wanted`.
+pub(crate) async fn of_content(mut response: HttpResponse, wanted: &str) -> Error {
     let body = body_of(&mut response, SHOWN_BYTES).await;
     let shown = described(&response, &body);
-    Error::new(ErrorCode::ProtocolError, format!("the server answered neither JSON nor events{shown}"))
+    Error::new(ErrorCode::ProtocolError, format!("the server did not answer with {wanted}{shown}"))
         .with_hint("check the server's address: this looks like another kind of server")
         .with_http_status(response.status.as_u16())
         .with_may_have_run(true)

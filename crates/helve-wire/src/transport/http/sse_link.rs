@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -103,7 +104,7 @@ impl SseLink {
         };
         let body = Bytes::from(std::mem::take(&mut request.body));
         let mut posting = Box::pin(Arc::clone(&self.poster).post(body, Arc::clone(&sent)));
-        let answered = async {
+        let answered = pin!(async {
             tokio::select! {
                 biased;
                 answer = slot.wait() => {
@@ -115,7 +116,7 @@ impl SseLink {
                     Err(error) => in_flight.unless_answered(&slot, Err(error)).await,
                 },
             }
-        };
+        });
         match within(times, &slot, answered).await {
             Ok(answer) => in_flight.judge(answer),
             Err(elapsed) => Err(elapsed.into_error(in_flight.abandon())),
@@ -169,6 +170,9 @@ impl Poster {
     }
 
     async fn post_in_time(self: Arc<Self>, message: Vec<u8>) -> Result<()> {
+        if let Some(closed) = self.dispatcher.pending.closed() {
+            return Err(closed.to_error());
+        }
         let time = self.write_time;
         match timeout(time, self.post(Bytes::from(message), Arc::default())).await {
             Ok(posted) => posted,
@@ -211,7 +215,7 @@ async fn open(client: &HttpClient, limits: &Limits) -> Result<(EventStream, Url)
         });
     }
     if !is_event_stream(&response) {
-        return Err(refusal::of_content(response).await.with_may_have_run(false));
+        return Err(refusal::of_content(response, "a stream of events").await.with_may_have_run(false));
     }
     let mut events = EventStream::new(response.body, limits.event_bytes, Position::default());
     loop {

@@ -8,7 +8,7 @@ use tokio::sync::broadcast;
 
 use super::*;
 use crate::sync::lock;
-use crate::transport::http::fake::{Fake, Listener, PATIENCE, Seen, accepted, answer, json};
+use crate::transport::http::fake::{Fake, PATIENCE, Recorder, Seen, accepted, answer, json};
 
 /// A server that answers every POST with what `respond` says, on the stream that was opened last.
 async fn serve(endpoint: &'static str, respond: impl Fn(&Seen) -> Vec<String> + Send + Sync + 'static) -> Fake {
@@ -51,7 +51,7 @@ fn result(id: u64) -> String {
 
 struct Client {
     link: SseLink,
-    listener: Arc<Listener>,
+    recorder: Arc<Recorder>,
     next_id: AtomicU64,
 }
 
@@ -60,10 +60,10 @@ async fn connect(url: &str) -> Result<Client> {
 }
 
 async fn connect_with(url: &str, limits: &Limits) -> Result<Client> {
-    let listener = Arc::new(Listener::default());
-    let dispatcher = Arc::new(Dispatcher::new(Arc::clone(&listener) as Arc<dyn crate::PeerHandler>, limits));
+    let recorder = Arc::new(Recorder::default());
+    let dispatcher = Arc::new(Dispatcher::new(Arc::clone(&recorder) as Arc<dyn crate::PeerHandler>, limits));
     let link = SseLink::connect(HttpTarget::new(url)?, dispatcher, limits, PATIENCE).await?;
-    Ok(Client { link, listener, next_id: AtomicU64::new(1) })
+    Ok(Client { link, recorder, next_id: AtomicU64::new(1) })
 }
 
 impl Client {
@@ -97,10 +97,10 @@ async fn calls_notifications_and_questions() {
         0 => vec![],
         1 if seen.is("tools/call") => vec![
             message(r#"{"jsonrpc":"2.0","method":"notifications/message"}"#),
-            message(r#"{"jsonrpc":"2.0","id":5,"method":"elicitation/create","params":{}}"#),
+            message(r#"{"jsonrpc":"2.0","id":500,"method":"elicitation/create","params":{}}"#),
             "event: ping\ndata: now\n\n".to_owned(),
         ],
-        5 => vec![result(1)],
+        500 => vec![result(1)],
         id => vec![result(id)],
     })
     .await;
@@ -109,13 +109,13 @@ async fn calls_notifications_and_questions() {
     for _ in 0..100 {
         client.call(patient()).await.unwrap();
     }
-    assert_eq!(*lock(&client.listener.heard), ["notifications/message"]);
+    assert_eq!(*lock(&client.recorder.heard), ["notifications/message"]);
     let seen = server.seen();
     assert_eq!((seen[0].verb.as_str(), seen[0].header("accept")), ("GET", Some("text/event-stream")));
     assert!(seen[1..].iter().all(|seen| seen.verb == "POST" && seen.path == "/messages?session=1"));
     assert_eq!(seen[1].header("content-type"), Some("application/json"));
     let answer = seen.iter().find(|seen| seen.body.contains("accept")).unwrap();
-    assert_eq!(answer.body, r#"{"jsonrpc":"2.0","id":5,"result":{"action":"accept"}}"#);
+    assert_eq!(answer.body, r#"{"jsonrpc":"2.0","id":500,"result":{"action":"accept"}}"#);
     // One for the stream, the others for messages: few, although an answer may come before the receipt of its question.
     assert!(server.connections() <= 6, "{} connections", server.connections());
 }
@@ -124,7 +124,10 @@ async fn calls_notifications_and_questions() {
 async fn endpoints_must_stay_within_the_origin() {
     let server = serve("https://elsewhere.example/\u{1b}messages", |_| vec![]).await;
     let error = connect(&server.url).await.err().unwrap();
-    insta::assert_snapshot!(format!("{} {error}\n{}", error.code(), error.hints()[0]), @"");
+    insta::assert_snapshot!(format!("{} {error}\n{}", error.code(), error.hints()[0]), @"
+    PROTOCOL_ERROR the server names an endpoint outside its own origin: https://elsewhere.example/�messages
+    check the server's address: that of an HTTP+SSE server often ends in /sse
+    ");
     let absolute = serve("http://127.0.0.1:1/messages", |_| vec![]).await;
     assert!(connect(&absolute.url).await.is_err(), "another port is another origin");
 }
@@ -136,11 +139,11 @@ async fn servers_of_another_kind() {
         let error = connect(&server.url).await.err().unwrap();
         format!("{} {error}", error.code())
     };
-    insta::assert_snapshot!(problem(json("{}")).await, @"");
-    insta::assert_snapshot!(problem(answer("405 Method Not Allowed", "", "")).await, @"");
-    insta::assert_snapshot!(problem(answer("401 Unauthorized", "WWW-Authenticate: Basic\r\n", "")).await, @"");
+    insta::assert_snapshot!(problem(json("{}")).await, @"PROTOCOL_ERROR the server did not answer with a stream of events (application/json): {}");
+    insta::assert_snapshot!(problem(answer("405 Method Not Allowed", "", "")).await, @"PROTOCOL_ERROR the server answered 405 Method Not Allowed (no content type, nothing to read)");
+    insta::assert_snapshot!(problem(answer("401 Unauthorized", "WWW-Authenticate: Basic\r\n", "")).await, @"AUTH_REQUIRED the server wants credentials: Basic");
     let ended = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 0\r\n\r\n";
-    insta::assert_snapshot!(problem(ended.to_owned()).await, @"");
+    insta::assert_snapshot!(problem(ended.to_owned()).await, @"PROTOCOL_ERROR the server ended its event stream");
 }
 
 #[tokio::test]
@@ -155,7 +158,7 @@ async fn a_server_that_never_names_its_endpoint() {
     let target = HttpTarget::new(&server.url).unwrap();
     let time = Duration::from_millis(50);
     let error = SseLink::connect(target, dispatcher, &Limits::default(), time).await.unwrap_err();
-    insta::assert_snapshot!(error, @"");
+    insta::assert_snapshot!(error, @"the server did not name its endpoint within 0.05 s");
 }
 
 #[tokio::test]
@@ -171,7 +174,10 @@ async fn when_the_stream_ends_the_connection_has_ended() {
     assert!(started.elapsed() < Duration::from_secs(5));
     let error = client.call(patient()).await.unwrap_err();
     assert!(!error.may_have_run());
-    insta::assert_snapshot!(format!("{} {error}\n{}", error.code(), error.hints()[0]), @"");
+    insta::assert_snapshot!(format!("{} {error}\n{}", error.code(), error.hints()[0]), @"
+    TRANSPORT_ERROR the server's event stream broke: error reading a body from connection
+    connect again; the server may have been restarted
+    ");
 }
 
 #[tokio::test]
@@ -191,7 +197,7 @@ async fn a_refused_message_fails_its_call_only() {
     .await;
     let client = connect(&server.url).await.unwrap();
     let error = client.call(patient()).await.unwrap_err();
-    insta::assert_snapshot!(format!("{} {error}", error.code()), @"");
+    insta::assert_snapshot!(format!("{} {error}", error.code()), @"TRANSPORT_ERROR the server answered 500 Internal Server Error (text/plain): oops");
     let error = client.call(Times::exactly(Duration::from_millis(50))).await.unwrap_err();
     assert_eq!((error.code(), error.may_have_run()), (ErrorCode::Timeout, true));
     let cancelled = server.wait_for(|seen| seen.is("notifications/cancelled")).await;

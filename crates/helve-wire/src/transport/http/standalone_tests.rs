@@ -56,10 +56,10 @@ async fn questions_and_answers_on_it() {
     })
     .await;
     let client = Client::new(&server.url, Era::Legacy);
-    client.link.resume_session("s1").unwrap();
+    client.in_session("s1");
     assert!(client.link.open_stream().await);
     client.call().await.unwrap();
-    assert_eq!(lock(&client.listener.asked)[0].during, None);
+    assert_eq!(lock(&client.recorder.asked)[0].during, None);
     let seen = server.seen();
     assert_eq!(seen[0].header("mcp-session-id"), Some("s1"));
     assert_eq!(seen[0].header("mcp-protocol-version"), Some("2025-11-25"));

@@ -5,19 +5,19 @@
 //! stream that resumes it, or on the stream that was opened once for all.
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
 use helve_model::ErrorCode;
-use http::HeaderValue;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use crate::dispatch::{Dispatcher, Outlet};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::limits::Limits;
 use crate::pending::{Answer, Closed, Listener, Slot};
 use crate::request::{Outgoing, Times, within};
@@ -60,14 +60,6 @@ impl StreamableLink {
         self.poster.session()?.to_str().ok().map(str::to_owned)
     }
 
-    /// Goes on with a session of an earlier connection.
-    pub(crate) fn resume_session(&self, id: &str) -> Result<()> {
-        let id = HeaderValue::from_str(id)
-            .map_err(|_| Error::new(ErrorCode::Config, "the session id has characters in it that cannot be sent"))?;
-        self.poster.set_session(Some(id));
-        Ok(())
-    }
-
     /// Sends a request and waits for its answer. Dropping the future tells the peer in its era's way.
     pub(crate) async fn exchange(
         &self,
@@ -91,7 +83,7 @@ impl StreamableLink {
             self.poster.set_session(None);
         }
         let body = Bytes::from(std::mem::take(&mut request.body));
-        let answered = async {
+        let answered = pin!(async {
             tokio::select! {
                 biased;
                 answer = slot.wait() => Ok(answer),
@@ -101,7 +93,7 @@ impl StreamableLink {
                     Err(error) => in_flight.unless_answered(&slot, Err(error)).await,
                 },
             }
-        };
+        });
         match within(times, &slot, answered).await {
             Ok(answer) => in_flight.judge(answer),
             Err(elapsed) => Err(elapsed.into_error(in_flight.abandon())),
@@ -186,3 +178,7 @@ mod fault_tests;
 #[cfg(test)]
 #[path = "standalone_tests.rs"]
 mod standalone_tests;
+
+#[cfg(test)]
+#[path = "tls_tests.rs"]
+mod tls_tests;

@@ -8,10 +8,10 @@ use helve_model::json::RawJson;
 use secrecy::SecretString;
 
 use super::*;
+use crate::Error;
 use crate::handler::Progress;
-use crate::pending::ProgressCallback;
 use crate::transport::http::fake::{
-    EVENTS_HEAD, Fake, Listener, PATIENCE, Reply, accepted, answer, chunk, json, result,
+    EVENTS_HEAD, Fake, PATIENCE, Recorder, Reply, accepted, answer, chunk, json, result,
 };
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,7 +22,7 @@ pub(crate) enum Era {
 
 pub(crate) struct Client {
     pub(crate) link: StreamableLink,
-    pub(crate) listener: Arc<Listener>,
+    pub(crate) recorder: Arc<Recorder>,
     next_id: AtomicUsize,
 }
 
@@ -32,15 +32,19 @@ impl Client {
     }
 
     pub(crate) fn with(target: HttpTarget, era: Era, limits: &Limits) -> Self {
-        let listener = Arc::new(Listener::default());
-        let dispatcher = Arc::new(Dispatcher::new(Arc::clone(&listener) as Arc<dyn crate::PeerHandler>, limits));
+        let recorder = Arc::new(Recorder::default());
+        let dispatcher = Arc::new(Dispatcher::new(Arc::clone(&recorder) as Arc<dyn crate::PeerHandler>, limits));
         let link = StreamableLink::new(target, dispatcher, limits).unwrap();
         let (version, modern) = match era {
             Era::Legacy => ("2025-11-25", false),
             Era::Modern => ("2026-07-28", true),
         };
         link.set_protocol(HttpProtocol { version: version.into(), modern });
-        Self { link, listener, next_id: AtomicUsize::new(1) }
+        Self { link, recorder, next_id: AtomicUsize::new(1) }
+    }
+
+    pub(crate) fn in_session(&self, id: &'static str) {
+        self.link.poster.set_session(Some(http::HeaderValue::from_static(id)));
     }
 
     pub(crate) async fn call(&self) -> Result<RawJson> {
@@ -58,7 +62,7 @@ impl Client {
         subject: Option<&str>,
         body: impl Fn(u64) -> String,
         times: Times,
-        on_progress: Option<ProgressCallback>,
+        listener: Option<Listener>,
     ) -> Result<RawJson> {
         let id = self.next_id.fetch_add(1, Ordering::SeqCst) as u64;
         let request = Outgoing {
@@ -71,7 +75,7 @@ impl Client {
             cancellable: method != "initialize",
             cancel_meta: "",
         };
-        match self.link.exchange(request, times, on_progress.map(crate::pending::Listener::Progress)).await? {
+        match self.link.exchange(request, times, listener).await? {
             Answer::Result(result) => Ok(result),
             Answer::Refused(refusal) => Err(Error::new(ErrorCode::ToolError, "refused").with_source(refusal)),
             Answer::Failed(error) => Err(error),
@@ -282,11 +286,12 @@ async fn events_are_delivered_in_order_before_the_answer() {
     let client = Client::new(&server.url, Era::Legacy);
     let reports = Arc::new(Mutex::new(Vec::new()));
     let keep = Arc::clone(&reports);
-    let on_progress: ProgressCallback = Arc::new(move |progress: Progress| lock(&keep).push(progress.progress as u64));
+    let on_progress: crate::ProgressCallback =
+        Arc::new(move |progress: Progress| lock(&keep).push(progress.progress as u64));
     let body = |id| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call"}}"#);
-    client.send("tools/call", None, body, Times::default(), Some(on_progress)).await.unwrap();
+    client.send("tools/call", None, body, Times::default(), Some(Listener::Progress(on_progress))).await.unwrap();
     assert_eq!(*lock(&reports), (1..=20).collect::<Vec<u64>>());
-    assert_eq!(*lock(&client.listener.heard), ["notifications/message"]);
+    assert_eq!(*lock(&client.recorder.heard), ["notifications/message"]);
 }
 
 #[tokio::test]
@@ -297,7 +302,7 @@ async fn a_batch_answers_and_speaks() {
     .await;
     let client = Client::new(&server.url, Era::Legacy);
     client.call().await.unwrap();
-    assert_eq!(*lock(&client.listener.heard), ["notifications/message"]);
+    assert_eq!(*lock(&client.recorder.heard), ["notifications/message"]);
 }
 
 #[tokio::test]
@@ -322,7 +327,7 @@ async fn a_question_on_the_stream_of_a_call_is_answered_by_a_post() {
     .await;
     let client = Client::new(&server.url, Era::Legacy);
     client.call().await.unwrap();
-    assert_eq!(lock(&client.listener.asked)[0].during, Some(1));
+    assert_eq!(lock(&client.recorder.asked)[0].during, Some(1));
     assert_eq!(server.seen()[1].body, r#"{"jsonrpc":"2.0","id":1,"result":{"action":"accept"}}"#);
 }
 
@@ -409,7 +414,7 @@ async fn a_legacy_call_is_resumed_where_it_broke_off() {
     for end_cleanly in [true, false] {
         let server = resuming(end_cleanly).await;
         let client = Client::new(&server.url, Era::Legacy);
-        client.link.resume_session("s1").unwrap();
+        client.in_session("s1");
         client.call().await.unwrap();
         let seen = server.seen();
         assert_eq!(seen.len(), 3);
@@ -447,7 +452,7 @@ async fn a_resumption_the_server_refuses() {
     })
     .await;
     let client = Client::new(&server.url, Era::Legacy);
-    client.link.resume_session("s1").unwrap();
+    client.in_session("s1");
     let error = client.call().await.unwrap_err();
     insta::assert_snapshot!(shown(&error), @"
     TRANSPORT_ERROR (may have run): the server's answer broke off and cannot be resumed: the server answered 404 Not Found
@@ -493,7 +498,7 @@ async fn a_session_the_server_forgot() {
     })
     .await;
     let client = Client::new(&server.url, Era::Legacy);
-    client.link.resume_session("old").unwrap();
+    client.in_session("old");
     let error = client.call().await.unwrap_err();
     assert!(error.is_session_expired());
     assert_eq!(error.http_status(), Some(404));
@@ -513,7 +518,7 @@ async fn a_method_nobody_knows_is_no_lost_session() {
     })
     .await;
     let client = Client::new(&server.url, Era::Legacy);
-    client.link.resume_session("s1").unwrap();
+    client.in_session("s1");
     let error = client.call().await.unwrap_err();
     assert_eq!(error.rpc().unwrap().code, -32601);
     assert!(!error.is_session_expired());
