@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::ClientInfo;
 use crate::channel::Channel;
+use crate::connect::HttpStart;
 use crate::era::modern::Probe;
 use crate::era::{Era, Greeting, ProtocolChoice, Verdict, legacy, modern, version_mismatch};
 use crate::error::{Error, Result};
@@ -41,29 +42,29 @@ enum Probed {
 
 /// Greets a peer on a byte stream. `start` gives a fresh channel each time it is called.
 pub(crate) async fn on_stream(
-    start: impl AsyncFn() -> Result<Channel>,
+    start: impl Fn() -> Result<Channel> + Sync,
     handshake: Handshake<'_>,
 ) -> Result<(Channel, Greeting)> {
     let known = match handshake.protocol {
         ProtocolChoice::Pinned(version) => {
             let verdict = Verdict::of_version(version).ok_or_else(|| unknown_pin(version))?;
-            return greet(start().await?, &verdict, handshake).await;
+            return greet(start()?, &verdict, handshake).await;
         }
         ProtocolChoice::Known(verdict) => Some(verdict),
         ProtocolChoice::Auto => None,
     };
     if let Some(verdict) = known {
         // What was true yesterday may not be today: then it is found out again, on a fresh process.
-        if let Ok(greeted) = greet(start().await?, verdict, handshake).await {
+        if let Ok(greeted) = greet(start()?, verdict, handshake).await {
             return Ok(greeted);
         }
     }
-    let channel = start().await?;
+    let channel = start()?;
     match probe(&channel, handshake).await? {
         Probed::Settled(greeting) => Ok((channel, greeting)),
         Probed::StartAgain(era, reason) => {
             channel.close().await;
-            let Ok(channel) = start().await else { return Err(reason) };
+            let Ok(channel) = start() else { return Err(reason) };
             greet(channel, &newest(era), handshake).await
         }
     }
@@ -73,33 +74,35 @@ pub(crate) async fn on_stream(
 ///
 /// `start` gives a fresh channel of either kind.
 pub(crate) async fn over_http(
-    start: impl AsyncFn(HttpKind) -> Result<Channel>,
+    start: &HttpStart<'_>,
     flavour: HttpFlavour,
     handshake: Handshake<'_>,
 ) -> Result<(Channel, Greeting)> {
     if flavour == HttpFlavour::Sse {
-        return greet(start(HttpKind::Sse).await?, &sse_verdict(handshake.protocol)?, handshake).await;
+        return greet(start.start(HttpKind::Sse).await?, &sse_verdict(handshake.protocol)?, handshake).await;
     }
     match handshake.protocol {
         ProtocolChoice::Pinned(version) => {
             let verdict = Verdict::of_version(version).ok_or_else(|| unknown_pin(version))?;
-            let greeted = greet(start(HttpKind::Streamable).await?, &verdict, handshake).await;
+            let greeted = greet(start.start(HttpKind::Streamable).await?, &verdict, handshake).await;
             return match greeted {
                 Err(error) if flavour == HttpFlavour::Auto && verdict.era == Era::Legacy && may_be_sse(&error) => {
-                    let Ok(channel) = start(HttpKind::Sse).await else { return Err(error) };
+                    let Ok(channel) = start.start(HttpKind::Sse).await else { return Err(error) };
                     greet(channel, &verdict, handshake).await.map_err(|_| error)
                 }
                 greeted => greeted,
             };
         }
-        ProtocolChoice::Known(verdict) => match greet(start(HttpKind::Streamable).await?, verdict, handshake).await {
-            Ok(greeted) => return Ok(greeted),
-            Err(error) if is_final(&error) => return Err(error),
-            Err(_) => {}
-        },
+        ProtocolChoice::Known(verdict) => {
+            match greet(start.start(HttpKind::Streamable).await?, verdict, handshake).await {
+                Ok(greeted) => return Ok(greeted),
+                Err(error) if is_final(&error) => return Err(error),
+                Err(_) => {}
+            }
+        }
         ProtocolChoice::Auto => {}
     }
-    let channel = start(HttpKind::Streamable).await?;
+    let channel = start.start(HttpKind::Streamable).await?;
     let version = match modern::probe(&channel, handshake.client, handshake.times).await {
         Probe::Modern(greeting) => {
             channel.agree(&greeting.verdict);
@@ -115,7 +118,7 @@ pub(crate) async fn over_http(
         Ok(greeting) => Ok((channel, greeting)),
         Err(error) if flavour == HttpFlavour::Auto && may_be_sse(&error) => {
             // The older transport is only a guess: if it fails too, the first error says more.
-            let Ok(channel) = start(HttpKind::Sse).await else { return Err(error) };
+            let Ok(channel) = start.start(HttpKind::Sse).await else { return Err(error) };
             greet(channel, &sse_verdict(handshake.protocol)?, handshake).await.map_err(|_| error)
         }
         Err(error) => Err(error),

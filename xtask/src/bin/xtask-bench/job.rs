@@ -46,6 +46,10 @@ pub(crate) enum Kind {
     Floor,
     /// The official Rust SDK's typed client.
     Rmcp,
+    /// helve's wire, servers started by the plain launcher.
+    Helve,
+    /// helve's wire, servers held by a warden.
+    HelveWarden,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

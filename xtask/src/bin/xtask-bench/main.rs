@@ -41,7 +41,7 @@ enum Command {
         #[arg(long)]
         server: PathBuf,
         /// Whose numbers are held to the goals
-        #[arg(long, default_value = "rmcp")]
+        #[arg(long, default_value = "helve")]
         candidate: Kind,
         /// Rounds of timed measures; the medians are taken over them
         #[arg(long, default_value_t = 7)]
@@ -62,7 +62,7 @@ enum Command {
         #[arg(long)]
         server: PathBuf,
         /// Who is to run them
-        #[arg(long, default_value = "rmcp")]
+        #[arg(long, default_value = "helve")]
         candidate: Kind,
         /// Connections to make and close
         #[arg(long, default_value_t = 10_000)]
@@ -80,6 +80,11 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // Before anything else: a warden must be small and quick.
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == "warden") {
+        return helve_wire::launch::warden::run(&["warden"], words);
+    }
     let outcome = match Arguments::parse().command {
         Command::Child { job } => child(&job),
         Command::ServeHyper => child::serve(subject::serve_hyper()),

@@ -4,6 +4,8 @@
 
 mod floor_http;
 mod floor_stdio;
+mod helve_http;
+mod helve_stdio;
 mod rmcp_stdio;
 
 use std::future::Future;
@@ -99,6 +101,8 @@ pub(crate) async fn with_stdio<W: StdioWork>(subject: Subject, work: W) -> Resul
     match subject.client {
         Kind::Floor => work.run::<floor_stdio::PingPong>(subject.era).await,
         Kind::Rmcp => work.run::<rmcp_stdio::Typed>(subject.era).await,
+        Kind::Helve => work.run::<helve_stdio::Helve<helve_stdio::Plain>>(subject.era).await,
+        Kind::HelveWarden => work.run::<helve_stdio::Helve<helve_stdio::Warden>>(subject.era).await,
     }
 }
 
@@ -106,12 +110,15 @@ pub(crate) async fn with_shared<W: SharedWork>(subject: Subject, work: W) -> Res
     match subject.client {
         Kind::Floor => bail!("the floor takes one call at a time"),
         Kind::Rmcp => work.run::<rmcp_stdio::Typed>(subject.era).await,
+        Kind::Helve => work.run::<helve_stdio::Helve<helve_stdio::Plain>>(subject.era).await,
+        Kind::HelveWarden => work.run::<helve_stdio::Helve<helve_stdio::Warden>>(subject.era).await,
     }
 }
 
 pub(crate) async fn with_http<W: HttpWork>(subject: Subject, work: W) -> Result<W::Output> {
     match subject.client {
         Kind::Floor => work.run::<floor_http::Hyper>(subject.era).await,
+        Kind::Helve | Kind::HelveWarden => work.run::<helve_http::Helve>(subject.era).await,
         Kind::Rmcp => bail!("rmcp's HTTP client stands on another HTTP library and is not measured here"),
     }
 }
