@@ -23,7 +23,7 @@ pub(crate) const LAYERS: &[Layer] = &[
     Layer::new("helve-testkit", "helve-wire: it is the independent second opinion")
         .free_of(&[&["helve-wire"]])
         .even_in_its_tests()
-        .silent_on(&[PRINTING])
+        .silent_on(&[PRINTING_TO_STDOUT])
         .versions_anywhere(),
 ];
 
@@ -154,4 +154,6 @@ const ENVIRONMENT: Words = &[
     "env::current_dir",
     "env::temp_dir",
 ];
+/// For a program whose stdout is its wire.
+const PRINTING_TO_STDOUT: Words = &["print!", "println!"];
 const PRINTING: Words = &["print!", "println!", "eprint!", "eprintln!"];

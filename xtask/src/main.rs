@@ -4,11 +4,13 @@
     reason = "a developer's tool: it starts cargo, npm, python and the benchmarks itself and reads its own environment"
 )]
 
+mod bench;
 mod conformance;
 mod install;
 mod interop;
 mod layers;
 mod programs;
+mod soak;
 mod tidy;
 
 use std::path::{Path, PathBuf};
@@ -26,8 +28,10 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Chore {
+    Bench(bench::Bench),
     Conformance(conformance::Conformance),
     Interop(interop::Interop),
+    Soak(soak::Soak),
     Tidy(tidy::Tidy),
 }
 
@@ -35,8 +39,10 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let root = workspace_root();
     let outcome = match arguments.chore {
+        Chore::Bench(bench) => bench.run(&root),
         Chore::Conformance(conformance) => conformance.run(&root),
         Chore::Interop(interop) => interop.run(&root),
+        Chore::Soak(soak) => soak.run(&root),
         Chore::Tidy(tidy) => tidy.run(&root),
     };
     match outcome {

@@ -51,7 +51,7 @@ pub struct AccessSpec {
     pub write_tools: Option<Vec<Listed>>,
     /// These tools do not exist for the agent.
     pub disabled_tools: Vec<Listed>,
-    /// Tools that are not known to be read-only need `write_tools` or an approval.
+    /// Tools that are not known to be read-only need `write_tools` or an approval. `None` counts as true.
     pub readonly: Option<bool>,
     /// The server's annotations may lower a tool's risk, not only raise it.
     pub trust_annotations: bool,

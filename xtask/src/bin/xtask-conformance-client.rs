@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Context as _, Result, anyhow, bail};
 use helve_model::json::{RawJson, scan};
 use helve_model::{CallKind, HttpFlavour, QualifiedName, ServerName, ToolName};
 use helve_policy::{Decision, Permit, Request, RuleSet};
@@ -113,6 +113,7 @@ fn permit(kind: CallKind, subject: &str, arguments: &str) -> Result<Permit> {
     let name = QualifiedName::new(server()?, ToolName::new(subject));
     match RuleSet::allow_all().decide(Request { name, kind, arguments: RawJson::checked(arguments)? }) {
         Decision::Allow(permit) => Ok(permit),
+        Decision::Ask(_) | Decision::Deny(_) => bail!("a rule set that allows all has refused"),
     }
 }
 

@@ -134,6 +134,8 @@ fn port_of(line: &str, sockets: &[String]) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
 
     #[test]
@@ -145,9 +147,13 @@ mod tests {
     #[test]
     fn a_marked_process_is_found_until_it_is_gone() {
         let mark = mark();
-        let mut child = Command::new("sleep").arg("600").env(MARK, &mark).spawn().unwrap();
+        let mut cat = Command::new("cat");
+        let mut child = cat.env(MARK, &mark).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        // Its answer proves that it runs: right after the start the kernel may not know its environment yet.
+        writeln!(child.stdin.as_mut().unwrap(), "hello").unwrap();
+        assert_eq!(lines_of(child.stdout.take().unwrap()).recv().unwrap(), "hello");
         let found = leftovers(&mark).unwrap();
-        assert_eq!(found, [format!("{} sleep 600", child.id())]);
+        assert_eq!(found, [format!("{} cat", child.id())]);
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(leftovers(&mark).unwrap().is_empty());

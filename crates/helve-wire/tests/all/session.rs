@@ -212,7 +212,9 @@ async fn the_open_request_refuses_what_needs_a_permit() {
         kind: CallKind::Tool,
         arguments: RawJson::empty_object(),
     };
-    let helve_policy::Decision::Allow(permit) = helve_policy::RuleSet::allow_all().decide(other);
+    let helve_policy::Decision::Allow(permit) = helve_policy::RuleSet::allow_all().decide(other) else {
+        panic!("not allowed")
+    };
     let error = session.call_tool(&permit, within(PATIENCE)).await.unwrap_err();
     insta::assert_snapshot!(shown(&error), @"DENIED: the permit is for the tool other/echo, not for a tool of peer");
 }
