@@ -129,7 +129,7 @@ async fn silence_is_ended_by_the_clock() {
         for (name, scenario, script) in forms() {
             let fault = HttpFault::rpc("tools/call", kind.clone()).times(1);
             let (_server, session) = connected(&scenario, script.fault(fault)).await;
-            let error = session.call_tool(&tool("echo", "{}"), within(Duration::from_millis(200))).await.unwrap_err();
+            let error = session.call_tool(&tool("echo", "{}"), within(Duration::from_millis(500))).await.unwrap_err();
             assert_eq!((error.code(), error.may_have_run()), (ErrorCode::Timeout, true), "{name}");
             call(&session, "echo", "{}").await.unwrap();
         }

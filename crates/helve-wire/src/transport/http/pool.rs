@@ -134,11 +134,13 @@ impl Pool {
         if !connection.sender.is_closed() {
             connection.fresh = false;
             let time = kept_for.map_or(IDLE_TIME, |time| time.saturating_sub(IDLE_MARGIN).min(IDLE_TIME));
+            let now = Instant::now();
             let mut state = lock(&self.state);
-            if state.idle.len() >= IDLE_CONNECTIONS {
+            // The oldest stand first.
+            while state.idle.len() >= IDLE_CONNECTIONS || state.idle.first().is_some_and(|oldest| oldest.until < now) {
                 drop(state.idle.remove(0));
             }
-            state.idle.push(Idle { connection, until: Instant::now() + time });
+            state.idle.push(Idle { connection, until: now + time });
         }
         self.returned.notify_one();
     }

@@ -174,8 +174,8 @@ impl Poster {
                 let events = EventStream::new(response.body, self.event_bytes, Position::default());
                 self.read_events(request.id, events, !modern, outlet).await
             }
-            Some("application/json") | None => self.read_json(request.id, response, outlet).await,
-            Some(_) => Err(Box::pin(refusal::of_content(response, "JSON or events")).await),
+            kind if kind.is_none_or(is_json) => self.read_json(request.id, response, outlet).await,
+            _ => Err(Box::pin(refusal::of_content(response, "JSON or events")).await),
         }
     }
 
@@ -336,6 +336,10 @@ pub(crate) fn is_event_stream(response: &HttpResponse) -> bool {
     response.status.is_success()
         && response.content_type().as_deref() == Some("text/event-stream")
         && response.foreign_encoding().is_none()
+}
+
+fn is_json(kind: &str) -> bool {
+    kind == "application/json" || kind.ends_with("+json")
 }
 
 fn post_headers(fixed: &HeaderMap, protocol: Option<&HttpProtocol>, session: Option<&HeaderValue>) -> HeaderMap {

@@ -50,6 +50,7 @@ pub(crate) async fn of_status(mut response: HttpResponse, limit: usize) -> Refus
         StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => {
             "check the path of the server's address, which often ends in /mcp".to_owned()
         }
+        StatusCode::PAYLOAD_TOO_LARGE => "send less, or raise the server's own limit".to_owned(),
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => match response.headers.get(RETRY_AFTER) {
             Some(after) => format!("try again later (the server says: {})", excerpt(after.as_bytes())),
             None => "try again later".to_owned(),

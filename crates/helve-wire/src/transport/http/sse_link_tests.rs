@@ -198,7 +198,7 @@ async fn a_refused_message_fails_its_call_only() {
     let client = connect(&server.url).await.unwrap();
     let error = client.call(patient()).await.unwrap_err();
     insta::assert_snapshot!(format!("{} {error}", error.code()), @"TRANSPORT_ERROR the server answered 500 Internal Server Error (text/plain): oops");
-    let error = client.call(Times::exactly(Duration::from_millis(50))).await.unwrap_err();
+    let error = client.call(Times::exactly(Duration::from_millis(500))).await.unwrap_err();
     assert_eq!((error.code(), error.may_have_run()), (ErrorCode::Timeout, true));
     let cancelled = server.wait_for(|seen| seen.is("notifications/cancelled")).await;
     assert_eq!(cancelled.json()["params"]["requestId"], 2);
