@@ -1,0 +1,4 @@
+//! Tests of the whole crate through its public functions.
+
+mod dialects;
+mod support;
