@@ -2,7 +2,7 @@
 //!
 //! The dialects are written once, against [`Node`]; only this module knows JSON from TOML from YAML.
 
-mod json;
+pub(crate) mod json;
 mod toml;
 mod yaml;
 

@@ -37,7 +37,7 @@ pub(crate) fn read(
     }
     unknown_keys(&mut values);
     match transport::read(&mut values, name_span) {
-        Found::Transport(transport) => describe(&mut values, transport),
+        Found::Transport(transport) => describe(&mut values, *transport),
         Found::Unsupported(what, span) => {
             let message = format!("server {} is off: {what}", quoted(values.server.name.as_str()));
             values.report(Diagnostic::warning(Code::Unsupported, message), span);

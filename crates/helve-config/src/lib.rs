@@ -14,6 +14,7 @@ mod dialect;
 pub mod discover;
 pub mod document;
 mod dotenv;
+pub mod edit;
 mod entry;
 pub mod environment;
 mod field;

@@ -18,7 +18,7 @@ use crate::source::{Source, Span};
 use crate::trust::Trust;
 
 /// Every key under which some application keeps its servers.
-const ROOTS: &[&[&str]] = &[
+pub(crate) const ROOTS: &[&[&str]] = &[
     &["mcpServers"],
     &["servers"],
     &["mcp_servers"],

@@ -23,7 +23,7 @@ pub(crate) const SHAPE: Shape = Shape {
     bare_url: HttpFlavour::Auto,
     http: HttpFlavour::Streamable,
     written_types: ["stdio", "http", "sse"],
-    read: read,
+    read,
 };
 
 const KEYS: &[Known] = &[
@@ -34,6 +34,7 @@ const KEYS: &[Known] = &[
     known("cwd", Field::WorkingDirectory),
     known("url", Field::Url),
     known("headers", Field::Headers),
+    known("disabled", Field::Disabled),
     known("headersHelper", Field::Unsupported),
     known("oauth", Field::OAuth),
     known("timeout", Field::CallTimeout(Unit::MillisecondsFromOneSecond)),

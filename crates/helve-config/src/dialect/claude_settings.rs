@@ -26,7 +26,7 @@ pub(crate) const SHAPE: Shape = Shape {
     bare_url: HttpFlavour::Auto,
     http: HttpFlavour::Streamable,
     written_types: ["stdio", "http", "sse"],
-    read: read,
+    read,
 };
 
 const KEYS: &[Known] = &[];

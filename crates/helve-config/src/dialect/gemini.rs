@@ -23,7 +23,7 @@ pub(crate) const SHAPE: Shape = Shape {
     bare_url: HttpFlavour::SseFirst,
     http: HttpFlavour::Streamable,
     written_types: ["", "http", "sse"],
-    read: read,
+    read,
 };
 
 const KEYS: &[Known] = &[
@@ -35,6 +35,7 @@ const KEYS: &[Known] = &[
     known("httpUrl", Field::StreamableUrl),
     known("type", Field::Type),
     known("headers", Field::Headers),
+    known("disabled", Field::Disabled),
     known("timeout", Field::CallTimeout(Unit::Milliseconds)),
     known("trust", Field::ApproveAll),
     known("includeTools", Field::Tools),

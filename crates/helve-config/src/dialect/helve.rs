@@ -24,7 +24,7 @@ pub(crate) const SHAPE: Shape = Shape {
     bare_url: HttpFlavour::Auto,
     http: HttpFlavour::Auto,
     written_types: ["", "streamable-http", "sse"],
-    read: read,
+    read,
 };
 
 const KEYS: &[Known] = &[

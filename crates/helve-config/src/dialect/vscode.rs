@@ -29,7 +29,7 @@ pub(crate) const SHAPE: Shape = Shape {
     bare_url: HttpFlavour::Auto,
     http: HttpFlavour::Auto,
     written_types: ["stdio", "http", "sse"],
-    read: read,
+    read,
 };
 
 const KEYS: &[Known] = &[

@@ -47,7 +47,7 @@ enum Kind {
 
 /// What an entry turned out to be.
 pub(super) enum Found {
-    Transport(TransportSpec),
+    Transport(Box<TransportSpec>),
     /// helve cannot do it.
     Unsupported(String, Span),
     /// Not something to connect to.
@@ -220,7 +220,7 @@ fn finish_program(
     }
     passed_variables(values, &mut environment);
     let working_directory = working_directory(values);
-    Found::Transport(TransportSpec::Stdio(StdioSpec { command, arguments, environment, working_directory }))
+    Found::Transport(Box::new(TransportSpec::Stdio(StdioSpec { command, arguments, environment, working_directory })))
 }
 
 fn secrecy_of_variable(name: &str) -> Secrecy {
@@ -312,7 +312,7 @@ fn http(values: &mut Values<'_, '_>, entry: &Entry, declared: Option<Kind>) -> F
         None => shape.bare_url,
     };
     let headers = headers(values);
-    Found::Transport(TransportSpec::Http(HttpSpec { url, headers, flavour }))
+    Found::Transport(Box::new(TransportSpec::Http(HttpSpec { url, headers, flavour })))
 }
 
 fn headers(values: &mut Values<'_, '_>) -> IndexMap<String, ConfigText> {

@@ -1,4 +1,5 @@
 //! Tests of the whole crate through its public functions.
 
 mod dialects;
+mod edits;
 mod support;

@@ -1,0 +1,82 @@
+//! Writing a changed file: all or nothing, with the permissions it had, and never over somebody else's change.
+
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::{Change, EditError, edit_text};
+use crate::reader::FilePlace;
+use crate::trust::{TrustHash, hash_content};
+
+/// What an edit did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edited {
+    /// The file that was written; where a symbolic link points, when the configuration is one.
+    pub path: PathBuf,
+    /// The text before.
+    pub before: String,
+    /// The text after; the same when there was nothing to do.
+    pub after: String,
+}
+
+/// Changes one server in a file.
+///
+/// With `expected`, the hash of the content that the caller loaded, a file that is not that one any more is refused.
+/// The file is replaced by renaming a new one over it, after a last look whether it is still what was read; a link to
+/// a file stays a link.
+///
+/// # Errors
+/// Why nothing was written.
+pub fn edit_file(
+    place: &FilePlace,
+    expected: Option<TrustHash>,
+    server: &str,
+    change: &Change,
+) -> Result<Edited, EditError> {
+    let path = match fs_err::canonicalize(&place.path) {
+        Ok(path) => path,
+        Err(error) if error.kind() == ErrorKind::NotFound => place.path.clone(),
+        Err(error) => return Err(EditError::File(error)),
+    };
+    let before = read_if_exists(&path)?;
+    let is_expected = |hash: TrustHash| hash == hash_content(before.as_deref().unwrap_or_default().as_bytes());
+    if !expected.is_none_or(is_expected) {
+        return Err(EditError::ChangedMeanwhile(path));
+    }
+    let text = before.clone().unwrap_or_default();
+    let after = edit_text(place, &text, server, change)?;
+    if after != text {
+        replace(&path, before.as_deref(), &after)?;
+    }
+    Ok(Edited { path, before: text, after })
+}
+
+fn read_if_exists(path: &Path) -> Result<Option<String>, EditError> {
+    match fs_err::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(EditError::File(error)),
+    }
+}
+
+/// Puts `after` in the place of `before`; `None` is no file.
+fn replace(path: &Path, before: Option<&str>, after: &str) -> Result<(), EditError> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs_err::create_dir_all(directory).map_err(EditError::File)?;
+    let mut file = tempfile::Builder::new().prefix(".helve-").tempfile_in(directory).map_err(EditError::File)?;
+    file.write_all(after.as_bytes()).and_then(|()| file.as_file().sync_all()).map_err(EditError::File)?;
+    if before.is_some() {
+        let permissions = fs_err::metadata(path).map_err(EditError::File)?.permissions();
+        file.as_file().set_permissions(permissions).map_err(EditError::File)?;
+    }
+    if read_if_exists(path)?.as_deref() != before {
+        return Err(EditError::ChangedMeanwhile(path.to_path_buf()));
+    }
+    let persisted = if before.is_some() { file.persist(path) } else { file.persist_noclobber(path) };
+    match persisted {
+        Ok(_) => Ok(()),
+        Err(error) if error.error.kind() == ErrorKind::AlreadyExists => {
+            Err(EditError::ChangedMeanwhile(path.to_path_buf()))
+        }
+        Err(error) => Err(EditError::File(error.error)),
+    }
+}
