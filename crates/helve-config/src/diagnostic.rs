@@ -106,7 +106,7 @@ impl Diagnostic {
         Self {
             severity,
             code,
-            message: message.into(),
+            message: message.into().chars().map(visible).collect(),
             origin: Origin::Program,
             server: None,
             hints: Vec::new(),
@@ -148,7 +148,7 @@ impl Diagnostic {
 
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hints.push(hint.into());
+        self.hints.push(hint.into().chars().map(visible).collect());
         self
     }
 
@@ -223,7 +223,8 @@ fn excerpt(source: &Source, span: Span) -> Excerpt {
     let before = line.get(..line.floor_char_boundary(caret)).map_or(0, |text| text.chars().count());
     let inside = source.text().get(span.start..span.end.min(start + line.len())).map_or(0, |text| text.chars().count());
 
-    let skipped = before.saturating_sub(EXCERPT_WIDTH / 2);
+    let is_long = line.chars().count() > EXCERPT_WIDTH;
+    let skipped = if is_long { before.saturating_sub(EXCERPT_WIDTH / 2) } else { 0 };
     let characters = line.chars().skip(skipped).take(EXCERPT_WIDTH).map(visible);
     let mut shown: String = if skipped > 0 { "…".to_owned() } else { String::new() };
     shown.extend(characters);

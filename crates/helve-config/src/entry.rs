@@ -251,10 +251,26 @@ fn unknown_keys(values: &mut Values<'_, '_>) {
                     diagnostic.severity = Severity::Note;
                     diagnostic.hints.clear();
                 }
-                values.report(diagnostic, entry.key_span);
+                if is_misspelt_limit(values, &entry.key) {
+                    diagnostic.severity = Severity::Error;
+                    values.invalid(diagnostic, entry.key_span);
+                } else {
+                    values.report(diagnostic, entry.key_span);
+                }
             }
         }
     }
+}
+
+/// In a file that is helve's alone, a misspelt limit keeps the server off: `read_only` must not mean no limit at all.
+fn is_misspelt_limit(values: &Values<'_, '_>, key: &str) -> bool {
+    let shape = values.file.shape;
+    let meant = nearest(key, shape.keys.iter().map(|known| known.key)).and_then(|near| shape.field_of(near));
+    let is_limit = matches!(
+        meant,
+        Some(Field::Tools | Field::WriteTools | Field::DisabledTools | Field::Readonly | Field::Enabled | Field::Disabled)
+    );
+    is_limit && matches!(values.file.place.dialect, Dialect::Helve | Dialect::ClaudeLoop)
 }
 
 /// Names whose values are secrets when they are written out.

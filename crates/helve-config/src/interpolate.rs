@@ -172,7 +172,10 @@ fn expand_into(text: &str, syntax: &Syntax, scope: &Scope<'_>, place: Place, dep
             rest = after;
             continue;
         }
-        if let Some(inside) = found.strip_prefix("${") {
+        // opencode finds its `{env:VAR}` in `${env:VAR}` too, and leaves the dollar sign.
+        if !has(Form::SingleBraces)
+            && let Some(inside) = found.strip_prefix("${")
+        {
             let Some(length) = closing_brace(inside) else {
                 out.value.push_str(found);
                 if has(Form::Braces) || has(Form::Env) {

@@ -134,6 +134,7 @@ pub fn merge(mut contents: Vec<FileContent>, command_line: CommandLine, store: &
     }
     candidates.sort_by_key(|server| std::cmp::Reverse(rank(server)));
     merged.servers_by_name(candidates);
+    merged.add_server_rules();
     merged.collect_server_problems();
     merged
 }
@@ -288,6 +289,20 @@ impl Configuration {
             }
         }
         self.shadowed.push(Shadowed { server: candidate, by, reason });
+    }
+
+    /// The approvals that applications keep beside their servers; behind the rules of their layer.
+    fn add_server_rules(&mut self) {
+        for server in &self.servers {
+            for rule in &server.rules {
+                if server.trust == Trust::Untrusted && rule.action == Action::Allow {
+                    self.withheld_rules.push(rule.clone());
+                } else {
+                    self.rules.push(rule.clone());
+                }
+            }
+        }
+        self.rules.sort_by_key(|rule| std::cmp::Reverse(rule.layer));
     }
 
     /// Problems of the servers that count; a server that is off may lack its variables.

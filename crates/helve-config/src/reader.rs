@@ -136,13 +136,12 @@ impl FileReader<'_> {
                 continue;
             }
             let expected = self.shape.roots.first().map(|path| path.join(".")).unwrap_or_default();
-            let message = format!(
-                "{} does not read {} in this file; it reads {}",
-                self.shape.title,
-                quoted(&path.join(".")),
-                quoted(&expected)
-            );
-            let hint = format!("helve reads it all the same; rename it to {} for both", quoted(&expected));
+            let message =
+                format!("the servers of this file belong under {}, not {}", quoted(&expected), quoted(&path.join(".")));
+            let hint = match self.place.dialect {
+                Dialect::Helve => "helve reads them all the same".to_owned(),
+                _ => format!("helve reads them all the same, {} does not", self.shape.title),
+            };
             self.report(Diagnostic::warning(Code::WrongRoot, message).hint(hint), entry.key_span);
             self.server_collection(node, own.is_some());
         }

@@ -4,7 +4,7 @@
 use helve_model::{Action, CallKind, HttpFlavour, Risk, Rule};
 
 use super::Shape;
-use crate::diagnostic::{Code, Diagnostic, nearest, quoted};
+use crate::diagnostic::{Code, Diagnostic, Severity, nearest, quoted};
 use crate::document::{Entry, Format, Node, Value};
 use crate::field::{Field, Known, Unit, known};
 use crate::interpolate;
@@ -135,11 +135,29 @@ fn rules(reader: &mut FileReader<'_>, entry: &Entry) {
         reader.report(Diagnostic::error(Code::WrongType, message), entry.node.span);
     }
     for node in entry.node.elements() {
+        let problems = reader.content.diagnostics.len();
         reader.unknown_keys(node, RULE_KEYS);
-        if let Some(rule) = rule(reader, node) {
-            reader.content.rules.push(rule);
+        let rule = rule(reader, node);
+        let is_broken = reader.content.diagnostics.len() > problems;
+        match (rule, node.entry("tool")) {
+            (Some(rule), _) if !is_broken => reader.content.rules.push(rule),
+            (_, Some(tool)) => broken_rule(reader, tool, problems),
+            (_, None) => {}
         }
     }
+}
+
+/// A rule with a mistake denies what it speaks of: half a pattern must not allow everything, nor half a `deny` nothing.
+fn broken_rule(reader: &mut FileReader<'_>, tool: &Entry, problems: usize) {
+    let Some(glob) = tool.node.as_str() else { return };
+    for diagnostic in reader.content.diagnostics.iter_mut().skip(problems) {
+        diagnostic.severity = Severity::Error;
+    }
+    if let Some(last) = reader.content.diagnostics.last_mut() {
+        last.hints.push(format!("until it is repaired, this rule denies {}", quoted(glob)));
+    }
+    let rule = reader.rule(glob, Action::Deny, tool.node.span);
+    reader.content.rules.push(rule);
 }
 
 fn rule(reader: &mut FileReader<'_>, node: &Node) -> Option<Rule> {

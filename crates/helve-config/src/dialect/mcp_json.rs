@@ -11,7 +11,7 @@ use crate::reader::servers_only;
 
 pub(crate) const SHAPE: Shape = Shape {
     name: "mcp-json",
-    title: ".mcp.json",
+    title: "Claude Code",
     format: Format::Json,
     syntax: &interpolate::OWN,
     roots: &[&["mcpServers"]],

@@ -9,7 +9,15 @@ use crate::source::{Source, Span};
 pub(super) fn parse(source: &Source) -> Result<Node, Box<Diagnostic>> {
     let document = Document::parse(source.text()).map_err(|error| {
         let span = error.span().unwrap_or(0..0);
-        syntax(source, Format::Toml, Span::new(span.start, span.end), error.message())
+        let word = source.text().get(span.clone()).unwrap_or_default();
+        let is_word = word.starts_with(|first: char| first.is_alphabetic()) && !word.contains(char::is_whitespace);
+        // The parser takes a bare word for a misspelt number; people forget quotation marks.
+        let message = if is_word && error.message().starts_with("invalid") {
+            "a text needs quotation marks"
+        } else {
+            error.message()
+        };
+        syntax(source, Format::Toml, Span::new(span.start, span.end), message)
     })?;
     let mut root = table(document.as_table(), Span::new(0, source.text().len()));
     root.span = Span::new(0, source.text().len());
