@@ -44,7 +44,7 @@ pub(crate) fn read(
             values.server.blockers.push(Blocker::Unsupported(what));
             switches(&mut values);
         }
-        Found::Mistake => {
+        Found::Mistake | Found::SwitchedOff => {
             switches(&mut values);
         }
         Found::NotAServer(what, span) => {
@@ -268,7 +268,14 @@ fn is_misspelt_limit(values: &Values<'_, '_>, key: &str) -> bool {
     let meant = nearest(key, shape.keys.iter().map(|known| known.key)).and_then(|near| shape.field_of(near));
     let is_limit = matches!(
         meant,
-        Some(Field::Tools | Field::WriteTools | Field::DisabledTools | Field::Readonly | Field::Enabled | Field::Disabled)
+        Some(
+            Field::Tools
+                | Field::WriteTools
+                | Field::DisabledTools
+                | Field::Readonly
+                | Field::Enabled
+                | Field::Disabled
+        )
     );
     is_limit && matches!(values.file.place.dialect, Dialect::Helve | Dialect::ClaudeLoop)
 }

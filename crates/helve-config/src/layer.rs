@@ -238,6 +238,8 @@ impl Configuration {
     /// Gives each name to the highest candidate; `candidates` comes highest first.
     fn servers_by_name(&mut self, candidates: Vec<ConfiguredServer>) {
         let mut waiting: Vec<ConfiguredServer> = Vec::new();
+        let (switches, candidates): (Vec<ConfiguredServer>, Vec<ConfiguredServer>) =
+            candidates.into_iter().partition(ConfiguredServer::is_switch);
         for candidate in candidates {
             if candidate.trust == Trust::Untrusted {
                 waiting.push(candidate);
@@ -262,6 +264,15 @@ impl Configuration {
                 winner.switch_off(off.clone());
             }
             self.shadowed.push(Shadowed { server: candidate, by, reason: ShadowReason::Untrusted });
+        }
+        for switch in switches {
+            match self.servers.iter_mut().find(|server| server.name == switch.name) {
+                Some(server) if rank(server) <= rank(&switch) => {
+                    server.switch_off(switch.disabled_by.unwrap_or(switch.origin));
+                }
+                Some(_) => {}
+                None => self.servers.push(switch),
+            }
         }
     }
 

@@ -22,6 +22,7 @@ mod interpolate;
 mod layer;
 mod load;
 mod reader;
+pub mod schema;
 mod server;
 mod settings;
 mod source;

@@ -111,6 +111,12 @@ impl ConfiguredServer {
             && self.trust != Trust::Untrusted
     }
 
+    /// True when it configures nothing and switches off what another file configures under its name.
+    #[must_use]
+    pub fn is_switch(&self) -> bool {
+        self.spec.is_none() && self.blockers.is_empty() && self.disabled_by.is_some()
+    }
+
     pub(crate) fn switch_off(&mut self, by: Origin) {
         if let Some(spec) = &mut self.spec {
             spec.enabled = false;

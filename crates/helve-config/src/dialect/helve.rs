@@ -27,7 +27,7 @@ pub(crate) const SHAPE: Shape = Shape {
     read,
 };
 
-const KEYS: &[Known] = &[
+pub(crate) const KEYS: &[Known] = &[
     known("type", Field::Type),
     known("command", Field::Command),
     known("args", Field::Arguments),

@@ -52,6 +52,8 @@ pub(super) enum Found {
     Unsupported(String, Span),
     /// Not something to connect to.
     NotAServer(String, Span),
+    /// Nothing but a switch for a server that another file configures.
+    SwitchedOff,
     /// The diagnostics say what is wrong.
     Mistake,
 }
@@ -122,6 +124,10 @@ fn nothing(values: &mut Values<'_, '_>, name_span: Span) -> Found {
     if values.file.place.dialect == Dialect::Zed {
         return Found::NotAServer("it is started by a Zed extension".to_owned(), name_span);
     }
+    let is_off = values.bool(Field::Enabled) == Some(false) || values.bool(Field::Disabled) == Some(true);
+    if is_off && values.node.entries().iter().all(|entry| is_switch(values, entry)) {
+        return Found::SwitchedOff;
+    }
     let shape = values.file.shape;
     let command = shape.key_of(Field::Command).or_else(|| shape.key_of(Field::Endpoint)).unwrap_or("command");
     let message = format!("server {} does not say how it is reached", quoted(values.server.name.as_str()));
@@ -131,6 +137,11 @@ fn nothing(values: &mut Values<'_, '_>, name_span: Span) -> Found {
     };
     values.invalid(Diagnostic::error(Code::NoTransport, message).hint(hint), name_span);
     Found::Mistake
+}
+
+fn is_switch(values: &Values<'_, '_>, entry: &Entry) -> bool {
+    let field = values.file.shape.field_of(&entry.key);
+    matches!(field, Some(Field::Enabled | Field::Disabled | Field::Name | Field::Ignored))
 }
 
 /// A program with its arguments in one text.

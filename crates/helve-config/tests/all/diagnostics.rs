@@ -529,7 +529,10 @@ fn time_outs_in_the_wrong_unit() {
 
 #[test]
 fn a_file_cannot_steer_the_terminal_and_long_lines_are_cut() {
-    let text = format!("{{\"mcpServers\": {{\"a\": {{\"\u{1b}[31mred\u{202e}\": 1, \"command\": \"{}\"}}}}}}", "x".repeat(300));
+    let text = format!(
+        "{{\"mcpServers\": {{\"a\": {{\"\u{1b}[31mred\u{202e}\": 1, \"command\": \"{}\"}}}}}}",
+        "x".repeat(300)
+    );
     let rendered = json(&text);
     assert!(!rendered.contains('\u{1b}') && !rendered.contains('\u{202e}'));
     insta::assert_snapshot!(rendered, @r#"
@@ -557,7 +560,8 @@ fn files_that_were_named_must_be_there_and_be_understood() {
     fs_err::write(directory.path().join("odd.json"), "{\"a\": 1}").expect("written");
     fs_err::write(directory.path().join("bytes.json"), b"{\"a\": \"\xff\"}").expect("written");
     fs_err::write(directory.path().join("broken.json"), "{").expect("written");
-    fs_err::write(directory.path().join("good.json"), "{\"mcpServers\": {\"a\": {\"command\": \"a\"}}}").expect("written");
+    fs_err::write(directory.path().join("good.json"), "{\"mcpServers\": {\"a\": {\"command\": \"a\"}}}")
+        .expect("written");
     let environment = Environment::new(directory.path());
     let files = ["missing.json", "odd.json", "bytes.json", "broken.json", "good.json"];
     let files = files.map(|name| ExplicitFile { path: name.into(), dialect: None }).to_vec();

@@ -52,30 +52,77 @@ fn content(path: &str) -> String {
 }
 
 const PROJECT_FILES: &[&str] = &[
-    "helve.toml", ".mcp.json", ".claude-loop/mcp-config.json", "mcp-config.toml", "config/settings.yaml",
-    ".vscode/mcp.json", ".vscode/settings.json", "my.code-workspace", ".devcontainer/devcontainer.json",
-    ".devcontainer.json", ".cursor/mcp.json", ".codex/config.toml", ".github/mcp.json", ".gemini/settings.json",
-    "opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc", ".zed/settings.json",
-    ".goose/config.yaml", ".kiro/settings/mcp.json", "config/mcporter.json", "mcp_servers.json", "mcp.json",
-    "server_config.json", "kilo.json", ".kimi-code/mcp.json", ".grok/config.toml", ".pi/mcp.json",
+    "helve.toml",
+    ".mcp.json",
+    ".claude-loop/mcp-config.json",
+    "mcp-config.toml",
+    "config/settings.yaml",
+    ".vscode/mcp.json",
+    ".vscode/settings.json",
+    "my.code-workspace",
+    ".devcontainer/devcontainer.json",
+    ".devcontainer.json",
+    ".cursor/mcp.json",
+    ".codex/config.toml",
+    ".github/mcp.json",
+    ".gemini/settings.json",
+    "opencode.json",
+    "opencode.jsonc",
+    ".opencode/opencode.json",
+    ".opencode/opencode.jsonc",
+    ".zed/settings.json",
+    ".goose/config.yaml",
+    ".kiro/settings/mcp.json",
+    "config/mcporter.json",
+    "mcp_servers.json",
+    "mcp.json",
+    "server_config.json",
+    "kilo.json",
+    ".kimi-code/mcp.json",
+    ".grok/config.toml",
+    ".pi/mcp.json",
     ".mastracode/mcp.json",
 ];
 
 const HOME_FILES: &[&str] = &[
-    ".mcp.json", ".claude.json", ".cursor/mcp.json", ".codex/config.toml", ".copilot/mcp-config.json",
-    ".gemini/settings.json", ".gemini/config/mcp_config.json", ".codeium/windsurf/mcp_config.json",
-    ".codeium/windsurf-next/mcp_config.json", ".cline/data/settings/cline_mcp_settings.json",
-    ".kiro/settings/mcp.json", ".mcporter/mcporter.json", ".mcporter/mcporter.jsonc", ".mcp_servers.json",
-    ".mcp-inspector/mcp.json", ".kimi-code/mcp.json", ".grok/config.toml", ".pi/agent/mcp.json",
-    ".mastracode/mcp.json", ".fx/mcp.json", ".config/helve/helve.toml", ".config/opencode/opencode.json",
-    ".config/opencode/opencode.jsonc", ".config/zed/settings.json", ".config/goose/config.yaml",
-    ".config/mcporter/mcporter.json", ".config/mcporter/mcporter.jsonc", ".config/mcp/mcp_servers.json",
+    ".mcp.json",
+    ".claude.json",
+    ".cursor/mcp.json",
+    ".codex/config.toml",
+    ".copilot/mcp-config.json",
+    ".gemini/settings.json",
+    ".gemini/config/mcp_config.json",
+    ".codeium/windsurf/mcp_config.json",
+    ".codeium/windsurf-next/mcp_config.json",
+    ".cline/data/settings/cline_mcp_settings.json",
+    ".kiro/settings/mcp.json",
+    ".mcporter/mcporter.json",
+    ".mcporter/mcporter.jsonc",
+    ".mcp_servers.json",
+    ".mcp-inspector/mcp.json",
+    ".kimi-code/mcp.json",
+    ".grok/config.toml",
+    ".pi/agent/mcp.json",
+    ".mastracode/mcp.json",
+    ".fx/mcp.json",
+    ".config/helve/helve.toml",
+    ".config/opencode/opencode.json",
+    ".config/opencode/opencode.jsonc",
+    ".config/zed/settings.json",
+    ".config/goose/config.yaml",
+    ".config/mcporter/mcporter.json",
+    ".config/mcporter/mcporter.jsonc",
+    ".config/mcp/mcp_servers.json",
     ".config/kilo/kilo.json",
 ];
 
 const SUPPORT_FILES: &[&str] = &[
-    "Claude/claude_desktop_config.json", "Code/User/mcp.json", "Code/User/settings.json",
-    "Code/User/profiles/a1/mcp.json", "Code - Insiders/User/mcp.json", "VSCodium/User/mcp.json",
+    "Claude/claude_desktop_config.json",
+    "Code/User/mcp.json",
+    "Code/User/settings.json",
+    "Code/User/profiles/a1/mcp.json",
+    "Code - Insiders/User/mcp.json",
+    "VSCodium/User/mcp.json",
     "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
 ];
 
@@ -86,7 +133,8 @@ fn every_place_of_every_application_is_found_on_both_platforms() {
         (Platform::MacOs, "Library/Application Support", "Library/Application Support/ClaudeCode/managed-mcp.json"),
     ] {
         let root = tempfile::tempdir().expect("a directory");
-        let (home, project, system) = (root.path().join("home"), root.path().join("home/work"), root.path().join("system"));
+        let (home, project, system) =
+            (root.path().join("home"), root.path().join("home/work"), root.path().join("system"));
         let mut planted = Vec::new();
         for path in PROJECT_FILES {
             plant(&project, path, &content(path));
@@ -103,8 +151,7 @@ fn every_place_of_every_application_is_found_on_both_platforms() {
         plant(&system, managed, &content("managed-mcp.json"));
         planted.push(system.join(managed));
 
-        let environment =
-            Environment::new(&project).with_home(&home).with_platform(platform).with_system_root(&system);
+        let environment = Environment::new(&project).with_home(&home).with_platform(platform).with_system_root(&system);
         let configuration = load(Request::new(&environment));
         for path in &planted {
             let file = configuration.files.iter().find(|file| file.place.path == *path);

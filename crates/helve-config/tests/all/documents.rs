@@ -82,7 +82,10 @@ fn tables_of_toml_are_one_however_they_are_written() {
 #[test]
 fn only_the_first_yaml_document_counts_and_deep_nesting_is_refused() {
     assert_eq!(at("a: 1\n---\na: 2\n", Format::Yaml, &["a"]).0, Value::Integer(1));
-    for (format, text) in [(Format::Json, format!("{}1{}", "[".repeat(200), "]".repeat(200))), (Format::Yaml, "[".repeat(150) + &"]".repeat(150))] {
+    for (format, text) in [
+        (Format::Json, format!("{}1{}", "[".repeat(200), "]".repeat(200))),
+        (Format::Yaml, "[".repeat(150) + &"]".repeat(150)),
+    ] {
         let error = parse(&Source::new("file", text), format).expect_err("too deep");
         assert!(error.message.contains("nested too deeply"), "{error}");
     }

@@ -87,7 +87,8 @@ fn a_dotenv_file_beside_strawberrys_settings_counts_and_the_environment_wins() {
 fn an_env_file_fills_the_environment() {
     let directory = tempfile::tempdir().expect("a directory");
     fs_err::write(directory.path().join("dev.env"), "TOKEN=hunter2\nMODE=dev\n").expect("written");
-    let text = r#"{"servers": {"a": {"command": "a", "envFile": "${workspaceFolder}/dev.env", "env": {"MODE": "prod"}}}}"#;
+    let text =
+        r#"{"servers": {"a": {"command": "a", "envFile": "${workspaceFolder}/dev.env", "env": {"MODE": "prod"}}}}"#;
     let place = FilePlace {
         path: directory.path().join(".vscode/mcp.json"),
         application: "vscode",

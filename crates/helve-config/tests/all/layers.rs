@@ -35,7 +35,8 @@ fn command(spec: Option<&ServerSpec>) -> String {
 fn describe(configuration: &Configuration) -> String {
     let mut out = String::new();
     for server in &configuration.servers {
-        write!(out, "{} = {} [{}] {:?}", server.name, command(server.spec.as_ref()), server.layer, server.trust).unwrap();
+        write!(out, "{} = {} [{}] {:?}", server.name, command(server.spec.as_ref()), server.layer, server.trust)
+            .unwrap();
         if let Some(by) = &server.disabled_by {
             write!(out, " off by {by}").unwrap();
         }
@@ -44,7 +45,8 @@ fn describe(configuration: &Configuration) -> String {
     for shadowed in &configuration.shadowed {
         let server = &shadowed.server;
         let spec = command(server.spec.as_ref());
-        writeln!(out, "hidden {} = {spec} [{}] {:?} by {}", server.name, server.layer, shadowed.reason, shadowed.by).unwrap();
+        writeln!(out, "hidden {} = {spec} [{}] {:?} by {}", server.name, server.layer, shadowed.reason, shadowed.by)
+            .unwrap();
     }
     for rule in &configuration.rules {
         writeln!(out, "rule {} {} [{}]", rule.action, rule.tool, rule.layer).unwrap();
@@ -99,11 +101,42 @@ fn switched_off_in_a_higher_layer_stays_visible() {
 }
 
 #[test]
+fn an_entry_that_only_switches_off_speaks_of_the_layers_below() {
+    let files = vec![
+        own("project.toml", Layer::Project, "[servers.a]\nenabled = false\n[servers.ghost]\nenabled = false\n"),
+        own("user.toml", Layer::User, "[servers.b]\nenabled = false\n"),
+        mcp("user.json", Layer::User, r#""a": {"command": "a"}, "b": {"command": "b"}, "c": {"command": "c"}"#),
+    ];
+    let merged = merge(files, CommandLine::default(), &NothingTrusted);
+    assert_eq!(merged.diagnostics, []);
+    insta::assert_snapshot!(describe(&merged), @r"
+    a = a [user] Own off by project.toml:2:1
+    b = b [user] Own off by user.toml:2:1
+    c = c [user] Own
+    ghost = nothing [project] Untrusted off by project.toml:4:1
+    ");
+}
+
+#[test]
 fn two_applications_that_differ_both_keep_theirs() {
     let files = vec![
-        mcp(".mcp.json", Layer::User, r#""a": {"command": "one"}, "same": {"command": "s", "args": ["1"]}, "off": {"command": "x", "disabled": true}"#),
-        file(Dialect::Cursor, ".cursor/mcp.json", Layer::User, r#"{"mcpServers": {"a": {"command": "two"}, "same": {"command": "s", "args": ["1"]}, "off": {"command": "y"}}}"#),
-        file(Dialect::Cline, "cline.json", Layer::User, r#"{"mcpServers": {"a": {"command": "three", "autoApprove": ["t"]}}}"#),
+        mcp(
+            ".mcp.json",
+            Layer::User,
+            r#""a": {"command": "one"}, "same": {"command": "s", "args": ["1"]}, "off": {"command": "x", "disabled": true}"#,
+        ),
+        file(
+            Dialect::Cursor,
+            ".cursor/mcp.json",
+            Layer::User,
+            r#"{"mcpServers": {"a": {"command": "two"}, "same": {"command": "s", "args": ["1"]}, "off": {"command": "y"}}}"#,
+        ),
+        file(
+            Dialect::Cline,
+            "cline.json",
+            Layer::User,
+            r#"{"mcpServers": {"a": {"command": "three", "autoApprove": ["t"]}}}"#,
+        ),
     ];
     let merged = merge(files, CommandLine::default(), &NothingTrusted);
     insta::assert_snapshot!(describe(&merged), @r"
@@ -204,7 +237,10 @@ fn settings_merge_key_by_key() {
         own("explicit.toml", Layer::Explicit, "[settings]\nmax_retries = 7\n"),
     ];
     let settings = merge(files, CommandLine::default(), &NothingTrusted).settings;
-    assert_eq!((settings.call_timeout.value.as_secs(), position(&settings.call_timeout.origin)), (10, "2:1".to_owned()));
+    assert_eq!(
+        (settings.call_timeout.value.as_secs(), position(&settings.call_timeout.origin)),
+        (10, "2:1".to_owned())
+    );
     assert_eq!((settings.max_retries.value, settings.max_retries.layer), (7, Layer::Explicit));
     assert_eq!((settings.schema_cache_ttl.value.as_secs(), settings.schema_cache_ttl.origin), (3_600, Origin::BuiltIn));
 }
@@ -238,7 +274,11 @@ fn the_applications_own_switches_count() {
 #[test]
 fn problems_of_servers_that_do_not_count_are_not_reported() {
     let files = vec![
-        mcp("explicit.json", Layer::Explicit, r#""a": {"command": "x"}, "off": {"command": "${NOPE}", "disabled": true}"#),
+        mcp(
+            "explicit.json",
+            Layer::Explicit,
+            r#""a": {"command": "x"}, "off": {"command": "${NOPE}", "disabled": true}"#,
+        ),
         mcp("user.json", Layer::User, r#""a": {"command": "${NOPE}"}, "b": {"command": "${NOPE}"}"#),
     ];
     let merged = merge(files, CommandLine::default(), &NothingTrusted);
@@ -249,14 +289,20 @@ fn problems_of_servers_that_do_not_count_are_not_reported() {
 #[test]
 fn claude_codes_time_outs_and_project_directory_reach_the_servers_of_a_project() {
     let environment = environment().with_variables([("MCP_TIMEOUT", "5000"), ("MCP_TOOL_TIMEOUT", "60000")]);
-    let text = r#"{"mcpServers": {"a": {"command": "${CLAUDE_PROJECT_DIR}/run.sh", "cwd": "sub"}, "b": {"command": "b"}}}"#;
+    let text =
+        r#"{"mcpServers": {"a": {"command": "${CLAUDE_PROJECT_DIR}/run.sh", "cwd": "sub"}, "b": {"command": "b"}}}"#;
     let content = read_text(&place(Dialect::McpJson, "/home/me/project/.mcp.json", Layer::Project), text, &environment);
     let spec = content.servers[0].spec.as_ref().expect("a spec");
-    assert_eq!((spec.startup_timeout.map(|time| time.as_secs()), spec.call_timeout.map(|time| time.as_secs())), (Some(5), Some(60)));
+    assert_eq!(
+        (spec.startup_timeout.map(|time| time.as_secs()), spec.call_timeout.map(|time| time.as_secs())),
+        (Some(5), Some(60))
+    );
     let TransportSpec::Stdio(stdio) = &spec.transport else { panic!("a program") };
     assert_eq!(stdio.command.expose(), "/home/me/project/run.sh");
     assert_eq!(stdio.environment["CLAUDE_PROJECT_DIR"].expose(), "/home/me/project");
     assert_eq!(stdio.working_directory.as_deref(), Some(std::path::Path::new("/home/me/project/sub")));
-    let TransportSpec::Stdio(stdio) = &content.servers[1].spec.as_ref().expect("a spec").transport else { panic!("a program") };
+    let TransportSpec::Stdio(stdio) = &content.servers[1].spec.as_ref().expect("a spec").transport else {
+        panic!("a program")
+    };
     assert_eq!(stdio.working_directory.as_deref(), Some(std::path::Path::new("/home/me/project")));
 }

@@ -11,5 +11,6 @@ mod interpolation;
 mod layers;
 mod mutations;
 mod properties;
+mod schema;
 mod support;
 mod trust;

@@ -30,13 +30,14 @@ fn name() -> impl Strategy<Value = String> {
 fn new_server() -> impl Strategy<Value = NewServer> {
     let variable = "[A-Z][A-Z_]{0,6}";
     let pairs = |text| proptest::collection::btree_map(variable, text, 0..3).prop_map(|map| map.into_iter().collect());
-    let program = ("[a-z][ -~]{0,8}", proptest::collection::vec(text(), 0..4), pairs(text().boxed()))
-        .prop_map(|(command, arguments, environment)| NewTransport::Program {
+    let program = ("[a-z][ -~]{0,8}", proptest::collection::vec(text(), 0..4), pairs(text().boxed())).prop_map(
+        |(command, arguments, environment)| NewTransport::Program {
             command: command.replace(['$', '{', '}'], "_"),
             arguments,
             environment,
             working_directory: None,
-        });
+        },
+    );
     let address = ("[a-z]{1,8}", pairs("[a-z0-9]{1,8}".boxed())).prop_map(|(host, headers)| NewTransport::Address {
         url: format!("https://{host}.example.com/mcp"),
         headers,

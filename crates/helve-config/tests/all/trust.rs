@@ -66,8 +66,13 @@ fn values_of_variables_and_the_look_of_the_file_change_nothing() {
     let entry = r#"{"command": "a", "env": {"A": "${TOKEN}"}}"#;
     let other = Environment::new(project).with_variables([("TOKEN", "rotated")]);
     assert_eq!(hash(project, entry), hash_with(project, entry, &other));
-    assert_eq!(hash(project, entry), hash(project, "{ // comment\n \"env\": {\"A\": \"${TOKEN}\"},\n\n \"command\": \"a\", }"));
-    let header = |value: &str| hash(project, &format!("{{\"url\": \"https://a.example.com\", \"headers\": {{\"X\": \"{value}\"}}}}"));
+    assert_eq!(
+        hash(project, entry),
+        hash(project, "{ // comment\n \"env\": {\"A\": \"${TOKEN}\"},\n\n \"command\": \"a\", }")
+    );
+    let header = |value: &str| {
+        hash(project, &format!("{{\"url\": \"https://a.example.com\", \"headers\": {{\"X\": \"{value}\"}}}}"))
+    };
     assert_eq!(header("1"), header("2"), "only the names of headers count");
 }
 
