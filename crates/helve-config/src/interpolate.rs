@@ -79,6 +79,8 @@ pub(crate) const SHELL_LIKE: Syntax = Syntax { forms: &[Form::Braces, Form::Bare
 pub(crate) const OPENCODE: Syntax = Syntax { forms: &[Form::SingleBraces], unset: Unset::BecomesEmpty };
 /// mcporter.
 pub(crate) const MCPORTER: Syntax = Syntax { forms: &[Form::DollarEnv, Form::Braces], unset: Unset::Blocks };
+/// Patterns of rules, which may be shown: directories, no variables.
+pub(crate) const DIRECTORIES: Syntax = Syntax { forms: &[Form::Workspace], unset: Unset::StaysLiteral };
 /// Codex, Claude Desktop, Zed: what is written is what is meant.
 pub(crate) const NONE: Syntax = Syntax { forms: &[], unset: Unset::StaysLiteral };
 
@@ -138,6 +140,11 @@ impl Expansion {
     /// The text and its meaning.
     pub(crate) fn into_text(self, written: &str) -> ConfigText {
         if self.changed { ConfigText::expanded(written, self.value) } else { ConfigText::literal(written) }
+    }
+
+    /// The meaning, where it is no secret.
+    pub(crate) fn into_value(self) -> String {
+        self.value
     }
 
     /// True when a reference was filled in or should have been.

@@ -221,6 +221,21 @@ impl Configuration {
         self.servers.iter().find(|server| server.name.as_str() == name)
     }
 
+    /// The server a person means by `name`, `name@application` or `application:name`, hidden ones included.
+    #[must_use]
+    pub fn select(&self, selector: &str) -> Option<&ConfiguredServer> {
+        self.server(selector).or_else(|| {
+            let (application, name) =
+                selector.split_once(':').or_else(|| selector.rsplit_once('@').map(|(name, end)| (end, name)))?;
+            let is_it = |server: &&ConfiguredServer| {
+                let own = server.name.as_str();
+                let own = own.strip_suffix(server.application).and_then(|own| own.strip_suffix('@')).unwrap_or(own);
+                server.application == application && own == name
+            };
+            self.servers.iter().chain(self.shadowed.iter().map(|shadowed| &shadowed.server)).find(is_it)
+        })
+    }
+
     /// The specs of all servers that can be started, switched on or not.
     pub fn specs(&self) -> impl Iterator<Item = &ServerSpec> {
         self.servers

@@ -171,7 +171,10 @@ fn rule(reader: &mut FileReader<'_>, node: &Node) -> Option<Rule> {
     let action = word(reader, action, &[("allow", Action::Allow), ("deny", Action::Deny), ("ask", Action::Ask)])?;
     let mut rule = reader.rule(&tool.0, action, tool.1);
     if let Some(entry) = node.entry("pattern") {
-        rule.pattern = Some(reader.string(entry)?);
+        let pattern = reader.string(entry)?;
+        let place = interpolate::Place::Elsewhere;
+        let pattern = interpolate::expand(&pattern, &interpolate::DIRECTORIES, &reader.scope, place);
+        rule.pattern = Some(pattern.into_value());
     }
     if let Some(entry) = node.entry("risk") {
         let risks = [("low", Risk::Low), ("medium", Risk::Medium), ("high", Risk::High)];

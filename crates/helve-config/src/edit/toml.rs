@@ -5,6 +5,8 @@ use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Tab
 use super::render::Written;
 use super::{Action, Spot, Step};
 
+const BYTE_ORDER_MARK: &str = "\u{feff}";
+
 /// The text after the action; `None` when its parts are not where they should be.
 pub(super) fn apply(text: &str, spot: &Spot, action: &Action) -> Option<String> {
     let mut document: DocumentMut = text.parse().ok()?;
@@ -23,7 +25,11 @@ pub(super) fn apply(text: &str, spot: &Spot, action: &Action) -> Option<String> 
             by_position(servers, name_key, spot, action)?;
         }
     }
-    Some(document.to_string())
+    let edited = document.to_string();
+    // `toml_edit` writes line feeds only; a file from Windows keeps its line breaks.
+    let edited = if text.contains("\r\n") { edited.replace("\r\n", "\n").replace('\n', "\r\n") } else { edited };
+    let mark = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK } else { "" };
+    Some(format!("{mark}{}", edited.trim_start_matches(BYTE_ORDER_MARK)))
 }
 
 /// A table that is not written by itself: `[servers.github]` needs no `[servers]`.

@@ -166,7 +166,10 @@ fn command_line(values: &mut Values<'_, '_>, entry: &Entry) -> Found {
 
 fn stdio(values: &mut Values<'_, '_>, entry: &Entry) -> Found {
     let texts = match &entry.node.value {
-        Value::String(text) => vec![values.text(&entry.key, text, entry.node.span, Place::Elsewhere, Secrecy::Open)],
+        Value::String(text) => {
+            warn_of_command_line(values, text, entry);
+            vec![values.text(&entry.key, text, entry.node.span, Place::Elsewhere, Secrecy::Open)]
+        }
         Value::Array(_) => values.texts(entry, 0),
         // Zed's older form: `command: {path, args, env}`.
         Value::Table(_) if values.file.place.dialect == Dialect::Zed => return nested(values, entry),
@@ -177,6 +180,19 @@ fn stdio(values: &mut Values<'_, '_>, entry: &Entry) -> Found {
         }
     };
     program(values, texts, entry)
+}
+
+/// No application splits a command; a person who wrote a whole line should hear why it does not start.
+fn warn_of_command_line(values: &mut Values<'_, '_>, text: &str, entry: &Entry) {
+    let Some((program, rest)) = text.trim().split_once(' ') else { return };
+    // A path may hold blanks; a name to look up does not.
+    if program.contains(['/', '\\', '$']) {
+        return;
+    }
+    let arguments = values.file.shape.key_of(Field::Arguments).unwrap_or("args");
+    let message = format!("{} is one program, not a line of a shell", quoted(&entry.key));
+    let hint = format!("write {} there, and {} into {}", quoted(program), quoted(rest), quoted(arguments));
+    values.report(Diagnostic::warning(Code::BadValue, message).hint(hint), entry.node.span);
 }
 
 fn nested(values: &mut Values<'_, '_>, entry: &Entry) -> Found {

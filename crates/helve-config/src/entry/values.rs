@@ -282,7 +282,7 @@ impl<'a> Values<'a, '_> {
         self.names(entry).into_iter().map(|(glob, span)| Listed { glob, origin: self.origin(span) }).collect()
     }
 
-    /// A path, relative ones below `base`.
+    /// A path, relative ones below `base`. Its references are filled in for good: a directory is no secret.
     pub(super) fn path(&mut self, field: Field, base: &std::path::Path) -> Option<PathBuf> {
         let (text, entry) = self.string(field)?;
         if text.is_empty() {

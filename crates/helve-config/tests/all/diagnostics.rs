@@ -290,6 +290,18 @@ fn what_a_server_is() {
 }
 
 #[test]
+fn a_whole_line_as_a_command() {
+    insta::assert_snapshot!(json(r#"{"mcpServers": {"a": {"command": "npx -y server"}, "b": {"command": "/opt/My App/run"}}}"#), @r#"
+    warning: `command` is one program, not a line of a shell
+     --> .mcp.json:1:34
+      |
+    1 | {"mcpServers": {"a": {"command": "npx -y server"}, "b": {"command": "/opt/My App/run"}}}
+      |                                  ^^^^^^^^^^^^^^^
+      = help: write `npx` there, and `-y server` into `args`
+    "#);
+}
+
+#[test]
 fn two_servers_of_one_name() {
     insta::assert_snapshot!(json("{\"mcpServers\": {\n  \"a\": {\"command\": \"one\"},\n  \"a\": {\"command\": \"two\"}\n}}"), @r#"
     error: server `a` is configured twice in this file

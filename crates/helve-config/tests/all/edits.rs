@@ -419,6 +419,30 @@ other: kept
 }
 
 #[test]
+fn line_breaks_stay_what_they_are() {
+    for (dialect, path, text) in editable() {
+        let text = text.replace('\n', "\r\n");
+        let name = read(*dialect, path, &text).servers[0].name.to_string();
+        for change in [Change::Disable, Change::Update(program()), Change::Remove] {
+            let after = edit(*dialect, path, &text, &name, &change);
+            assert_eq!(after.matches('\n').count(), after.matches("\r\n").count(), "{dialect} {change:?}\n{after:?}");
+        }
+        let after = edit(*dialect, path, &text, "added", &Change::Add(program()));
+        assert_eq!(after.matches('\n').count(), after.matches("\r\n").count(), "{dialect}\n{after:?}");
+    }
+}
+
+#[test]
+fn a_byte_order_mark_stays() {
+    for (dialect, path, text) in editable() {
+        let text = format!("\u{feff}{text}");
+        let name = read(*dialect, path, &text).servers[0].name.to_string();
+        let after = edit(*dialect, path, &text, &name, &Change::Disable);
+        assert!(after.starts_with('\u{feff}') && after.matches('\u{feff}').count() == 1, "{dialect}\n{after:?}");
+    }
+}
+
+#[test]
 fn a_list_in_yaml_may_be_empty_or_missing() {
     for text in [
         "mcp:\n  servers: []\nother: 1\n",

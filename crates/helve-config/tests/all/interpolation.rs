@@ -55,6 +55,13 @@ args = ["${A:-${B:-${FOO}}}", "$${FOO}", "${input:who}", "${file:token.txt}", "x
 }
 
 #[test]
+fn a_rules_pattern_may_name_directories() {
+    let text = "[[rules]]\ntool = \"fs/*\"\npattern = \"path=${workspaceFolder}/**/${FOO}\"\naction = \"allow\"\n";
+    let content = read_text(&place(Dialect::Helve, "helve.toml", Layer::User), text, &environment());
+    assert_eq!(content.rules[0].pattern.as_deref(), Some("path=/home/me/project/**/${FOO}"));
+}
+
+#[test]
 fn an_endpoint_is_split_before_it_is_filled_in() {
     let text = r#"{"servers": [{"name": "a", "endpoint": "run '${SPACED} c' ${SPACED} \"q\\\"q\" ''"}]}"#;
     let found = arguments(Dialect::ClaudeLoop, "mcp-config.json", text, &environment());

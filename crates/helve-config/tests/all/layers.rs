@@ -151,6 +151,16 @@ fn two_applications_that_differ_both_keep_theirs() {
     ");
     let renamed = merged.server("a@cline").expect("there");
     assert_eq!(renamed.rules[0].tool, "a@cline/t", "its rules follow it");
+    let layer_rules: Vec<&str> = merged.rules.iter().map(|rule| rule.tool.as_str()).collect();
+    assert_eq!(layer_rules, ["a@cline/t"], "and count like any other");
+
+    let selected = |selector: &str| merged.select(selector).map(|server| command(server.spec.as_ref()));
+    assert_eq!(selected("a").as_deref(), Some("one"));
+    assert_eq!(selected("cursor:a").as_deref(), Some("two"));
+    assert_eq!(selected("a@cline").as_deref(), Some("three"));
+    assert_eq!(selected("cursor:off").as_deref(), Some("y"), "hidden ones too");
+    assert_eq!(selected("off@cursor").as_deref(), Some("y"));
+    assert_eq!(selected("zed:a"), None);
 }
 
 #[test]
