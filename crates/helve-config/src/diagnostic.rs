@@ -225,7 +225,12 @@ fn excerpt(source: &Source, span: Span) -> Excerpt {
 
     let is_long = line.chars().count() > EXCERPT_WIDTH;
     let skipped = if is_long { before.saturating_sub(EXCERPT_WIDTH / 2) } else { 0 };
-    let characters = line.chars().skip(skipped).take(EXCERPT_WIDTH).map(visible);
+    let shown_character = |(offset, character): (usize, char)| match character {
+        '"' | '\'' => character,
+        _ if source.is_hidden(start + offset) => '•',
+        _ => visible(character),
+    };
+    let characters = line.char_indices().skip(skipped).take(EXCERPT_WIDTH).map(shown_character);
     let mut shown: String = if skipped > 0 { "…".to_owned() } else { String::new() };
     shown.extend(characters);
     if line.chars().count() > skipped + EXCERPT_WIDTH {

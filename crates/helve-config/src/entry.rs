@@ -280,13 +280,6 @@ fn is_misspelt_limit(values: &Values<'_, '_>, key: &str) -> bool {
     is_limit && matches!(values.file.place.dialect, Dialect::Helve | Dialect::ClaudeLoop)
 }
 
-/// Names whose values are secrets when they are written out.
-fn looks_secret(name: &str) -> bool {
-    const WORDS: &[&str] = &["TOKEN", "SECRET", "KEY", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "AUTH", "PAT"];
-    let name = name.to_uppercase();
-    name.split(['_', '-', '.']).any(|part| WORDS.iter().any(|word| part.starts_with(word) || part.ends_with(word)))
-}
-
 fn project_directory(values: &Values<'_, '_>) -> Option<ConfigText> {
     let given = values.server.layer == Layer::Project && values.file.place.dialect == Dialect::McpJson;
     given.then(|| ConfigText::literal(values.file.place.project.to_string_lossy().into_owned()))

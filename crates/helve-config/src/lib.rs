@@ -23,6 +23,7 @@ mod layer;
 mod load;
 mod reader;
 pub mod schema;
+mod secret;
 mod server;
 mod settings;
 mod source;

@@ -12,6 +12,7 @@ use crate::entry;
 use crate::environment::Environment;
 use crate::field::{Field, Unit};
 use crate::interpolate::Scope;
+use crate::secret;
 use crate::server::{Blocker, ConfiguredServer, Input, Switch};
 use crate::settings::{Setting, SettingsPatch};
 use crate::source::{Source, Span};
@@ -27,6 +28,9 @@ pub(crate) const ROOTS: &[&[&str]] = &[
     &["mcp"],
     &["extensions"],
 ];
+
+/// A hint lists the known keys when there are no more than this.
+const MAX_LISTED_KEYS: usize = 10;
 
 /// A file to read, and what its place says about it.
 #[derive(Debug, Clone)]
@@ -66,7 +70,7 @@ pub struct FileContent {
 /// Reads a text as the content of `place`.
 #[must_use]
 pub fn read_text(place: &FilePlace, text: &str, environment: &Environment) -> FileContent {
-    let source = Source::new(&place.path, text);
+    let mut source = Source::new(&place.path, text);
     let mut content = FileContent {
         place: place.clone(),
         source: source.clone(),
@@ -84,6 +88,7 @@ pub fn read_text(place: &FilePlace, text: &str, environment: &Environment) -> Fi
             return content;
         }
     };
+    source.hide(secret::places(&root));
     let directory = place.path.parent().map_or_else(|| environment.working_directory.clone(), Path::to_path_buf);
     let scope = Scope {
         environment,
@@ -328,6 +333,9 @@ pub(crate) fn unknown_key<'known>(key: &str, known: impl IntoIterator<Item = &'k
         Some(near) => diagnostic.hint(format!("did you mean {}?", quoted(near))),
         None => {
             let names: Vec<String> = known.into_iter().map(quoted).collect();
+            if names.len() > MAX_LISTED_KEYS {
+                return diagnostic;
+            }
             diagnostic.hint(format!("known keys are {}", names.join(", ")))
         }
     }

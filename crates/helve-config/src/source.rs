@@ -1,5 +1,6 @@
 //! One file as it was read: its text, and how a byte offset becomes a line and a column.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,11 +16,12 @@ pub struct Span {
 }
 
 /// A file's text together with the name it is known by.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Source {
     path: Arc<Path>,
     text: Arc<str>,
     line_starts: Vec<usize>,
+    hidden: Vec<Span>,
 }
 
 impl Span {
@@ -43,7 +45,17 @@ impl Source {
         let line_starts = std::iter::once(0)
             .chain(text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(index, _)| index + 1))
             .collect();
-        Self { path: Arc::from(path.as_ref()), text, line_starts }
+        Self { path: Arc::from(path.as_ref()), text, line_starts, hidden: Vec::new() }
+    }
+
+    /// The same with pieces that must not be shown.
+    pub(crate) fn hide(&mut self, hidden: Vec<Span>) {
+        self.hidden = hidden;
+    }
+
+    /// True when the character at `offset` must not be shown.
+    pub(crate) fn is_hidden(&self, offset: usize) -> bool {
+        self.hidden.iter().any(|span| span.start <= offset && offset < span.end)
     }
 
     /// The file's name.
@@ -91,6 +103,13 @@ impl Source {
     /// The nearest character boundary at or before `offset`.
     fn floor(&self, offset: usize) -> usize {
         self.text.floor_char_boundary(offset.min(self.text.len()))
+    }
+}
+
+impl fmt::Debug for Source {
+    /// Without the text: it may hold secrets.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Source({}, {} bytes)", self.path.display(), self.text.len())
     }
 }
 

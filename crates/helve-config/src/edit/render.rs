@@ -1,5 +1,6 @@
 //! How each application writes a server: which keys, in which order, with which spelling of the transport.
 
+use std::fmt;
 use std::time::Duration;
 
 use helve_model::{ConfigText, HttpFlavour, ServerSpec, TransportSpec};
@@ -25,7 +26,7 @@ pub struct NewServer {
 }
 
 /// How a new server is reached.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub enum NewTransport {
     /// A program to start.
     Program {
@@ -266,6 +267,28 @@ fn timeout_value(timeout: Duration, unit: Unit) -> Written {
         Unit::Seconds => Written::Float(timeout.as_secs_f64()),
         Unit::Milliseconds | Unit::MillisecondsFromOneSecond => {
             Written::Integer(i64::try_from(timeout.as_millis()).unwrap_or(i64::MAX))
+        }
+    }
+}
+
+impl fmt::Debug for NewTransport {
+    /// Names of variables and headers without their values, which may be secrets.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |pairs: &[(String, String)]| pairs.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        match self {
+            Self::Program { command, arguments, environment, working_directory } => formatter
+                .debug_struct("Program")
+                .field("command", command)
+                .field("arguments", arguments)
+                .field("environment", &names(environment))
+                .field("working_directory", working_directory)
+                .finish(),
+            Self::Address { url, headers, flavour } => formatter
+                .debug_struct("Address")
+                .field("url", url)
+                .field("headers", &names(headers))
+                .field("flavour", flavour)
+                .finish(),
         }
     }
 }

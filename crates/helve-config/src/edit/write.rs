@@ -1,5 +1,6 @@
 //! Writing a changed file: all or nothing, with the permissions it had, and never over somebody else's change.
 
+use std::fmt;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,7 @@ use crate::reader::FilePlace;
 use crate::trust::{TrustHash, hash_content};
 
 /// What an edit did.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Edited {
     /// The file that was written; where a symbolic link points, when the configuration is one.
     pub path: PathBuf,
@@ -48,6 +49,14 @@ pub fn edit_file(
         replace(&path, before.as_deref(), &after)?;
     }
     Ok(Edited { path, before: text, after })
+}
+
+impl fmt::Debug for Edited {
+    /// Without the texts: they may hold secrets.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, before, after } = self;
+        write!(formatter, "Edited({}, {} to {} bytes)", path.display(), before.len(), after.len())
+    }
 }
 
 fn read_if_exists(path: &Path) -> Result<Option<String>, EditError> {

@@ -6,8 +6,8 @@ use base64::Engine as _;
 use helve_model::{ConfigText, HttpFlavour, HttpSpec, Layer, StdioSpec, TransportSpec};
 use indexmap::IndexMap;
 
+use super::project_directory;
 use super::values::{Secrecy, Values};
-use super::{looks_secret, project_directory};
 use crate::diagnostic::{Code, Diagnostic, nearest, quoted};
 use crate::dialect::Dialect;
 use crate::document::{Entry, Value};
@@ -15,6 +15,7 @@ use crate::dotenv;
 use crate::environment::variable;
 use crate::field::Field;
 use crate::interpolate::{Place, Problem};
+use crate::secret::looks_secret;
 use crate::source::Span;
 
 /// Every spelling of a transport that any application uses.

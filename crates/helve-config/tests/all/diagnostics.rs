@@ -186,7 +186,6 @@ fn unknown_keys_name_the_nearest() {
       |
     4 |   "zzz": 1,
       |   ^^^^^
-      = help: known keys are `type`, `command`, `args`, `env`, `cwd`, `url`, `headers`, `transport`, `envFile`, `serverUrl`, `baseUrl`, `httpUrl`, `headersHelper`, `oauth`, `auth`, `disabled`, `enabled`, `timeout`, `request_timeout_ms`, `connectionTimeout`, `tools`, `allowedTools`, `includeTools`, `enabled_tools`, `disabledTools`, `blockedTools`, `excludeTools`, `disabled_tools`, `autoApprove`, `alwaysAllow`, `alwaysLoad`, `protocolEra`, `protocolVersion`, `description`, `name`, `icon`, `$schema`
     "#);
     insta::assert_snapshot!(toml("[setings]\nmax_retries = 1\n[settings]\ntimeout = 3\n[servers.a]\ncommand = \"a\"\nread_only = true\n"), @r"
     warning: unknown key `timeout`
@@ -553,7 +552,6 @@ fn a_file_cannot_steer_the_terminal_and_long_lines_are_cut() {
       |
     1 | {"mcpServers": {"a": {"�[31mred�": 1, "command": "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
       |                       ^^^^^^^^^^^
-      = help: known keys are `type`, `command`, `args`, `env`, `cwd`, `url`, `headers`, `transport`, `envFile`, `serverUrl`, `baseUrl`, `httpUrl`, `headersHelper`, `oauth`, `auth`, `disabled`, `enabled`, `timeout`, `request_timeout_ms`, `connectionTimeout`, `tools`, `allowedTools`, `includeTools`, `enabled_tools`, `disabledTools`, `blockedTools`, `excludeTools`, `disabled_tools`, `autoApprove`, `alwaysAllow`, `alwaysLoad`, `protocolEra`, `protocolVersion`, `description`, `name`, `icon`, `$schema`
     "#);
     let late = format!("{{\"mcpServers\": {{\"a\": {{\"command\": \"{}\", \"argz\": []}}}}}}", "x".repeat(300));
     insta::assert_snapshot!(json(&late), @r#"

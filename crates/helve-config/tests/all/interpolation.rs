@@ -126,11 +126,31 @@ fn gemini_empties_what_is_unset_in_an_environment_only() {
 #[test]
 fn secrets_that_are_written_out_are_not_shown() {
     let text = r#"{"mcpServers": {
-      "a": {"command": "a", "env": {"API_KEY": "hunter1", "GITHUB_PAT": "hunter2", "MODE": "open"}},
-      "b": {"url": "https://b.example.com", "headers": {"Authorization": "Bearer hunter3"}}
+      "a": {"command": "a", "env": {"API_KEY": "hunter1", "GITHUB_PAT": "hunter2", "PATH": "/open", "MODE": 1, "X": null}},
+      "b": {"url": "https://b.example.com", "headers": {"Authorization": "Bearer hunter3", "X": null}},
+      "c": {"url": "https://c.example.com", "oauth": {"client_secret": "hunter4"}, "zzz": 1}
     }}"#;
     let content = read_text(&place(Dialect::McpJson, ".mcp.json", Layer::User), text, &environment());
-    let shown = format!("{:?}", content.servers);
+    let shown = format!("{content:?} {}", crate::support::problems(&content));
     assert!(!shown.contains("hunter"), "{shown}");
-    assert!(shown.contains("open"));
+    assert!(shown.contains("/open"));
+    insta::assert_snapshot!(crate::support::problems(&content), @r#"
+    error: `env.X` must be a string, not nothing
+     --> .mcp.json:2:117
+      |
+    2 | …, "GITHUB_PAT": "•••••••", "PATH": "/open", "MODE": 1, "X": null}},
+      |                                                              ^^^^
+
+    error: `headers.X` must be a string, not nothing
+     --> .mcp.json:3:97
+      |
+    3 |       "b": {"url": "https://b.example.com", "headers": {"Authorization": "••••••••••••••", "X": null}},
+      |                                                                                                 ^^^^
+
+    warning: unknown key `zzz`
+     --> .mcp.json:4:84
+      |
+    4 |       "c": {"url": "https://c.example.com", "oauth": {"client_secret": "•••••••"}, "zzz": 1}
+      |                                                                                    ^^^^^
+    "#);
 }
