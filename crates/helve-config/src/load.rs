@@ -110,7 +110,8 @@ fn default_file(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<FileContent> {
     match read_bytes(&place.path) {
-        Ok(text) => Some(read_text(place, &text, environment)),
+        Ok(text) if is_relevant(place, &text) => Some(read_text(place, &text, environment)),
+        Ok(_) => None,
         Err(Unreadable::Missing) => None,
         Err(Unreadable::Other(reason)) => {
             let message = format!("{} is left out: {reason}", quoted(&place.path.to_string_lossy()));
@@ -118,6 +119,17 @@ fn default_file(
             None
         }
     }
+}
+
+/// Some applications use names that anybody may use, `config/settings.yaml` for instance. Such a file that does not
+/// speak of servers is somebody else's, and its mistakes are none of ours.
+fn is_relevant(place: &FilePlace, text: &str) -> bool {
+    let is_anybodys = match place.dialect {
+        Dialect::Strawberry => true,
+        Dialect::VsCode => !place.path.ends_with("mcp.json"),
+        _ => place.path.ends_with("server_config.json"),
+    };
+    !is_anybodys || text.contains("mcp")
 }
 
 fn explicit(

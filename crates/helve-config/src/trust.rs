@@ -37,6 +37,9 @@ const IMPLIED_FILES: &[(&str, &[&str])] = &[
     ("docker", &["compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml"]),
 ];
 
+/// Files that change because a server does its work; hashing them would ask the person again every day.
+const DATA_EXTENSIONS: &[&str] = &["db", "sqlite", "sqlite3", "duckdb", "log", "csv", "parquet"];
+
 /// Does the person stand behind a server?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Trust {
@@ -178,11 +181,12 @@ fn started_files(
     project: &Path,
 ) -> Vec<(PathBuf, PathBuf)> {
     let mut files: Vec<(PathBuf, PathBuf)> = Vec::new();
+    let directory = fs_err::canonicalize(directory).unwrap_or_else(|_| directory.to_path_buf());
     let mut consider = |name: &str| {
         let named = directory.join(name);
         let Ok(real) = fs_err::canonicalize(&named) else { return };
         let inside = lexically_inside(&named, project) || real.starts_with(project);
-        if inside && real.is_file() && !files.iter().any(|(_, known)| *known == real) {
+        if inside && real.is_file() && !is_data(&real) && !files.iter().any(|(_, known)| *known == real) {
             files.push((named, real));
         }
     };
@@ -202,6 +206,12 @@ fn started_files(
         implied.iter().for_each(|name| consider(name));
     }
     files
+}
+
+/// True for a file that a server works on and nobody runs.
+fn is_data(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    DATA_EXTENSIONS.contains(&extension.to_ascii_lowercase().as_str())
 }
 
 /// True when `path` is below `project` before symbolic links are followed: a link out of it is still the project's.

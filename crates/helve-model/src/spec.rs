@@ -132,8 +132,6 @@ pub enum HttpFlavour {
     Streamable,
     /// HTTP+SSE of 2024-11-05 only.
     Sse,
-    /// HTTP+SSE, falling back to Streamable HTTP.
-    SseFirst,
 }
 
 /// A text from a configuration: what was written, which may be shown, and what it means, which may be secret.

@@ -1,5 +1,5 @@
-//! Gemini CLI's `settings.json`: `httpUrl` is Streamable HTTP, a bare `url` is HTTP+SSE, and `mcp.allowed` and
-//! `mcp.excluded` switch servers off.
+//! Gemini CLI's `settings.json`: `httpUrl` is Streamable HTTP, `mcp.allowed` and `mcp.excluded` switch servers
+//! off. A bare `url` is HTTP+SSE to Gemini CLI; here it is tried as Streamable HTTP first, which falls back to that.
 
 use helve_model::HttpFlavour;
 
@@ -20,7 +20,7 @@ pub(crate) const SHAPE: Shape = Shape {
     only_servers: false,
     closed: false,
     keys: KEYS,
-    bare_url: HttpFlavour::SseFirst,
+    bare_url: HttpFlavour::Auto,
     http: HttpFlavour::Streamable,
     written_types: ["", "http", "sse"],
     read,

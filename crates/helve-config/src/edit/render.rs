@@ -112,7 +112,7 @@ pub(super) fn update(dialect: Dialect, new: &NewServer, node: &Node) -> Result<V
 }
 
 const fn asks_for_sse(new: &NewServer) -> bool {
-    matches!(&new.transport, NewTransport::Address { flavour: HttpFlavour::Sse | HttpFlavour::SseFirst, .. })
+    matches!(&new.transport, NewTransport::Address { flavour: HttpFlavour::Sse, .. })
 }
 
 /// The key and value that switch a server off.
@@ -219,7 +219,7 @@ fn program(dialect: Dialect, command: &str, arguments: &[String], fields: &mut F
 
 fn address(dialect: Dialect, url: &str, flavour: HttpFlavour, fields: &mut Fields) -> Result<(), EditError> {
     let shape = dialect.shape();
-    let wants_sse = matches!(flavour, HttpFlavour::Sse | HttpFlavour::SseFirst);
+    let wants_sse = flavour == HttpFlavour::Sse;
     match dialect {
         Dialect::ClaudeDesktop | Dialect::Loom => {
             return Err(cannot(shape, "reach an address; it only starts programs"));

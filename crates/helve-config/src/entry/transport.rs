@@ -171,7 +171,7 @@ fn stdio(values: &mut Values<'_, '_>, entry: &Entry) -> Found {
             warn_of_command_line(values, text, entry);
             vec![values.text(&entry.key, text, entry.node.span, Place::Elsewhere, Secrecy::Open)]
         }
-        Value::Array(_) => values.texts(entry, 0),
+        Value::Array(_) => values.texts(entry),
         // Zed's older form: `command: {path, args, env}`.
         Value::Table(_) if values.file.place.dialect == Dialect::Zed => return nested(values, entry),
         _ => {
@@ -205,7 +205,7 @@ fn nested(values: &mut Values<'_, '_>, entry: &Entry) -> Found {
     let text = path.node.as_str().unwrap_or_default();
     let mut texts = vec![values.text("command.path", text, path.node.span, Place::Elsewhere, Secrecy::Open)];
     if let Some(arguments) = entry.node.entry("args") {
-        texts.extend(values.texts(arguments, 0));
+        texts.extend(values.texts(arguments));
     }
     let mut environment = IndexMap::new();
     if let Some(variables) = entry.node.entry("env") {
@@ -235,7 +235,7 @@ fn finish_program(
     };
     let mut arguments: Vec<ConfigText> = texts.collect();
     if let Some(more) = values.find(Field::Arguments) {
-        arguments.extend(values.texts(more, 0));
+        arguments.extend(values.texts(more));
     }
     if let Some(directory) = project_directory(values) {
         environment.insert(variable::CLAUDE_PROJECT_DIR.to_owned(), directory);

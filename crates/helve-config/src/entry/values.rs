@@ -207,20 +207,19 @@ impl<'a> Values<'a, '_> {
         }
     }
 
-    /// A list of texts; a lone text is a list of one.
-    pub(super) fn texts(&mut self, entry: &Entry, skip: usize) -> Vec<ConfigText> {
+    /// A list of texts.
+    pub(super) fn texts(&mut self, entry: &Entry) -> Vec<ConfigText> {
         let nodes = match &entry.node.value {
-            Value::Array(elements) => elements.get(skip..).unwrap_or_default(),
-            Value::Null => return Vec::new(),
-            _ => std::slice::from_ref(&entry.node),
+            Value::Array(elements) => elements.as_slice(),
+            Value::Null => &[],
+            _ => {
+                self.wrong_type(&quoted(&entry.key), "a list of strings", &entry.node);
+                &[]
+            }
         };
-        if !entry.node.is_array() {
-            self.wrong_type(&quoted(&entry.key), "a list of strings", &entry.node);
-            return Vec::new();
-        }
         let mut texts = Vec::with_capacity(nodes.len());
         for (index, node) in nodes.iter().enumerate() {
-            let field = format!("{}[{}]", entry.key, index + skip);
+            let field = format!("{}[{index}]", entry.key);
             match self.scalar(node) {
                 Some(text) => texts.push(self.text(&field, &text, node.span, Place::Elsewhere, Secrecy::Open)),
                 None => self.wrong_type(&quoted(&field), "a string", node),

@@ -271,7 +271,7 @@ fn gemini() {
       Streamable https://stream.example.com/mcp
       header X-Key: ${STREAM_KEY} (17 bytes)
     events at 15:5
-      SseFirst https://events.example.com/sse
+      Auto https://events.example.com/sse
     forgotten at 16:5
       runs forgotten-server
     "#);

@@ -251,6 +251,18 @@ fn one_broken_file_stops_nobody() {
 }
 
 #[test]
+fn a_file_of_a_common_name_that_is_somebody_elses_is_left_alone() {
+    let root = tempfile::tempdir().expect("a directory");
+    plant(root.path(), "config/settings.yaml", "{{ template }}\n  - : broken");
+    plant(root.path(), "server_config.json", "[not json");
+    plant(root.path(), ".vscode/settings.json", "{ broken");
+    let configuration = load(Request::new(&Environment::new(root.path())));
+    assert!(configuration.diagnostics.is_empty() && configuration.files.is_empty(), "{:?}", configuration.diagnostics);
+    plant(root.path(), "config/settings.yaml", "mcp: [broken");
+    assert_eq!(load(Request::new(&Environment::new(root.path()))).diagnostics.len(), 1);
+}
+
+#[test]
 fn the_person_chooses_what_is_imported_and_a_project_does_not() {
     let root = tempfile::tempdir().expect("a directory");
     let (home, project) = (root.path().join("home"), root.path().join("project"));

@@ -316,3 +316,19 @@ fn claude_codes_time_outs_and_project_directory_reach_the_servers_of_a_project()
     };
     assert_eq!(stdio.working_directory.as_deref(), Some(std::path::Path::new("/home/me/project")));
 }
+
+#[test]
+fn two_hundred_servers_of_five_files() {
+    let servers = |from: usize| -> String {
+        let entry = |index| {
+            format!(
+                "\"s{index}\": {{\"command\": \"npx\", \"args\": [\"-y\", \"p{index}\"], \"env\": {{\"T\": \"${{API_TOKEN}}\"}}}}"
+            )
+        };
+        (from..from + 40).map(entry).collect::<Vec<_>>().join(",\n")
+    };
+    let files = (0..5).map(|file| mcp(&format!("{file}.json"), Layer::User, &servers(file * 40))).collect();
+    let merged = merge(files, CommandLine::default(), &NothingTrusted);
+    assert_eq!(merged.specs().count(), 200);
+    assert_eq!(merged.diagnostics, []);
+}

@@ -109,6 +109,16 @@ fn the_content_of_a_started_script_counts() {
 }
 
 #[test]
+fn a_database_that_changes_is_not_another_server() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let project = &fs_err::canonicalize(directory.path()).expect("a real path");
+    let entry = r#"{"command": "sqlite-server", "args": ["--db-path", "data.sqlite"]}"#;
+    let before = hash(project, entry);
+    fs_err::write(project.join("data.sqlite"), "rows").expect("written");
+    assert_eq!(before, hash(project, entry));
+}
+
+#[test]
 fn rules_that_allow_and_settings_have_a_hash_of_their_own() {
     let read = |text: &str| {
         let place = FilePlace {
