@@ -28,8 +28,8 @@
 //! assert_eq!(
 //!     problem.to_string(),
 //!     "invalid arguments for search: 2 problems
-//!   expected property `query` (string), got `quer` instead
-//!   /quer: expected no such property, got \"rust\"; did you mean `query`?
+//!   missing property `query` (string), got `quer` instead
+//!   /quer: unknown property; did you mean `query`?
 //! usage: search(query: string, count?: integer = 10)"
 //! );
 //!

@@ -122,7 +122,7 @@ impl fmt::Display for CallProblem {
                     None => Ok(()),
                 }
             }
-            Self::Arguments(problem) => write!(f, "the arguments of the call are {problem}"),
+            Self::Arguments(problem) => write!(f, "the arguments of the call cannot be read: {problem}"),
         }
     }
 }

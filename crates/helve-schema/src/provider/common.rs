@@ -3,7 +3,7 @@
 
 use super::{Said, object};
 use crate::document::{Document, Target, subschemas_mut};
-use crate::json::{self, Json, Object};
+use crate::json::{self, Json, Object, push_pointer};
 use crate::validate::SCHEMA_CAPS;
 use crate::words::{alternatives, named, one_line};
 
@@ -21,7 +21,32 @@ pub(super) fn readable(text: &str) -> Result<Json, String> {
     // The draft is 2020-12 from here on, and a name of its own is of no use to a provider.
     object.shift_remove("$schema");
     repair(object);
+    without_strangers(&mut schema);
     Ok(schema)
+}
+
+/// A reference to what is not here would fail at the provider; its name is all that is known of it.
+fn without_strangers(schema: &mut Json) {
+    let document = Document::new(schema);
+    let mut strangers: Vec<String> = Vec::new();
+    let mut waiting = vec![&*schema];
+    while let Some(schema) = waiting.pop() {
+        waiting.extend(crate::document::subschemas(schema).iter().map(|child| child.schema));
+        if let Some(reference) = schema.text("$ref")
+            && !matches!(document.resolve(schema, reference), Target::Inside(_))
+        {
+            strangers.push(reference.to_owned());
+        }
+    }
+    let Json::Object(object) = schema else { return };
+    if strangers.is_empty() {
+        return;
+    }
+    each(object, &mut |schema| {
+        if schema.get("$ref").and_then(Json::as_str).is_some_and(|text| strangers.iter().any(|known| known == text)) {
+            say_instead(schema, "$ref");
+        }
+    });
 }
 
 /// The schema of a tool that takes whatever it is given.
@@ -63,6 +88,7 @@ pub(super) fn constraint(keyword: &str, value: &Json) -> String {
         "exclusiveMaximum" => format!("Less than {shown}."),
         "multipleOf" => format!("A multiple of {shown}."),
         "uniqueItems" => "No item twice.".to_owned(),
+        "$ref" => format!("As in {}.", shown.trim_matches('"')),
         keyword => format!("{keyword}: {shown}."),
     }
 }
@@ -110,7 +136,55 @@ pub(super) fn plain_top(root: &Json, banned: &[&str], said: &mut Said) -> Object
     if !matches!(top.get("properties"), Some(Json::Object(_))) {
         top.insert("properties".to_owned(), Object::new().into());
     }
+    drop_unused(&mut top);
     in_order(top)
+}
+
+/// Takes out definitions that nothing refers to any more: they cost tokens and say nothing.
+fn drop_unused(top: &mut Object) {
+    loop {
+        let mut used: Vec<String> = Vec::new();
+        collect_references(top, &mut used);
+        let is_used = |keyword: &str, name: &str| {
+            let mut pointer = format!("#/{keyword}");
+            push_pointer(&mut pointer, name);
+            // Anything but a pointer to a definition may mean any of them.
+            used.iter().any(|text| {
+                let other = !text.starts_with("#/$defs/") && !text.starts_with("#/definitions/");
+                other || text.contains('%') || *text == pointer || text.starts_with(&format!("{pointer}/"))
+            })
+        };
+        let mut dropped = false;
+        for keyword in ["$defs", "definitions"] {
+            let Some(Json::Object(named)) = top.get_mut(keyword) else { continue };
+            let before = named.len();
+            named.retain(|name, _| is_used(keyword, name));
+            dropped |= named.len() < before;
+            if named.is_empty() {
+                top.shift_remove(keyword);
+            }
+        }
+        if !dropped {
+            break;
+        }
+    }
+}
+
+fn collect_references(object: &Object, found: &mut Vec<String>) {
+    for (keyword, value) in object {
+        match value {
+            Json::String(text) => {
+                if matches!(keyword.as_str(), "$ref" | "$dynamicRef" | "$recursiveRef") && !found.contains(text) {
+                    found.push(text.clone());
+                }
+            }
+            Json::Object(inner) => collect_references(inner, found),
+            Json::Array(items) => {
+                items.iter().filter_map(Json::as_object).for_each(|inner| collect_references(inner, found));
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Runs over every schema inside one, the inner ones first.

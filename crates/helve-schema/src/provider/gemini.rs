@@ -4,7 +4,8 @@
 //! name "const" at 'tools[0].function_declarations[5]…': Cannot find field"). `parametersJsonSchema` takes JSON Schema,
 //! of which "only the following properties are supported": [`KEYWORDS`].
 
-use super::{Provider, Said, Work, common, inline, object};
+use super::inline::{self, References};
+use super::{Provider, Said, Work, common, object};
 use crate::entry::ToolEntry;
 use crate::json::{Json, Object};
 use crate::words::{counted, one_line};
@@ -96,7 +97,7 @@ pub(super) fn tool(work: &mut Work, name: &str, entry: &ToolEntry<'_>, schema: J
 
 /// The schema in the fields that exist. `$ref` and `allOf` do not, so they are written out first.
 fn subset(root: &Json) -> Object {
-    let mut written = fields(inline::written_out(root));
+    let mut written = fields(inline::written_out(root, References::WrittenOut));
     written.shift_remove("nullable");
     written.insert("type".to_owned(), "object".into());
     written
@@ -187,8 +188,16 @@ fn distinct(schemas: impl Iterator<Item = Object>) -> Vec<Object> {
 
 /// `const` and `enum`: "enum only allowed for STRING type", and "enum[0]: cannot be empty".
 fn values(object: &mut Object) {
-    if let Some(value) = object.shift_remove("const") {
-        object.insert("enum".to_owned(), Json::Array(vec![value]));
+    match object.shift_remove("const") {
+        Some(Json::String(text)) if !text.is_empty() => {
+            object.insert("enum".to_owned(), Json::Array(vec![text.into()]));
+        }
+        Some(value) => {
+            common::say_in(object, &common::constraint("const", &value));
+            object.entry("type".to_owned()).or_insert_with(|| kind_of(&value).into());
+            object.shift_remove("enum");
+        }
+        None => {}
     }
     let Some(Json::Array(values)) = object.get("enum").cloned() else { return };
     let texts: Vec<Json> =
@@ -370,42 +379,24 @@ fn keep_fields(object: &mut Object) {
 
 /// JSON Schema, cut to what Gemini supports.
 fn json_schema(root: &Json) -> Object {
-    let mut object = root.as_object().cloned().unwrap_or_default();
-    if let Some(Json::Object(definitions)) = object.shift_remove("definitions") {
-        let known = object.entry("$defs".to_owned()).or_insert_with(|| Object::new().into());
-        if let Json::Object(known) = known {
-            known.extend(definitions);
-        }
-    }
+    // "If $ref is set on a sub-schema, no other properties, except for those starting as a $, may be set."
+    let mut object = inline::written_out(root, References::KeptAlone);
     common::each(&mut object, &mut |schema| {
-        if let Some(Json::String(reference)) = schema.get("$ref") {
-            let reference = reference.replace("#/definitions/", "#/$defs/");
-            // "If $ref is set on a sub-schema, no other properties, except for those starting as a $, may be set."
-            schema.retain(|keyword, _| keyword.starts_with('$') && KEYWORDS.contains(&keyword.as_str()));
-            schema.insert("$ref".to_owned(), reference.into());
-            return;
+        match schema.shift_remove("const") {
+            // "enum (for strings and numbers)".
+            Some(value @ (Json::String(_) | Json::Number(_))) => {
+                schema.insert("enum".to_owned(), Json::Array(vec![value]));
+            }
+            Some(value) => common::say_in(schema, &common::constraint("const", &value)),
+            None => {}
         }
-        if let Some(value) = schema.shift_remove("const") {
-            schema.insert("enum".to_owned(), Json::Array(vec![value]));
-        }
-        // "enum (for strings and numbers)".
-        let only_plain =
-            |values: &[Json]| values.iter().all(|value| matches!(value, Json::String(_) | Json::Number(_)));
-        if schema.get("enum").and_then(Json::as_array).is_some_and(|values| !only_plain(values)) {
+        let is_plain = |value: &Json| matches!(value, Json::String(_) | Json::Number(_));
+        if schema.get("enum").and_then(Json::as_array).is_some_and(|values| !values.iter().all(is_plain)) {
             common::say_instead(schema, "enum");
         }
         // "oneOf (interpreted the same as anyOf)".
         if let Some(either) = schema.shift_remove("oneOf") {
             schema.entry("anyOf".to_owned()).or_insert(either);
-        }
-        if let Some(Json::Array(parts)) = schema.shift_remove("allOf") {
-            for (keyword, value) in parts.iter().filter_map(Json::as_object).flatten() {
-                inline::merge(schema, keyword, value);
-            }
-            if schema.contains_key("$ref") {
-                schema.retain(|keyword, _| keyword.starts_with('$'));
-                return;
-            }
         }
         let extra: Vec<String> =
             schema.keys().filter(|keyword| !KEYWORDS.contains(&keyword.as_str())).cloned().collect();

@@ -9,11 +9,32 @@ const MAX_SCHEMAS: usize = 1_000;
 /// Schemas one inside the other.
 const MAX_DEPTH: usize = 24;
 
-/// The schema with each `$ref` and `allOf` merged into the schema that has it. A schema inside itself is cut, in words.
-pub(super) fn written_out(root: &Json) -> Object {
+/// What becomes of references.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum References {
+    /// All are written out; a schema inside itself is cut, in words.
+    WrittenOut,
+    /// One that stands alone is kept, and so is one that leads back to a schema around it.
+    KeptAlone,
+}
+
+/// The schema with each `allOf`, and each `$ref` that cannot stay, merged into the schema that has it.
+pub(super) fn written_out(root: &Json, references: References) -> Object {
     let document = Document::new(root);
-    let mut writer = Writer { document: &document, left: MAX_SCHEMAS, open: vec![address(root)] };
-    writer.schema(root, 0)
+    let mut writer = Writer { document: &document, references, left: MAX_SCHEMAS, open: vec![address(root)] };
+    let mut written = writer.schema(root, 0);
+    if references == References::KeptAlone {
+        let mut kept = Object::new();
+        for keyword in ["$defs", "definitions"] {
+            for (name, definition) in root.get(keyword).and_then(Json::as_object).into_iter().flatten() {
+                kept.insert(name.clone(), writer.schema(definition, 1).into());
+            }
+        }
+        if !kept.is_empty() {
+            written.insert("$defs".to_owned(), kept.into());
+        }
+    }
+    written
 }
 
 /// Adds a keyword of another schema that holds at the same time. The first word on anything stands.
@@ -40,6 +61,7 @@ pub(super) fn merge(object: &mut Object, keyword: &str, value: &Json) {
 
 struct Writer<'d, 'a> {
     document: &'d Document<'a>,
+    references: References,
     left: usize,
     /// Schemas being written, by address.
     open: Vec<usize>,
@@ -52,6 +74,9 @@ impl<'a> Writer<'_, 'a> {
             return Object::new();
         }
         self.left -= 1;
+        if let Some(kept) = self.kept(source) {
+            return kept;
+        }
         let mut written = Object::with_capacity(source.len());
         for (keyword, value) in source {
             if !matches!(keyword.as_str(), "$ref" | "allOf" | "$defs" | "definitions") {
@@ -61,12 +86,19 @@ impl<'a> Writer<'_, 'a> {
         if let Some(reference) = schema.text("$ref")
             && let Target::Inside(target) = self.document.resolve(schema, reference)
         {
-            self.add(&mut written, target, depth);
+            self.add(&mut written, target, Some(reference), depth);
         }
         for part in source.get("allOf").and_then(Json::as_array).unwrap_or_default() {
-            self.add(&mut written, part, depth);
+            self.add(&mut written, part, None, depth);
         }
         written
+    }
+
+    /// The reference of a schema that consists of it.
+    fn kept(&self, source: &Object) -> Option<Object> {
+        let stands_alone = source.keys().all(|keyword| keyword.starts_with('$'));
+        let reference = source.get("$ref")?.as_str()?;
+        (self.references == References::KeptAlone && stands_alone).then(|| reference_to(reference))
     }
 
     fn value(&mut self, keyword: &str, value: &'a Json, depth: usize) -> Json {
@@ -86,17 +118,36 @@ impl<'a> Writer<'_, 'a> {
         }
     }
 
-    fn add(&mut self, written: &mut Object, part: &'a Json, depth: usize) {
+    fn add(&mut self, written: &mut Object, part: &'a Json, reference: Option<&str>, depth: usize) {
         if self.open.contains(&address(part)) {
-            common::say_in(written, "Here the same shape comes again.");
-            merge(written, "type", part.get("type").unwrap_or(&"object".into()));
+            match reference {
+                Some(reference) if self.references == References::KeptAlone => *written = reference_to(reference),
+                _ => {
+                    common::say_in(written, "Here the same shape comes again.");
+                    merge(written, "type", part.get("type").unwrap_or(&"object".into()));
+                }
+            }
             return;
         }
         self.open.push(address(part));
-        let part = self.schema(part, depth + 1);
+        let part = match part.text("$ref") {
+            // A reference inside `allOf` does not stand alone.
+            Some(reference) if part.as_object().is_some_and(|part| self.kept(part).is_some()) => {
+                let mut followed = Object::new();
+                if let Target::Inside(target) = self.document.resolve(part, reference) {
+                    self.add(&mut followed, target, Some(reference), depth + 1);
+                }
+                followed
+            }
+            _ => self.schema(part, depth + 1),
+        };
         self.open.pop();
         for (keyword, value) in &part {
             merge(written, keyword, value);
         }
     }
+}
+
+fn reference_to(reference: &str) -> Object {
+    super::object([("$ref", Some(reference.replace("#/definitions/", "#/$defs/").into()))])
 }

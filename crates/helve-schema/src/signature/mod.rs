@@ -16,7 +16,7 @@ use crate::validate::SCHEMA_CAPS;
 use crate::words::one_line;
 
 /// Tokens of a signature in a message.
-const LINE_TOKENS: usize = 100;
+const LINE_TOKENS: usize = 64;
 /// Characters counted as one token: an average over English and JSON, good enough to keep a prompt small.
 pub const CHARACTERS_PER_TOKEN: usize = 4;
 
@@ -64,7 +64,8 @@ pub fn documented(entry: &ToolEntry<'_>, style: Style, tokens: usize) -> String 
             return text;
         }
     }
-    statement(style, &signature(entry, style, tokens))
+    let frame = statement(style, "").chars().count().div_ceil(CHARACTERS_PER_TOKEN);
+    statement(style, &signature(entry, style, tokens.saturating_sub(frame)))
 }
 
 /// A signature as a statement that the parser of its language takes; for checking it.

@@ -337,3 +337,7 @@ impl Graph {
         order
     }
 }
+
+#[cfg(test)]
+#[path = "budget_tests.rs"]
+mod tests;

@@ -9,17 +9,20 @@ use jsonschema::{Draft, PatternOptions, ReferencingError, Retrieve, Uri, Validat
 use serde_json::Value;
 
 use super::budget::{self, Counts, Excess, MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH, Stop, Survey};
+use super::explain;
 use super::meter::{Metered, PatternWeight, Weight};
 use super::pattern;
 use super::{Refusal, SchemaNotice, Unvalidated};
 use crate::document::{Document, address};
 use crate::json::{self, Caps, Json, JsonProblem, Object, RepeatedKeys, push_pointer};
-use crate::words::{SHOWN_CHARACTERS, quoted};
+use crate::words::{SHOWN_CHARACTERS, one_line, quoted};
 
 /// Bytes of the program of one pattern, and of its cache while it runs.
 const PATTERN_PROGRAM_BYTES: usize = 2 * 1024 * 1024;
 const PATTERN_CACHE_BYTES: usize = 1024 * 1024;
 
+/// Characters of the reason why a schema is not valid.
+const MAX_REASON: usize = 200;
 /// Notices kept about one schema.
 const MAX_NOTICES: usize = 20;
 
@@ -163,7 +166,7 @@ fn build(
                 return Ok(validator);
             }
             Err(error) => {
-                first.get_or_insert_with(|| classify(&error));
+                first.get_or_insert_with(|| classify(&error, &value));
             }
         }
     }
@@ -182,14 +185,16 @@ fn options(draft: Draft) -> jsonschema::ValidationOptions<'static, std::sync::Ar
         )
 }
 
-fn classify(error: &ValidationError<'_>) -> Failure {
+fn classify(error: &ValidationError<'_>, schema: &Value) -> Failure {
     if let ValidationErrorKind::Referencing(ReferencingError::Unretrievable { uri, .. }) = error.kind() {
         return Failure::Refused(Refusal::ExternalReference(uri.clone()));
     }
     let place = error.instance_path().as_str();
-    let place = if place.is_empty() { String::new() } else { format!(" at {place}") };
-    let problem = crate::words::one_line(&error.masked_with("this").to_string(), 200);
-    Failure::Unvalidated(Unvalidated::InvalidSchema(format!("{problem}{place}")))
+    let problem = match schema.pointer(place) {
+        Some(value) if !place.is_empty() => format!("{place} cannot be {}", explain::shown(value)),
+        _ => error.masked_with("this").to_string(),
+    };
+    Failure::Unvalidated(Unvalidated::InvalidSchema(one_line(&problem, MAX_REASON)))
 }
 
 fn draft_name(draft: Draft) -> &'static str {

@@ -27,6 +27,9 @@ const SHOWN_VALUES: usize = 10;
 /// How deep alternatives inside alternatives are looked into.
 const MAX_ALTERNATIVE_DEPTH: u32 = 4;
 
+/// What came where nothing came.
+const NOTHING: &str = "nothing";
+
 /// Arguments that do not fit, and everything needed to write them again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidArguments {
@@ -34,8 +37,10 @@ pub struct InvalidArguments {
     pub tool: String,
     /// What is wrong, in the order of the arguments; at most [`MAX_VIOLATIONS`].
     pub violations: Vec<Violation>,
-    /// How many more there are.
+    /// How many more were found.
     pub omitted: usize,
+    /// Whether all were looked for. Where there is too much to look through, only the first is told.
+    pub complete: bool,
     /// How the tool is called, on one line.
     pub signature: String,
 }
@@ -56,15 +61,23 @@ pub struct Violation {
 }
 
 impl InvalidArguments {
-    pub(super) fn new(tool: &str, schema: &str, violations: Vec<Violation>, omitted: usize) -> Self {
-        let signature = line_of(tool, schema);
-        Self { tool: tool.to_owned(), violations, omitted, signature }
+    pub(super) fn of_one(tool: &str, schema: &str, violation: Violation) -> Self {
+        Self {
+            tool: tool.to_owned(),
+            violations: vec![violation],
+            omitted: 0,
+            complete: true,
+            signature: line_of(tool, schema),
+        }
     }
 }
 
 impl Violation {
     pub(super) fn not_json(problem: &JsonProblem) -> Self {
-        let found = problem.to_string();
+        let found = match problem {
+            JsonProblem::Syntax(detail) => format!("text that is not JSON ({detail})"),
+            other => other.to_string(),
+        };
         Self::new(String::new(), "", "a JSON object".to_owned(), found)
     }
 
@@ -80,7 +93,8 @@ impl Violation {
 impl fmt::Display for InvalidArguments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let problems = counted(self.violations.len() + self.omitted, "problem", "problems");
-        writeln!(f, "invalid arguments for {}: {problems}", one_line(&self.tool, SHOWN_CHARACTERS * 2))?;
+        let at_least = if self.complete { "" } else { "at least " };
+        writeln!(f, "invalid arguments for {}: {at_least}{problems}", one_line(&self.tool, SHOWN_CHARACTERS * 2))?;
         for violation in &self.violations {
             writeln!(f, "  {violation}")?;
         }
@@ -98,7 +112,12 @@ impl fmt::Display for Violation {
         if !self.pointer.is_empty() {
             write!(f, "{}: ", one_line(&self.pointer, SHOWN_CHARACTERS * 2))?;
         }
-        write!(f, "expected {}, got {}", self.expected, self.found)?;
+        match self.keyword.as_str() {
+            "required" if self.found == NOTHING => write!(f, "missing {}", self.expected)?,
+            "required" => write!(f, "missing {}, got {} instead", self.expected, self.found)?,
+            "additionalProperties" | "unevaluatedProperties" => f.write_str("unknown property")?,
+            _ => write!(f, "expected {}, got {}", self.expected, self.found)?,
+        }
         match &self.nearest {
             Some(name) => write!(f, "; did you mean {}?", named(name)),
             None => Ok(()),
@@ -109,17 +128,24 @@ impl fmt::Display for Violation {
 /// Tells what is wrong with a value that is known not to fit.
 pub(super) fn explain(checker: &Checker, tool: &str, schema: &str, value: &Value, levels: u64) -> InvalidArguments {
     let document = json::parse(schema, super::SCHEMA_CAPS).unwrap_or(Json::Null);
-    let (mut violations, unsaid) = collect(checker, value, levels, &document);
+    let Told { mut violations, unsaid, complete } = collect(checker, value, levels, &document);
     violations.sort_by_cached_key(|violation| {
         (reading_order(&violation.pointer), violation.keyword.clone(), violation.expected.clone())
     });
     violations.dedup();
     let omitted = violations.len().saturating_sub(MAX_VIOLATIONS) + unsaid;
     violations.truncate(MAX_VIOLATIONS);
-    InvalidArguments::new(tool, schema, violations, omitted)
+    InvalidArguments { tool: tool.to_owned(), violations, omitted, complete, signature: line_of(tool, schema) }
 }
 
-fn collect(checker: &Checker, value: &Value, levels: u64, document: &Json) -> (Vec<Violation>, usize) {
+struct Told {
+    violations: Vec<Violation>,
+    unsaid: usize,
+    complete: bool,
+}
+
+fn collect(checker: &Checker, value: &Value, levels: u64, document: &Json) -> Told {
+    let mut complete = false;
     let mut told = Telling { document, value, suggestions: MAX_SUGGESTIONS, violations: Vec::new(), unsaid: 0 };
     let possible = checker.counts.expanded.saturating_mul(levels).saturating_mul(u64::from(checker.weight.error));
     if possible <= MAX_POSSIBLE_ERRORS {
@@ -128,6 +154,7 @@ fn collect(checker: &Checker, value: &Value, levels: u64, document: &Json) -> (V
         });
         if sufficed {
             errors.iter().for_each(|error| told.describe(error, 0));
+            complete = !told.violations.is_empty();
         }
         if told.violations.is_empty() {
             let (first, sufficed) =
@@ -141,7 +168,7 @@ fn collect(checker: &Checker, value: &Value, levels: u64, document: &Json) -> (V
         let expected = "a value that fits the schema, which is too large to say more".to_owned();
         told.violations.push(Violation::new(String::new(), "", expected, shown(value)));
     }
-    (told.violations, told.unsaid)
+    Told { violations: told.violations, unsaid: told.unsaid, complete }
 }
 
 /// Violations as they are told, and how much telling is left.
@@ -207,8 +234,8 @@ impl<'a> Telling<'a> {
         let given = self.subject(error).as_object().into_iter().flat_map(|given| given.keys());
         let strays = given.map(String::as_str).filter(|key| properties.is_none_or(|known| !known.contains_key(*key)));
         let found = match self.suggest(name, strays) {
-            Some(stray) => format!("{} instead", named(stray)),
-            None => "nothing".to_owned(),
+            Some(stray) => named(stray),
+            None => NOTHING.to_owned(),
         };
         self.say(Violation::new(error.instance_path().as_str().to_owned(), "required", expected, found));
     }
@@ -228,7 +255,7 @@ impl<'a> Telling<'a> {
             let mut pointer = error.instance_path().as_str().to_owned();
             push_pointer(&mut pointer, name);
             let found = given.and_then(|given| given.get(name)).map_or_else(|| "one".to_owned(), shown);
-            let expected = "no such property".to_owned();
+            let expected = "a property of the schema".to_owned();
             self.say(Violation { nearest, ..Violation::new(pointer, error.kind().keyword(), expected, found) });
         }
     }
@@ -358,7 +385,7 @@ fn properties<'a>(error: &ValidationError<'_>, document: &'a Json) -> Option<&'a
 }
 
 /// A value in a few words.
-fn shown(value: &Value) -> String {
+pub(super) fn shown(value: &Value) -> String {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
         Value::String(text) => quoted(text, SHOWN_CHARACTERS),

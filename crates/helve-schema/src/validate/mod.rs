@@ -171,7 +171,7 @@ impl<S: AsRef<str>> LazyValidator<S> {
     }
 
     fn misfit(&self, tool: &str, violation: Violation) -> Verdict {
-        Verdict::Invalid(InvalidArguments::new(tool, self.schema(), vec![violation], 0))
+        Verdict::Invalid(InvalidArguments::of_one(tool, self.schema(), violation))
     }
 }
 
@@ -206,8 +206,8 @@ impl fmt::Display for Refusal {
         match self {
             Self::ExternalReference(reference) => write!(
                 f,
-                "the tool's schema refers to {}, which is not part of it; schemas are never fetched, so its arguments \
-                 cannot be checked",
+                "the tool's schema refers to {}, which is not part of it; schemas are never fetched, so nothing can be \
+                 checked by it",
                 quoted(reference, SHOWN_CHARACTERS)
             ),
             Self::Arguments(problem) => write!(f, "arguments not accepted: {problem}"),

@@ -145,3 +145,48 @@ fn class(characters: &mut Characters<'_>) -> u32 {
     }
     atoms
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repetitions_are_written_out() {
+        for (pattern, expected) in [
+            ("", 0),
+            ("^abc$", 5),
+            ("a{10}", 10),
+            ("a{2,10}", 10),
+            ("a{3,}", 3),
+            ("(ab){5}", 10),
+            ("(a{1000}){1000}", 1_000_000),
+            ("((((a{99}){99}){99}){99}){99}", u32::MAX),
+            ("[a-z]{40}", 40),
+            ("a{b}", 3),
+            (r"\p{L}{3}", 3 * ATOMS_PER_UNICODE_CLASS),
+            (r"\u{1F600}{3}", 3),
+            ("[^a]{2}", 2 * ATOMS_PER_OPEN_CLASS),
+            ("[]]", 1),
+            ("a|b", 3),
+            ("x*", 2),
+            ("a{0}", 1),
+        ] {
+            assert_eq!(atoms(pattern), expected, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn deep_groups_are_not_followed() {
+        assert_eq!(atoms(&format!("{}a{}", "(".repeat(100), ")".repeat(100))), u32::MAX);
+    }
+
+    #[test]
+    fn patterns_are_affordable_one_by_one_and_together() {
+        let mut keep = affordable();
+        assert!(!keep("a{10001}"));
+        assert!((0..3).all(|_| keep("a{9000}")));
+        assert!(keep("a{9000}"));
+        assert!(!keep("a{9000}"), "the schema has had its share");
+        assert!(keep("^a$"), "a small one still fits");
+    }
+}
