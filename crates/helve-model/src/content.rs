@@ -94,31 +94,31 @@ impl ResourceContents {
             Some(text) => ResourceBody::Text(text),
             None => ResourceBody::Blob(fields.take("blob")?),
         };
-        Some(Self { uri: fields.take("uri")?, mime_type: fields.take("mimeType"), body, raw })
+        let (uri, mime_type) = (fields.take("uri")?, fields.take("mimeType"));
+        Some(Self { uri, mime_type, body, raw })
     }
 }
 
 fn body(raw: &RawJson) -> ContentBody {
     let Some(mut fields) = Fields::of(raw) else { return ContentBody::Unknown { kind: None } };
-    let kind: Option<String> = fields.take("type");
-    let known = match kind.as_deref() {
-        Some("text") => fields.take("text").map(ContentBody::Text),
-        Some("image") => media(&mut fields).map(ContentBody::Image),
-        Some("audio") => media(&mut fields).map(ContentBody::Audio),
-        Some("resource_link") => link(&mut fields).map(ContentBody::ResourceLink),
-        Some("resource") => {
+    let known = match fields.text("type") {
+        Some(r#""text""#) => fields.take("text").map(ContentBody::Text),
+        Some(r#""image""#) => media(&mut fields).map(ContentBody::Image),
+        Some(r#""audio""#) => media(&mut fields).map(ContentBody::Audio),
+        Some(r#""resource_link""#) => link(&mut fields).map(ContentBody::ResourceLink),
+        Some(r#""resource""#) => {
             fields.take_object("resource").and_then(ResourceContents::from_raw).map(ContentBody::Resource)
         }
         _ => None,
     };
-    known.unwrap_or(ContentBody::Unknown { kind })
+    known.unwrap_or_else(|| ContentBody::Unknown { kind: fields.take("type") })
 }
 
-fn media(fields: &mut Fields) -> Option<Media> {
+fn media(fields: &mut Fields<'_>) -> Option<Media> {
     Some(Media { data: fields.take("data")?, mime_type: fields.take("mimeType")? })
 }
 
-fn link(fields: &mut Fields) -> Option<ResourceLink> {
+fn link(fields: &mut Fields<'_>) -> Option<ResourceLink> {
     Some(ResourceLink {
         uri: fields.take("uri")?,
         name: fields.take("name"),

@@ -166,7 +166,8 @@ impl ToolDefinition {
             meta: fields.take_object("_meta"),
             warnings: Vec::new(),
         };
-        if let Some(mut claims) = fields.take_object("annotations").as_ref().and_then(Fields::of) {
+        let annotations = fields.take_object("annotations");
+        if let Some(mut claims) = annotations.as_ref().and_then(Fields::of) {
             view.annotations = ToolAnnotations {
                 title: claims.take("title"),
                 read_only: claims.take("readOnlyHint"),

@@ -2,37 +2,37 @@
 
 use serde::de::DeserializeOwned;
 
-use crate::json::{RawJson, scan};
+use crate::json::RawJson;
+use crate::json::scan::{self, Member};
 
-/// The members of one object, taken out one after another, with a list of what did not fit.
-pub(crate) struct Fields {
-    members: Vec<(String, RawJson)>,
+/// The members of one object, looked at one after another, with a list of what did not fit.
+pub(crate) struct Fields<'object> {
+    object: &'object RawJson,
+    members: Vec<Member<'object>>,
     warnings: Vec<String>,
 }
 
-impl Fields {
+impl<'object> Fields<'object> {
     /// `None` when the value is no object or is cut off in the middle.
-    pub(crate) fn of(object: &RawJson) -> Option<Self> {
-        let members = scan::members(object.as_str())
-            .ok()?
-            .map(|member| {
-                let member = member.ok()?;
-                let key = if member.raw_key.contains('\\') { member.key()? } else { member.raw_key.to_owned() };
-                Some((key, RawJson::part_of(object.shared(), member.value)))
-            })
-            .collect::<Option<_>>()?;
-        Some(Self { members, warnings: Vec::new() })
+    pub(crate) fn of(object: &'object RawJson) -> Option<Self> {
+        let members = scan::members(object.as_str()).ok()?.collect::<Result<_, _>>().ok()?;
+        Some(Self { object, members, warnings: Vec::new() })
     }
 
-    /// The raw value of a member. Of duplicates the last counts; `null` counts as absent.
+    /// The text of a member. Of duplicates the last counts; `null` counts as absent.
+    pub(crate) fn text(&self, key: &str) -> Option<&'object str> {
+        let member = self.members.iter().rev().find(|member| member.key_is(key))?;
+        (member.value != "null").then_some(member.value)
+    }
+
+    /// The raw value of a member.
     pub(crate) fn raw(&self, key: &str) -> Option<RawJson> {
-        let (_, value) = self.members.iter().rev().find(|(name, _)| name == key)?;
-        (value.as_str() != "null").then(|| value.clone())
+        self.text(key).map(|value| RawJson::part_of(self.object.shared(), value))
     }
 
     /// A member as a type; a value that does not fit is a warning and counts as absent.
     pub(crate) fn take<T: DeserializeOwned>(&mut self, key: &str) -> Option<T> {
-        match self.raw(key)?.parse() {
+        match serde_json::from_str(self.text(key)?) {
             Ok(value) => Some(value),
             Err(error) => {
                 self.warn(key, &error.to_string());

@@ -27,5 +27,7 @@ pub use name::{NameTable, QualifiedName, ServerName, ToolName};
 pub use origin::{Layer, Origin};
 pub use outcome::{Outcome, OutcomeView, PromptMessage, PromptOutcome, ReadOutcome};
 pub use rule::{Action, CallKind, Risk, Rule};
-pub use spec::{AccessSpec, ConfigText, HttpFlavour, HttpSpec, Listed, ServerSpec, StdioSpec, TransportSpec};
+pub use spec::{
+    AccessSpec, ConfigText, HttpFlavour, HttpSpec, Listed, OAuthSpec, ServerSpec, StdioSpec, TransportSpec,
+};
 pub use status::{DisabledReason, Failure, PendingReason, ServerStatus};

@@ -52,6 +52,15 @@ fn clashing_and_long_names_get_a_hash() {
 }
 
 #[test]
+fn the_hashed_form_needs_no_table() {
+    let (spaced, plain) = (name("a", "b c"), name("a", "b_c"));
+    let table = NameTable::new([spaced.clone(), plain.clone()]);
+    assert_eq!(table.spell(&spaced, Spelling::Provider), Some(Spelling::Provider.render_hashed(&spaced)));
+    assert_eq!(table.spell(&plain, Spelling::Provider), Some(Spelling::Provider.render(&plain)));
+    assert_eq!(Spelling::Slash.render_hashed(&spaced), "a/b c");
+}
+
+#[test]
 fn bare_names_resolve_where_only_one_server_has_them() {
     let table = NameTable::new([name("git", "log"), name("time", "now"), name("clock", "now")]);
     assert_eq!(table.resolve("log"), Resolution::Found(&name("git", "log")));

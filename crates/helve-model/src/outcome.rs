@@ -2,11 +2,9 @@
 //!
 //! Each keeps the raw result; everything else is read out of it when somebody asks.
 
-use std::fmt::Write as _;
-
-use crate::content::{ContentBlock, ContentBody, ResourceBody, ResourceContents};
+use crate::content::{ContentBlock, ContentBody, ResourceBody, ResourceContents, ResourceLink};
 use crate::fields::Fields;
-use crate::json::RawJson;
+use crate::json::{RawJson, scan};
 
 /// The result of a tool call. A tool that reports a failure of its own has an outcome too: see [`Outcome::is_error`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,12 +65,19 @@ impl Outcome {
     /// When what the server sent is not JSON.
     pub fn open(&self) -> Result<OutcomeView, serde_json::Error> {
         self.raw.check()?;
-        Ok(OutcomeView {
-            is_error: self.is_error(),
-            content: content(&self.raw),
-            structured: self.raw.member("structuredContent"),
-            meta: self.raw.member("_meta"),
-        })
+        let mut view = OutcomeView { is_error: false, content: Vec::new(), structured: None, meta: None };
+        // Of duplicates the last counts, as in every common parser.
+        for member in scan::members(self.raw.as_str()).into_iter().flatten().map_while(Result::ok) {
+            let raw = || RawJson::part_of(self.raw.shared(), member.value);
+            match member.raw_key {
+                "isError" => view.is_error = member.value == "true",
+                "content" => view.content = content(raw()),
+                "structuredContent" => view.structured = Some(raw()),
+                "_meta" => view.meta = Some(raw()),
+                _ => {}
+            }
+        }
+        Ok(view)
     }
 
     /// The tool ran and says that it failed.
@@ -91,8 +96,14 @@ impl OutcomeView {
         if self.content.is_empty() {
             return self.structured.as_ref().map_or_else(String::new, |value| value.as_str().to_owned());
         }
-        let pieces: Vec<String> = self.content.iter().map(|block| describe(&block.body)).collect();
-        pieces.join("\n")
+        let mut text = String::new();
+        for (index, block) in self.content.iter().enumerate() {
+            if index > 0 {
+                text.push('\n');
+            }
+            describe(&mut text, &block.body);
+        }
+        text
     }
 }
 
@@ -149,14 +160,14 @@ impl PromptOutcome {
     }
 }
 
-fn content(raw: &RawJson) -> Vec<ContentBlock> {
-    let Some(content) = raw.member("content") else { return Vec::new() };
-    match content.elements() {
-        Some(blocks) => blocks.into_iter().map(ContentBlock::from_raw).collect(),
-        None => content
-            .parse()
-            .map(|text| vec![ContentBlock { raw: content, body: ContentBody::Text(text) }])
-            .unwrap_or_default(),
+fn content(content: RawJson) -> Vec<ContentBlock> {
+    if let Ok(blocks) = scan::elements(content.as_str()) {
+        let block = |text| ContentBlock::from_raw(RawJson::part_of(content.shared(), text));
+        return blocks.map_while(Result::ok).map(block).collect();
+    }
+    match content.parse() {
+        Ok(text) => vec![ContentBlock { raw: content, body: ContentBody::Text(text) }],
+        Err(_) => Vec::new(),
     }
 }
 
@@ -164,27 +175,21 @@ fn elements(raw: &RawJson, key: &str) -> Vec<RawJson> {
     raw.member(key).and_then(|list| list.elements()).unwrap_or_default()
 }
 
-fn describe(body: &ContentBody) -> String {
-    match body {
-        ContentBody::Text(text) => text.clone(),
+fn describe(text: &mut String, body: &ContentBody) {
+    let named = match body {
+        ContentBody::Text(own) => return text.push_str(own),
         ContentBody::Image(media) => format!("[image {}, {} bytes]", media.mime_type, decoded_length(&media.data)),
         ContentBody::Audio(media) => format!("[audio {}, {} bytes]", media.mime_type, decoded_length(&media.data)),
-        ContentBody::ResourceLink(link) => {
-            let mut text = format!("[resource {}", link.uri);
-            if let Some(name) = &link.name {
-                // Writing into a String cannot fail.
-                let _: std::fmt::Result = write!(text, " \"{name}\"");
-            }
-            text.push(']');
-            text
-        }
+        ContentBody::ResourceLink(ResourceLink { uri, name: Some(name), .. }) => format!("[resource {uri} \"{name}\"]"),
+        ContentBody::ResourceLink(ResourceLink { uri, name: None, .. }) => format!("[resource {uri}]"),
         ContentBody::Resource(contents) => match &contents.body {
-            ResourceBody::Text(text) => text.clone(),
+            ResourceBody::Text(own) => return text.push_str(own),
             ResourceBody::Blob(data) => format!("[resource {}, {} bytes]", contents.uri, decoded_length(data)),
         },
         ContentBody::Unknown { kind: Some(kind) } => format!("[content of unknown kind {kind:?}]"),
         ContentBody::Unknown { kind: None } => "[content of unknown kind]".to_owned(),
-    }
+    };
+    text.push_str(&named);
 }
 
 /// How many bytes a base 64 text stands for.

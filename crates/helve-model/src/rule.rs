@@ -11,7 +11,7 @@ pub struct Rule {
     pub tool: String,
     /// Which arguments: `key=glob`, or a glob over any string argument. `None`: all.
     pub pattern: Option<String>,
-    /// Only calls of this risk. `None`: any.
+    /// Which risk: `deny` and `ask` from this one up, `allow` up to this one. `None`: any.
     pub risk: Option<Risk>,
     /// Which kind of call. `None`: tools.
     pub kind: Option<CallKind>,

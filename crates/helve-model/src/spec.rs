@@ -32,6 +32,10 @@ pub struct ServerSpec {
     pub call_timeout: Option<Duration>,
     /// How often a call that cannot have run is repeated.
     pub max_retries: Option<u32>,
+    /// The program gets helve's whole environment instead of the short allowlist.
+    pub inherit_environment: bool,
+    /// What is known about signing in; `None` when nobody said anything.
+    pub oauth: Option<OAuthSpec>,
     /// What its tools may do.
     pub access: AccessSpec,
     /// Where it is configured.
@@ -51,7 +55,7 @@ pub struct AccessSpec {
     pub write_tools: Option<Vec<Listed>>,
     /// These tools do not exist for the agent.
     pub disabled_tools: Vec<Listed>,
-    /// Tools that are not known to be read-only need `write_tools` or an approval.
+    /// Tools that are not known to be read-only need `write_tools` or an approval. `None` counts as true.
     pub readonly: Option<bool>,
     /// The server's annotations may lower a tool's risk, not only raise it.
     pub trust_annotations: bool,
@@ -99,6 +103,25 @@ pub struct HttpSpec {
     pub flavour: HttpFlavour,
 }
 
+/// What a configuration says about signing in to a server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OAuthSpec {
+    /// False: the person said that this server must not be signed in to.
+    pub enabled: bool,
+    /// A client registered beforehand.
+    pub client_id: Option<ConfigText>,
+    /// That client's secret.
+    pub client_secret: Option<ConfigText>,
+    /// What to ask for.
+    pub scopes: Vec<String>,
+    /// The local port the authorization server redirects to.
+    pub callback_port: Option<u16>,
+    /// Where the authorization server describes itself.
+    pub metadata_url: Option<ConfigText>,
+    /// The resource indicator to ask for, when it is not the server's address.
+    pub resource: Option<ConfigText>,
+}
+
 /// Which HTTP transport a server speaks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum HttpFlavour {
@@ -136,6 +159,8 @@ impl ServerSpec {
             startup_timeout: None,
             call_timeout: None,
             max_retries: None,
+            inherit_environment: false,
+            oauth: None,
             access: AccessSpec {
                 tools: None,
                 write_tools: None,
@@ -149,7 +174,32 @@ impl ServerSpec {
     }
 }
 
+impl OAuthSpec {
+    /// Signing in is allowed, and nothing else is known.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            enabled: true,
+            client_id: None,
+            client_secret: None,
+            scopes: Vec::new(),
+            callback_port: None,
+            metadata_url: None,
+            resource: None,
+        }
+    }
+}
+
+impl Default for OAuthSpec {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl ConfigText {
+    /// What is shown instead of a secret that was written out in a file.
+    pub const HIDDEN: &str = "(hidden)";
+
     /// A text that means what it says.
     pub fn literal(text: impl Into<String>) -> Self {
         Self { written: text.into(), value: None }
@@ -158,6 +208,11 @@ impl ConfigText {
     /// A text whose references were filled in.
     pub fn expanded(written: impl Into<String>, value: impl Into<String>) -> Self {
         Self { written: written.into(), value: Some(SecretString::from(value.into())) }
+    }
+
+    /// A secret written out where everybody can read it; shown as [`ConfigText::HIDDEN`].
+    pub fn hidden(value: impl Into<String>) -> Self {
+        Self::expanded(Self::HIDDEN, value)
     }
 
     /// What was written; safe to show.
@@ -208,5 +263,9 @@ mod tests {
         assert_eq!(format!("{token:?}"), r#""Bearer ${TOKEN}""#);
         assert_eq!(token.expose(), "Bearer hunter2");
         assert_ne!(token, ConfigText::expanded("Bearer ${TOKEN}", "Bearer other"));
+
+        let literal = ConfigText::hidden("hunter2");
+        assert_eq!(format!("{literal:?}"), r#""(hidden)""#);
+        assert_eq!(literal.expose(), "hunter2");
     }
 }

@@ -1,9 +1,16 @@
-//! From a request to a decision.
+//! What became of a request: a permit, a question to a person, or a refusal that says what to do.
+
+use std::fmt;
 
 use helve_model::json::RawJson;
-use helve_model::{CallKind, QualifiedName};
+use helve_model::{CallKind, ErrorCode, QualifiedName};
 
-use crate::Permit;
+use crate::approval::{Approval, Span};
+use crate::ground::{Decider, Ground};
+use crate::hints;
+use crate::pin::DefinitionHash;
+use crate::words::printable;
+use crate::{Caller, Permit};
 
 /// A call somebody wants to make.
 #[derive(Debug, Clone)]
@@ -21,24 +28,209 @@ pub struct Request {
 pub enum Decision {
     /// It may run.
     Allow(Permit),
+    /// A person has to say.
+    Ask(Question),
+    /// It may not run.
+    Deny(Refusal),
 }
 
-/// The rules in force.
-#[derive(Debug, Clone)]
-pub struct RuleSet {
-    _private: (),
+/// A call that waits for a person's answer.
+///
+/// Dropping it, like [`Question::decline`], means no.
+#[derive(Debug)]
+pub struct Question {
+    request: Request,
+    ground: Ground,
+    caller: Caller,
+    definition: Option<RawJson>,
 }
 
-impl RuleSet {
-    /// Everything may run: for callers that decided elsewhere, and for tests.
+/// A call that may not run, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    name: QualifiedName,
+    kind: CallKind,
+    ground: Ground,
+    code: ErrorCode,
+}
+
+impl Decision {
+    /// What the decision rests on.
     #[must_use]
-    pub const fn allow_all() -> Self {
-        Self { _private: () }
+    pub const fn ground(&self) -> &Ground {
+        match self {
+            Self::Allow(permit) => permit.ground(),
+            Self::Ask(question) => question.ground(),
+            Self::Deny(refusal) => refusal.ground(),
+        }
+    }
+}
+
+impl Question {
+    pub(crate) const fn new(request: Request, ground: Ground, caller: Caller, definition: Option<RawJson>) -> Self {
+        Self { request, ground, caller, definition }
     }
 
-    /// Decides one request.
+    /// What is to be called.
     #[must_use]
-    pub const fn decide(&self, request: Request) -> Decision {
-        Decision::Allow(Permit::grant(request))
+    pub const fn name(&self) -> &QualifiedName {
+        &self.request.name
+    }
+
+    /// Which kind of call.
+    #[must_use]
+    pub const fn kind(&self) -> CallKind {
+        self.request.kind
+    }
+
+    /// With which arguments.
+    #[must_use]
+    pub const fn arguments(&self) -> &RawJson {
+        &self.request.arguments
+    }
+
+    /// Who asks for it to run.
+    #[must_use]
+    pub const fn caller(&self) -> Caller {
+        self.caller
+    }
+
+    /// Why it is asked, and how much harm the call could do.
+    #[must_use]
+    pub const fn ground(&self) -> &Ground {
+        &self.ground
+    }
+
+    /// The hash of the definition an approval would hold for; `None` for what has no definition.
+    #[must_use]
+    pub fn definition(&self) -> Option<DefinitionHash> {
+        self.definition.as_ref().map(|definition| DefinitionHash::of(definition.as_str()))
+    }
+
+    /// A person said yes: the permit, and the approval to be kept unless it was for this once.
+    ///
+    /// `pattern`, as in a rule, limits what is kept to calls with such arguments.
+    #[must_use]
+    pub fn approve(self, span: Span, pattern: Option<&str>) -> (Permit, Option<Approval>) {
+        let kept = (span != Span::Once).then(|| Approval {
+            tool: self.request.name.clone(),
+            kind: self.request.kind,
+            pattern: pattern.map(ToOwned::to_owned),
+            definition: self.definition(),
+            span,
+        });
+        (self.permit(span), kept)
+    }
+
+    pub(crate) fn permit(self, span: Span) -> Permit {
+        Permit::grant(self.request, Ground { decider: Decider::Approved(span), ..self.ground })
+    }
+
+    /// A person said no.
+    #[must_use]
+    pub fn decline(self) -> Refusal {
+        let ground = Ground { decider: Decider::Declined, ..self.ground };
+        Refusal { name: self.request.name, kind: self.request.kind, ground, code: ErrorCode::Denied }
+    }
+
+    /// Nobody is there to ask.
+    #[must_use]
+    pub fn refuse_unanswered(self) -> Refusal {
+        Refusal {
+            name: self.request.name,
+            kind: self.request.kind,
+            ground: self.ground,
+            code: ErrorCode::ApprovalRequired,
+        }
+    }
+}
+
+impl fmt::Display for Question {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = printable(&self.request.name.to_string());
+        let Ground { decider, risk } = &self.ground;
+        write!(formatter, "{} wants to {} `{name}` ({risk} risk): {decider}", self.caller, verb(self.request.kind))
+    }
+}
+
+impl Refusal {
+    pub(crate) fn new(request: Request, ground: Ground) -> Self {
+        let code = match ground.decider {
+            Decider::ServerUnknown => ErrorCode::ServerNotFound,
+            Decider::ServerDisabled(_) => ErrorCode::ServerDisabled,
+            Decider::ServerUntrusted(_) => ErrorCode::Untrusted,
+            Decider::Rule(_)
+            | Decider::Listed(..)
+            | Decider::NotListed(_)
+            | Decider::TrustedAnnotation(_)
+            | Decider::AnnotatedWriting(_)
+            | Decider::Default(_)
+            | Decider::Typed(_)
+            | Decider::Approved(_)
+            | Decider::Declined
+            | Decider::AllowAll => ErrorCode::Denied,
+        };
+        Self { name: request.name, kind: request.kind, ground, code }
+    }
+
+    /// What was to be called.
+    #[must_use]
+    pub const fn name(&self) -> &QualifiedName {
+        &self.name
+    }
+
+    /// Which kind of call.
+    #[must_use]
+    pub const fn kind(&self) -> CallKind {
+        self.kind
+    }
+
+    /// The kind of refusal, to branch on.
+    #[must_use]
+    pub const fn code(&self) -> ErrorCode {
+        self.code
+    }
+
+    /// What the refusal rests on.
+    #[must_use]
+    pub const fn ground(&self) -> &Ground {
+        &self.ground
+    }
+
+    /// What to do so that the call may run, each a sentence.
+    #[must_use]
+    pub fn hints(&self) -> Vec<String> {
+        hints::for_refusal(self)
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = printable(&self.name.to_string());
+        let decider = &self.ground.decider;
+        match self.code {
+            ErrorCode::ApprovalRequired => {
+                write!(formatter, "`{name}` needs an approval and nobody is there to ask: {decider}")
+            }
+            _ => write!(formatter, "`{name}` may not {}: {decider}", passive(self.kind)),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+const fn verb(kind: CallKind) -> &'static str {
+    match kind {
+        CallKind::Tool => "call",
+        CallKind::Resource => "read resource",
+        CallKind::Prompt => "get prompt",
+    }
+}
+
+const fn passive(kind: CallKind) -> &'static str {
+    match kind {
+        CallKind::Tool => "be called",
+        CallKind::Resource => "be read",
+        CallKind::Prompt => "be used",
     }
 }

@@ -1,11 +1,70 @@
 //! Decides whether a call may run, and hands out the [`Permit`] without which the wire sends none.
 //!
+//! [`RuleSet::compile`] takes rules and server entries; [`RuleSet::for_tool`] matches them with one tool, once;
+//! [`ToolPolicy::decide`] decides a call. [`RuleSet`] has the order of precedence.
+//!
+//! ```
+//! use helve_model::json::RawJson;
+//! use helve_model::{AccessSpec, Action, CallKind, Layer, Origin, QualifiedName, Rule, ServerName, ToolName};
+//! use helve_policy::{Caller, Decision, RuleSet, ServerAccess, SourcedRule, Subject, Trust};
+//!
+//! let github = ServerName::new("github").unwrap();
+//! let server = ServerAccess {
+//!     name: github.clone(),
+//!     enabled: true,
+//!     access: AccessSpec::default(),
+//!     origin: Origin::Program,
+//!     layer: Layer::User,
+//!     trust: Trust::Trusted,
+//! };
+//! let rule = Rule {
+//!     tool: "mcp__github__get_*".to_owned(),
+//!     pattern: None,
+//!     risk: None,
+//!     kind: None,
+//!     action: Action::Allow,
+//!     origin: Origin::Program,
+//!     layer: Layer::User,
+//! };
+//! let (rules, problems) = RuleSet::compile([SourcedRule { rule, trust: Trust::Trusted }], [server]);
+//! assert!(problems.is_empty());
+//!
+//! let name = QualifiedName::new(github, ToolName::new("get_issue"));
+//! let policy = rules.for_tool(Subject::unknown(name, CallKind::Tool));
+//! let Decision::Allow(permit) = policy.decide(Caller::Agent, RawJson::empty_object()) else { panic!("refused") };
+//! assert_eq!(permit.name().to_string(), "github/get_issue");
+//! ```
+//!
 //! Pure: no input or output, no async, no clock.
 
 #![warn(missing_docs)]
 
+mod access;
+mod approval;
+mod arguments;
 mod decision;
+mod explain;
+mod glob;
+mod ground;
+mod hints;
+mod pattern;
 mod permit;
+pub mod pin;
+mod problem;
+mod risk;
+mod rules;
+#[cfg(test)]
+mod test_support;
+mod tool_policy;
+mod words;
 
-pub use decision::{Decision, Request, RuleSet};
+pub use access::{ServerAccess, Trust};
+pub use approval::{Answer, Approval, Approvals, Span};
+pub use decision::{Decision, Question, Refusal, Request};
+pub use explain::{Explanation, Finding, Step};
+pub use ground::{Decider, Ground, ListName};
 pub use permit::Permit;
+pub use problem::Problem;
+pub use risk::Claims;
+pub use rules::{RuleSet, SourcedRule};
+pub use tool_policy::{Caller, Subject, ToolPolicy};

@@ -3,20 +3,33 @@
 use helve_model::json::RawJson;
 use helve_model::{CallKind, QualifiedName};
 
+use crate::Ground;
 use crate::decision::Request;
 
 /// The right to make exactly the call it was given for: this tool, on this server, with these arguments.
 ///
-/// Only [`crate::RuleSet::decide`] makes one. It cannot be copied or changed; sending the same call again after a
-/// failure that cannot have run uses the same permit.
+/// Only a decision makes one: a rule set's, or a person's answer to a [`crate::Question`]. It cannot be copied or
+/// changed; sending the same call again after a failure that cannot have run uses the same permit.
+///
+/// ```compile_fail,E0451
+/// fn forge(request: helve_policy::Request, ground: helve_policy::Ground) -> helve_policy::Permit {
+///     helve_policy::Permit { request, ground }
+/// }
+/// ```
+/// ```compile_fail,E0308
+/// fn copy(permit: &helve_policy::Permit) -> helve_policy::Permit {
+///     permit.clone()
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Permit {
     request: Request,
+    ground: Ground,
 }
 
 impl Permit {
-    pub(crate) const fn grant(request: Request) -> Self {
-        Self { request }
+    pub(crate) const fn grant(request: Request, ground: Ground) -> Self {
+        Self { request, ground }
     }
 
     /// What is called, and on which server.
@@ -35,5 +48,11 @@ impl Permit {
     #[must_use]
     pub const fn arguments(&self) -> &RawJson {
         &self.request.arguments
+    }
+
+    /// What the permission rests on.
+    #[must_use]
+    pub const fn ground(&self) -> &Ground {
+        &self.ground
     }
 }

@@ -47,7 +47,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         arguments: RawJson::checked(env::var("ARGUMENTS").unwrap_or_else(|_| r#"{"message":"hello"}"#.to_owned()))?,
     };
     println!("calling {} with {}", request.name, request.arguments);
-    let Decision::Allow(permit) = RuleSet::allow_all().decide(request);
+    let Decision::Allow(permit) = RuleSet::allow_all().decide(request) else { return Err("not allowed".into()) };
     let outcome = session.call_tool(&permit, CallOptions::default()).await?;
     println!("{}", outcome.open()?.to_text());
 

@@ -23,7 +23,7 @@ use crate::request::Times;
 use crate::session::Session;
 use crate::sync::lock;
 use crate::transport::Link;
-use crate::transport::http::{HttpTarget, StreamableLink};
+use crate::transport::http::{HttpTarget, SseLink, StreamableLink};
 #[cfg(unix)]
 use crate::transport::stdio::StdioLink;
 use crate::transport::stream::{Source, StreamLink, WhyEnded};
@@ -97,7 +97,7 @@ pub async fn connect_stdio(
 ) -> Result<Session> {
     // What the program said last is worth more than "too slow": it is kept where the time-out can reach it.
     let started: std::sync::Mutex<Option<Arc<crate::transport::stdio::StderrTail>>> = std::sync::Mutex::default();
-    let start = async || {
+    let start = || {
         let dispatcher = options.dispatcher();
         let link = StdioLink::start(launcher, command, Arc::clone(&dispatcher), &options.limits, options.close_times)?;
         *lock(&started) = Some(Arc::clone(link.stderr()));
@@ -130,7 +130,7 @@ pub async fn connect_stream(
 ) -> Result<Session> {
     let (source, sink) = tokio::io::split(stream);
     let halves = std::sync::Mutex::new(Some((source, sink)));
-    let start = async || {
+    let start = || {
         let Some((source, sink)) = lock(&halves).take() else {
             return Err(Error::new(ErrorCode::TransportError, "a stream that was handed in cannot be started again"));
         };
@@ -151,17 +151,8 @@ pub async fn connect_stream(
 /// `AUTH_REQUIRED`, with the server's challenge, when it wants credentials; otherwise when it cannot be reached, does
 /// not speak the protocol, or takes longer than `options.startup`.
 pub async fn connect_http(target: &HttpTarget, flavour: HttpFlavour, options: ConnectOptions) -> Result<Session> {
-    let start = async |kind: HttpKind| {
-        let dispatcher = options.dispatcher();
-        let link = match kind {
-            HttpKind::Streamable => {
-                Link::Streamable(StreamableLink::new(target.clone(), Arc::clone(&dispatcher), &options.limits)?)
-            }
-            HttpKind::Sse => return Err(options.too_slow()),
-        };
-        Ok(Channel::new(link, dispatcher, options.one_at_a_time))
-    };
-    match timeout(options.startup, negotiate::over_http(start, flavour, options.handshake())).await {
+    let start = HttpStart { target, options: &options };
+    match timeout(options.startup, negotiate::over_http(&start, flavour, options.handshake())).await {
         Ok(greeted) => {
             let (channel, greeting) = greeted.map_err(nothing_ran)?;
             Ok(Session::new(channel, greeting, options))
@@ -173,6 +164,29 @@ pub async fn connect_http(target: &HttpTarget, flavour: HttpFlavour, options: Co
 /// A handshake is no call: whatever became of it, it may be repeated.
 fn nothing_ran(error: Error) -> Error {
     error.with_may_have_run(false)
+}
+
+/// What a fresh connection over HTTP is made from.
+pub(crate) struct HttpStart<'a> {
+    target: &'a HttpTarget,
+    options: &'a ConnectOptions,
+}
+
+impl HttpStart<'_> {
+    pub(crate) async fn start(&self, kind: HttpKind) -> Result<Channel> {
+        let (target, options) = (self.target.clone(), self.options);
+        let dispatcher = options.dispatcher();
+        let link = match kind {
+            HttpKind::Streamable => {
+                Link::Streamable(StreamableLink::new(target, Arc::clone(&dispatcher), &options.limits)?)
+            }
+            HttpKind::Sse => {
+                let connecting = SseLink::connect(target, Arc::clone(&dispatcher), &options.limits, options.startup);
+                Link::Sse(connecting.await?)
+            }
+        };
+        Ok(Channel::new(link, dispatcher, options.one_at_a_time))
+    }
 }
 
 fn start_stream<S>(source: ReadHalf<S>, sink: WriteHalf<S>, options: &ConnectOptions) -> Channel

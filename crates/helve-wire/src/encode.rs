@@ -1,7 +1,6 @@
 //! Writing messages: payloads are spliced in as they are, metadata is added without re-modelling anything.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 
 use helve_model::json::{RawJson, scan};
 
@@ -36,7 +35,7 @@ impl Message {
     /// `{"jsonrpc":"2.0","id":…,"method":…,"params":…`
     pub(crate) fn request(id: u64, method: &str, params: Params<'_>, meta: Meta<'_>) -> Self {
         let mut message = Self { bytes: Vec::with_capacity(192 + meta.era.len() + params.length()) };
-        message.raw(r#"{"jsonrpc":"2.0","id":"#);
+        message.literal(r#"{"jsonrpc":"2.0","id":"#);
         message.number(id);
         message.method_and_params(method, params, meta);
         message
@@ -44,7 +43,7 @@ impl Message {
 
     pub(crate) fn notification(method: &str, params: Params<'_>, meta: Meta<'_>) -> Self {
         let mut message = Self { bytes: Vec::with_capacity(96) };
-        message.raw(r#"{"jsonrpc":"2.0""#);
+        message.literal(r#"{"jsonrpc":"2.0""#);
         message.method_and_params(method, params, meta);
         message
     }
@@ -54,14 +53,14 @@ impl Message {
     }
 
     fn method_and_params(&mut self, method: &str, params: Params<'_>, meta: Meta<'_>) {
-        self.raw(r#","method":"#);
-        string(&mut self.bytes, method);
+        self.literal(r#","method":"#);
+        self.method(method);
         if !(params.is_empty() && meta.is_empty()) {
-            self.raw(r#","params":{"#);
+            self.literal(r#","params":{"#);
             self.params(params, meta);
-            self.raw("}");
+            self.literal("}");
         }
-        self.raw("}");
+        self.literal("}");
     }
 
     /// The caller's members first, in their order; `_meta` last, the caller's own members in it kept.
@@ -87,7 +86,7 @@ impl Message {
             return;
         }
         self.comma();
-        self.raw(r#""_meta":{"#);
+        self.literal(r#""_meta":{"#);
         for member in scan::members(callers_meta).into_iter().flatten().map_while(Result::ok) {
             // What the protocol puts there cannot be said twice, and is not the caller's to say.
             if !meta.has(member.raw_key) {
@@ -96,21 +95,21 @@ impl Message {
         }
         if let Some(token) = meta.progress_token {
             self.comma();
-            self.raw(r#""progressToken":"#);
+            self.literal(r#""progressToken":"#);
             self.number(token);
         }
         if !meta.era.is_empty() {
             self.comma();
             self.raw(meta.era);
         }
-        self.raw("}");
+        self.literal("}");
     }
 
     fn member(&mut self, raw_key: &str, value: &str) {
         self.comma();
-        self.raw("\"");
+        self.literal("\"");
         self.raw(raw_key);
-        self.raw("\":");
+        self.literal("\":");
         self.raw(value);
     }
 
@@ -120,9 +119,36 @@ impl Message {
         }
     }
 
+    /// Most methods are plain words; those that are not are escaped.
+    fn method(&mut self, method: &str) {
+        if method.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\')) {
+            self.literal("\"");
+            self.literal(method);
+            self.literal("\"");
+        } else {
+            string(&mut self.bytes, method);
+        }
+    }
+
     fn number(&mut self, number: u64) {
-        // Writing into a Vec cannot fail.
-        drop(write!(self.bytes, "{number}"));
+        let mut digits = [0_u8; 20];
+        let mut rest = number;
+        let mut used = 0;
+        for (digit, place) in digits.iter_mut().rev().zip(1..) {
+            // A remainder of ten is one digit.
+            *digit = b'0' + (rest % 10) as u8;
+            used = place;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        self.bytes.extend_from_slice(digits.get(digits.len() - used..).unwrap_or_default());
+    }
+
+    /// Adds text of our own making, which has no line break in it.
+    fn literal(&mut self, text: &str) {
+        self.bytes.extend_from_slice(text.as_bytes());
     }
 
     fn raw(&mut self, json: &str) {
@@ -253,6 +279,22 @@ mod tests {
             json("{\"b\":1,\n \"_meta\" : {\"mine\":[1],\"progressToken\":9,\"era/version\":\"y\"},\"a\":\"x\\ny\"}");
         insta::assert_snapshot!(shown(Message::request(7, "m", Params::Raw(&params), meta)), @r#"{"jsonrpc":"2.0","id":7,"method":"m","params":{"b":1,"a":"x\ny","_meta":{"mine":[1],"progressToken":7,"era/version":"x"}}}"#);
         insta::assert_snapshot!(shown(Message::request(7, "m", Params::Raw(&params), Meta::default())), @r#"{"jsonrpc":"2.0","id":7,"method":"m","params":{"b":1,"a":"x\ny","_meta":{"mine":[1],"progressToken":9,"era/version":"y"}}}"#);
+    }
+
+    #[test]
+    fn numbers_of_every_length() {
+        for number in
+            (0..20).flat_map(|power| [10_u64.saturating_pow(power) - 1, 10_u64.saturating_pow(power)]).chain([u64::MAX])
+        {
+            let mut message = Message { bytes: Vec::new() };
+            message.number(number);
+            assert_eq!(shown(message), number.to_string());
+        }
+    }
+
+    #[test]
+    fn an_odd_method_is_escaped() {
+        insta::assert_snapshot!(shown(Message::request(1, "a\"b\n", Params::Members(&[]), Meta::default())), @r#"{"jsonrpc":"2.0","id":1,"method":"a\"b\n"}"#);
     }
 
     #[test]

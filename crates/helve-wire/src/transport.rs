@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::launch::ExitReport;
 use crate::pending::{Answer, Listener};
 use crate::request::{Outgoing, Times};
-use crate::transport::http::{HttpProtocol, StreamableLink};
+use crate::transport::http::{HttpProtocol, SseLink, StreamableLink};
 #[cfg(unix)]
 use crate::transport::stdio::StdioLink;
 use crate::transport::stream::StreamLink;
@@ -28,6 +28,8 @@ pub(crate) enum Link {
     Stdio(StdioLink),
     /// Streamable HTTP.
     Streamable(StreamableLink),
+    /// HTTP+SSE.
+    Sse(SseLink),
 }
 
 impl Link {
@@ -42,6 +44,7 @@ impl Link {
             #[cfg(unix)]
             Self::Stdio(link) => link.stream().exchange(request, times, listener).await,
             Self::Streamable(link) => link.exchange(request, times, listener).await,
+            Self::Sse(link) => link.exchange(request, times, listener).await,
         }
     }
 
@@ -51,6 +54,7 @@ impl Link {
             #[cfg(unix)]
             Self::Stdio(link) => link.stream().notify(message).await,
             Self::Streamable(link) => link.notify(message).await,
+            Self::Sse(link) => link.notify(message).await,
         }
     }
 
@@ -82,7 +86,7 @@ impl Link {
         match self {
             #[cfg(unix)]
             Self::Stdio(link) => link.stderr().text(),
-            Self::Stream(_) | Self::Streamable(_) => String::new(),
+            Self::Stream(_) | Self::Streamable(_) | Self::Sse(_) => String::new(),
         }
     }
 
@@ -91,7 +95,7 @@ impl Link {
     pub(crate) fn exit(&self) -> Option<ExitReport> {
         match self {
             Self::Stdio(link) => link.exit(),
-            Self::Stream(_) | Self::Streamable(_) => None,
+            Self::Stream(_) | Self::Streamable(_) | Self::Sse(_) => None,
         }
     }
 
@@ -101,6 +105,7 @@ impl Link {
             #[cfg(unix)]
             Self::Stdio(link) => link.close().await,
             Self::Streamable(link) => link.close().await,
+            Self::Sse(link) => link.close().await,
         }
     }
 }

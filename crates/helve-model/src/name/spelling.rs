@@ -36,15 +36,41 @@ impl Spelling {
     /// `Slash` and `Colon` are injective as they stand; for the other two ask the catalog's [`super::NameTable`].
     #[must_use]
     pub fn render(self, name: &QualifiedName) -> String {
-        let (server, tool) = (name.server.as_str(), name.tool.as_str());
+        let (server, tool) = (self.render_server(&name.server), self.render_tool(&name.tool));
         match self {
-            Self::Slash => format!("{}/{tool}", escape_server(server)),
-            Self::Colon => format!("{}:{tool}", escape_server(server)),
-            Self::Provider => format!("mcp__{}__{}", provider_part(server), provider_part(tool)),
-            Self::Code => format!("device.{}MCP.{}", pascal_case(server), code_identifier(tool)),
+            Self::Slash => format!("{server}/{tool}"),
+            Self::Colon => format!("{server}:{tool}"),
+            Self::Provider => format!("{PROVIDER_PREFIX}{server}__{tool}"),
+            Self::Code => format!("{CODE_PREFIX}{server}.{tool}"),
+        }
+    }
+
+    /// The part of this spelling that stands for the server: `BraveSearchMCP` in code.
+    #[must_use]
+    pub fn render_server(self, server: &ServerName) -> String {
+        match self {
+            Self::Slash | Self::Colon => escape_server(server.as_str()),
+            Self::Provider => provider_part(server.as_str()),
+            Self::Code => format!("{}MCP", pascal_case(server.as_str())),
+        }
+    }
+
+    /// The part of this spelling that stands for the tool.
+    #[must_use]
+    pub fn render_tool(self, tool: &ToolName) -> String {
+        match self {
+            Self::Slash | Self::Colon => tool.as_str().to_owned(),
+            Self::Provider => provider_part(tool.as_str()),
+            Self::Code => code_identifier(tool.as_str()),
         }
     }
 }
+
+/// What every `Provider` spelling begins with.
+pub const PROVIDER_PREFIX: &str = "mcp__";
+
+/// What every `Code` spelling begins with.
+pub const CODE_PREFIX: &str = "device.";
 
 /// Reads the `server/tool` spelling back without a table.
 #[must_use]

@@ -164,6 +164,21 @@ fn assign(identities: &[QualifiedName], spelling: Spelling, max_length: usize) -
         .collect()
 }
 
+impl Spelling {
+    /// The spelling a name gets when its plain one is too long or taken: cut, with a hash of the identity behind it.
+    ///
+    /// The other two spellings never need one and stay as they are. Should that very form be taken as well, a
+    /// catalog counts on; then only its [`NameTable`] knows the name.
+    #[must_use]
+    pub fn render_hashed(self, name: &QualifiedName) -> String {
+        match self {
+            Self::Slash | Self::Colon => self.render(name),
+            Self::Provider => with_hash(&self.render(name), &hash(name, 0), MAX_PROVIDER_NAME),
+            Self::Code => with_hash(&self.render(name), &hash(name, 0), usize::MAX),
+        }
+    }
+}
+
 fn is_exact(name: &QualifiedName, spelling: Spelling) -> bool {
     spelling != Spelling::Provider
         || [name.server.as_str(), name.tool.as_str()].iter().all(|part| spelling::provider_part(part) == **part)

@@ -17,6 +17,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::ClientInfo;
 use crate::channel::Channel;
+use crate::connect::HttpStart;
 use crate::era::modern::Probe;
 use crate::era::{Era, Greeting, ProtocolChoice, Verdict, legacy, modern, version_mismatch};
 use crate::error::{Error, Result};
@@ -47,14 +48,14 @@ enum Probed {
 
 /// Greets a peer on a byte stream. `start` gives a fresh channel each time it is called.
 pub(crate) async fn on_stream(
-    start: impl AsyncFn() -> Result<Channel>,
+    start: impl Fn() -> Result<Channel> + Sync,
     handshake: Handshake<'_>,
 ) -> Result<(Channel, Greeting)> {
     if let ProtocolChoice::Pinned(version) = handshake.protocol {
         let verdict = Verdict::of_version(version).ok_or_else(|| unknown_pin(version))?;
-        return greet(start().await?, &verdict, handshake).await.and_then(|greeted| only(version, greeted));
+        return greet(start()?, &verdict, handshake).await.and_then(|greeted| only(version, greeted));
     }
-    let mut channel = start().await?;
+    let mut channel = start()?;
     let mut silence = SILENCE;
     if let ProtocolChoice::Known(verdict) = handshake.protocol {
         match verdict.era {
@@ -62,7 +63,7 @@ pub(crate) async fn on_stream(
             // What was true yesterday may not be today: then it is found out again, on a fresh process.
             Era::Legacy => match greet(channel, verdict, handshake).await {
                 Ok(greeted) => return Ok(greeted),
-                Err(error) => channel = start().await.map_err(|_| error)?,
+                Err(error) => channel = start().map_err(|_| error)?,
             },
         }
     }
@@ -71,7 +72,7 @@ pub(crate) async fn on_stream(
         Probed::StartAgain(eras, mut reason) => {
             channel.close().await;
             for (position, era) in eras.iter().enumerate() {
-                let Ok(channel) = start().await else { return Err(reason) };
+                let Ok(channel) = start() else { return Err(reason) };
                 match greet(channel, &newest(*era), handshake).await {
                     Ok(greeted) => return Ok(greeted),
                     // The first guess is the likelier one, and so is its error.
@@ -88,33 +89,35 @@ pub(crate) async fn on_stream(
 ///
 /// `start` gives a fresh channel of either kind.
 pub(crate) async fn over_http(
-    start: impl AsyncFn(HttpKind) -> Result<Channel>,
+    start: &HttpStart<'_>,
     flavour: HttpFlavour,
     handshake: Handshake<'_>,
 ) -> Result<(Channel, Greeting)> {
     if flavour == HttpFlavour::Sse {
-        return greet(start(HttpKind::Sse).await?, &sse_verdict(handshake.protocol)?, handshake).await;
+        return greet(start.start(HttpKind::Sse).await?, &sse_verdict(handshake.protocol)?, handshake).await;
     }
     match handshake.protocol {
         ProtocolChoice::Pinned(version) => {
             let verdict = Verdict::of_version(version).ok_or_else(|| unknown_pin(version))?;
-            let greeted = greet(start(HttpKind::Streamable).await?, &verdict, handshake).await;
+            let greeted = greet(start.start(HttpKind::Streamable).await?, &verdict, handshake).await;
             return match greeted {
                 Err(error) if flavour == HttpFlavour::Auto && verdict.era == Era::Legacy && may_be_sse(&error) => {
-                    let Ok(channel) = start(HttpKind::Sse).await else { return Err(error) };
+                    let Ok(channel) = start.start(HttpKind::Sse).await else { return Err(error) };
                     greet(channel, &verdict, handshake).await.map_err(|_| error)
                 }
                 greeted => greeted.and_then(|greeted| only(version, greeted)),
             };
         }
-        ProtocolChoice::Known(verdict) => match greet(start(HttpKind::Streamable).await?, verdict, handshake).await {
-            Ok(greeted) => return Ok(greeted),
-            Err(error) if is_final(&error) => return Err(error),
-            Err(_) => {}
-        },
+        ProtocolChoice::Known(verdict) => {
+            match greet(start.start(HttpKind::Streamable).await?, verdict, handshake).await {
+                Ok(greeted) => return Ok(greeted),
+                Err(error) if is_final(&error) => return Err(error),
+                Err(_) => {}
+            }
+        }
         ProtocolChoice::Auto => {}
     }
-    let channel = start(HttpKind::Streamable).await?;
+    let channel = start.start(HttpKind::Streamable).await?;
     let version = match modern::probe(&channel, handshake.client, handshake.times).await {
         Probe::Modern(greeting) => {
             channel.agree(&greeting.verdict);
@@ -130,7 +133,7 @@ pub(crate) async fn over_http(
         Ok(greeting) => Ok((channel, greeting)),
         Err(error) if flavour == HttpFlavour::Auto && may_be_sse(&error) => {
             // The older transport is only a guess: if it fails too, the first error says more.
-            let Ok(channel) = start(HttpKind::Sse).await else { return Err(error) };
+            let Ok(channel) = start.start(HttpKind::Sse).await else { return Err(error) };
             greet(channel, &sse_verdict(handshake.protocol)?, handshake).await.map_err(|_| error)
         }
         Err(error) => Err(error),

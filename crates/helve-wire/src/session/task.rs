@@ -77,7 +77,8 @@ impl Shared {
 /// A task at the server, cancelled there unless it is over.
 struct Running<'session> {
     session: &'session Arc<Shared>,
-    /// As a JSON string.
+    name: String,
+    /// The name as a JSON string.
     id: String,
     times: Times,
     deadline: Instant,
@@ -86,8 +87,8 @@ struct Running<'session> {
 
 impl<'session> Running<'session> {
     fn new(session: &'session Arc<Shared>, task: &RawJson, times: Times) -> Result<Self> {
-        let id = task.member_str("taskId").ok_or_else(|| broken_result("is a task without id"))?;
-        Ok(Self { session, id: quoted(&id), times, deadline: Instant::now() + times.total, is_over: false })
+        let name = task.member_str("taskId").ok_or_else(|| broken_result("is a task without id"))?;
+        Ok(Self { session, id: quoted(&name), name, times, deadline: Instant::now() + times.total, is_over: false })
     }
 
     async fn look_again(&self, status: &RawJson, interval: &str) -> Result<RawJson> {
@@ -101,13 +102,13 @@ impl<'session> Running<'session> {
     }
 
     /// A request about the task, bounded by what is left of the call's time.
-    fn ask<'a>(&self, method: &'a str, members: &'a [(&'a str, &'a str)]) -> Result<Ask<'a>> {
+    fn ask<'a>(&'a self, method: &'a str, members: &'a [(&'a str, &'a str)]) -> Result<Ask<'a>> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(self.too_long());
         }
         let times = Times { idle: self.times.idle.min(left), total: left };
-        Ok(Ask { times, ..Ask::new(method, members) })
+        Ok(Ask { subject: Some(&self.name), times, ..Ask::new(method, members) })
     }
 
     fn too_long(&self) -> Error {
@@ -131,7 +132,7 @@ impl Drop for Running<'_> {
         }
         // Without a runtime there is no connection either.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let (session, id) = (Arc::clone(self.session), self.id.clone());
+        let (session, name, id) = (Arc::clone(self.session), self.name.clone(), self.id.clone());
         runtime.spawn(async move {
             let times = Times::exactly(POLL_MAX);
             let members = [("taskId", id.as_str())];
@@ -139,7 +140,7 @@ impl Drop for Running<'_> {
             // Nobody is left to hear about it; and what is left of the session must not wait for it.
             tokio::select! {
                 biased;
-                answer = session.ask(Ask { times, ..Ask::new("tasks/cancel", &members) }) => drop(answer),
+                answer = session.ask(Ask { subject: Some(&name), times, ..Ask::new("tasks/cancel", &members) }) => drop(answer),
                 gone = released.wait_for(|released| *released) => drop(gone),
             }
         });

@@ -4,14 +4,20 @@ mod background;
 mod body;
 mod client;
 mod events;
+#[cfg(test)]
+mod fake;
 mod headers;
+mod in_flight;
 mod pool;
+mod posting;
 mod refusal;
 mod sse;
+pub(crate) mod sse_link;
 mod standalone;
 pub(crate) mod streamable;
 mod target;
 
-pub(crate) use headers::header_value;
-pub(crate) use streamable::{HttpProtocol, StreamableLink};
+pub(crate) use posting::HttpProtocol;
+pub(crate) use sse_link::SseLink;
+pub(crate) use streamable::StreamableLink;
 pub use target::{HeaderSource, HttpTarget};

@@ -8,6 +8,7 @@ mod alone;
 mod era;
 mod fault;
 mod hand;
+mod http;
 #[cfg(target_os = "linux")]
 mod launch;
 mod session;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use helve_model::json::RawJson;
 use helve_model::{CallKind, Definition as _, ErrorCode};
-use helve_testkit::{ListFault, Scenario};
+use helve_testkit::{HttpScript, ListFault, Scenario};
 use helve_wire::{CallOptions, Changes, CompletionSubject, Era, LogLevel, ProgressCallback, Session};
 
 use crate::support::*;
@@ -19,7 +19,7 @@ async fn check_everything(session: &Session, listener: &Arc<Listener>) {
     assert!(tools.items.iter().any(|tool| tool.name().as_str() == "echo"));
     assert_eq!(tools.cache.is_some(), modern);
 
-    let arguments = r#"{"b":1,"a":[1e400,"\u00e9"],"big":9223372036854775808}"#;
+    let arguments = r#"{"b":1,"a":[1.50,"\u00e9"],"big":9223372036854775808}"#;
     let outcome = call(session, "echo", arguments).await.unwrap();
     assert_eq!(outcome.open().unwrap().structured.unwrap().as_str(), arguments);
     assert!(call(session, "fail", r#"{"message":"on purpose"}"#).await.unwrap().is_error());
@@ -50,10 +50,7 @@ async fn check_everything(session: &Session, listener: &Arc<Listener>) {
     assert!(completed.as_str().contains("paris"), "{completed}");
     session.set_log_level(LogLevel::Debug, times()).await.unwrap();
     session.ping(times()).await.unwrap();
-    call(session, "log", r#"{"level":"error","data":"logged"}"#).await.unwrap();
-    assert!(listener.methods().iter().any(|method| method == "notifications/message"));
 
-    check_progress(session).await;
     check_questions(session, listener).await;
     check_changes(session, listener).await;
     if modern || session.greeting().offers("tasks") {
@@ -63,8 +60,11 @@ async fn check_everything(session: &Session, listener: &Arc<Listener>) {
     assert_eq!(session.diagnostics().unmatched, 0);
 }
 
-/// Every report, in order, before the call returns.
-async fn check_progress(session: &Session) {
+/// All that is said before the answer is heard before the call returns, in order.
+async fn check_told_on_the_way(session: &Session, listener: &Arc<Listener>) {
+    call(session, "log", r#"{"level":"error","data":"logged"}"#).await.unwrap();
+    assert!(listener.methods().iter().any(|method| method == "notifications/message"));
+
     let seen = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&seen);
     let on_progress: ProgressCallback = Arc::new(move |progress| sink.lock().unwrap().push(progress.progress));
@@ -137,6 +137,7 @@ async fn everything_in_process() {
         let listener = Arc::new(Listener::default());
         let session = in_process(&scenario, listening(&listener)).await.unwrap();
         check_everything(&session, &listener).await;
+        check_told_on_the_way(&session, &listener).await;
         session.close().await;
     }
 }
@@ -148,7 +149,42 @@ async fn everything_over_stdio() {
         let listener = Arc::new(Listener::default());
         let session = stdio(&scenario, listening(&listener)).await.unwrap();
         check_everything(&session, &listener).await;
+        check_told_on_the_way(&session, &listener).await;
         session.close().await;
+    }
+}
+
+#[tokio::test]
+async fn everything_over_streamable_http() {
+    // Streamable HTTP came with the second version.
+    for (name, scenario) in scenarios().into_iter().skip(1) {
+        for (form, script) in [("json", HttpScript::json()), ("events", HttpScript::sse())] {
+            eprintln!("{name}, {form}");
+            let server = scenario.clone().http(script).serve_http().await.unwrap();
+            let listener = Arc::new(Listener::default());
+            let session = http(&server, listening(&listener)).await.unwrap();
+            check_everything(&session, &listener).await;
+            // A server that answers in JSON has another stream for what it says on the way, or none.
+            if form == "events" {
+                check_told_on_the_way(&session, &listener).await;
+            }
+            session.close().await;
+            assert_eq!(server.recorder().violations(), Vec::<String>::new());
+        }
+    }
+}
+
+#[tokio::test]
+async fn everything_over_http_and_sse() {
+    for (name, scenario) in scenarios().into_iter().take(4) {
+        eprintln!("{name}");
+        let server = scenario.serve_sse().await.unwrap();
+        let listener = Arc::new(Listener::default());
+        let session = http(&server, listening(&listener)).await.unwrap();
+        check_everything(&session, &listener).await;
+        check_told_on_the_way(&session, &listener).await;
+        session.close().await;
+        assert_eq!(server.recorder().violations(), Vec::<String>::new());
     }
 }
 
@@ -176,7 +212,9 @@ async fn the_open_request_refuses_what_needs_a_permit() {
         kind: CallKind::Tool,
         arguments: RawJson::empty_object(),
     };
-    let helve_policy::Decision::Allow(permit) = helve_policy::RuleSet::allow_all().decide(other);
+    let helve_policy::Decision::Allow(permit) = helve_policy::RuleSet::allow_all().decide(other) else {
+        panic!("not allowed")
+    };
     let error = session.call_tool(&permit, within(PATIENCE)).await.unwrap_err();
     insta::assert_snapshot!(shown(&error), @"DENIED: the permit is for the tool other/echo, not for a tool of peer");
 }

@@ -4,15 +4,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use helve_model::json::RawJson;
-use helve_model::{CallKind, Outcome, QualifiedName, ServerName, ToolName};
+use helve_model::{CallKind, HttpFlavour, Outcome, QualifiedName, ServerName, ToolName};
 use helve_policy::{Decision, Permit, Request, RuleSet};
-use helve_testkit::{Scenario, peer_program};
+use helve_testkit::{HttpServer, Scenario, peer_program};
 use helve_wire::launch::{
     Launched, Launcher, PlainLauncher, ServerCommand, WardenLauncher, WardenProgram, child_environment,
 };
 use helve_wire::{
-    BoxFuture, CallOptions, ClientCapabilities, ConnectOptions, Notification, PeerHandler, ProtocolChoice, Question,
-    QuestionKind, Result, RpcError, Session, Times, connect_stdio, connect_stream,
+    BoxFuture, CallOptions, ClientCapabilities, ConnectOptions, HttpTarget, Notification, PeerHandler, ProtocolChoice,
+    Question, QuestionKind, Result, RpcError, Session, Times, connect_http, connect_stdio, connect_stream,
 };
 
 /// Long enough for a loaded machine; a test that waits so long has failed.
@@ -31,6 +31,7 @@ pub(crate) fn permit(kind: CallKind, subject: &str, arguments: &str) -> Permit {
     };
     match RuleSet::allow_all().decide(request) {
         Decision::Allow(permit) => permit,
+        Decision::Ask(_) | Decision::Deny(_) => panic!("not allowed"),
     }
 }
 
@@ -122,6 +123,10 @@ pub(crate) fn command(scenario: &Scenario) -> ServerCommand {
 
 pub(crate) async fn stdio(scenario: &Scenario, options: ConnectOptions) -> Result<Session> {
     connect_stdio(&PlainLauncher, &command(scenario), options).await
+}
+
+pub(crate) async fn http(server: &HttpServer, options: ConnectOptions) -> Result<Session> {
+    connect_http(&HttpTarget::new(&server.url()).unwrap(), HttpFlavour::Auto, options).await
 }
 
 pub(crate) fn warden() -> impl Launcher {

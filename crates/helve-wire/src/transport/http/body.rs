@@ -126,9 +126,7 @@ impl Body {
                     }
                 }
             };
-            if tokio::time::timeout(DRAIN_TIME, rest).await.is_err() {
-                draining.in_vain();
-            }
+            draining.ended(tokio::time::timeout(DRAIN_TIME, rest).await.is_ok());
         });
     }
 

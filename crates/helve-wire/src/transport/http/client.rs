@@ -33,7 +33,6 @@ pub(crate) struct HttpClient {
 struct Source(Arc<dyn HeaderSource>);
 
 /// A request to be sent, perhaps more than once.
-#[derive(Debug)]
 pub(crate) struct HttpRequest<'a> {
     pub(crate) method: Method,
     /// Where to, if not to the target's own address. Must have its origin.

@@ -38,7 +38,7 @@ const RESERVED: [&str; 18] = [
 
 /// A value as `Mcp-Name` and `Mcp-Param-*` spell it: plain when it is visible ASCII and cannot be mistaken, otherwise
 /// its UTF-8 in base64 between markers.
-pub(crate) fn header_value(value: &str) -> Cow<'_, str> {
+fn header_value(value: &str) -> Cow<'_, str> {
     let visible = value.bytes().all(|byte| (0x20..=0x7e).contains(&byte));
     let padded = value.starts_with(' ') || value.ends_with(' ');
     let mistakable = value.starts_with(SENTINEL.0) && value.ends_with(SENTINEL.1);

@@ -43,7 +43,7 @@ const IDLE_MARGIN: Duration = Duration::from_secs(1);
 /// How long a connection whose last answer is read may take to be ready again.
 const READY_TIME: Duration = Duration::from_millis(100);
 /// How long to wait for an answered stream to end before a new connection is made instead.
-const DRAIN_WAIT: Duration = Duration::from_millis(5);
+const DRAIN_WAIT: Duration = Duration::from_millis(50);
 
 /// The connections to one server.
 pub(crate) struct Pool {
@@ -59,7 +59,7 @@ struct State {
     idle: Vec<Idle>,
     /// Connections that are about to be free: their answer is there, its stream has not ended yet.
     draining: usize,
-    /// The server does not end its streams: waiting for it is in vain.
+    /// The server did not end its last stream in time: waiting for it again is in vain.
     lingers: bool,
 }
 
@@ -134,11 +134,13 @@ impl Pool {
         if !connection.sender.is_closed() {
             connection.fresh = false;
             let time = kept_for.map_or(IDLE_TIME, |time| time.saturating_sub(IDLE_MARGIN).min(IDLE_TIME));
+            let now = Instant::now();
             let mut state = lock(&self.state);
-            if state.idle.len() >= IDLE_CONNECTIONS {
+            // The oldest stand first.
+            while state.idle.len() >= IDLE_CONNECTIONS || state.idle.first().is_some_and(|oldest| oldest.until < now) {
                 drop(state.idle.remove(0));
             }
-            state.idle.push(Idle { connection, until: Instant::now() + time });
+            state.idle.push(Idle { connection, until: now + time });
         }
         self.returned.notify_one();
     }
@@ -169,7 +171,8 @@ impl Pool {
                 None => {
                     let until = *waits_until.get_or_insert_with(|| Instant::now() + DRAIN_WAIT);
                     if !self.waits_for_one(until).await {
-                        return self.connect().await;
+                        // Rare and large: kept out of every call's own size.
+                        return Box::pin(self.connect()).await;
                     }
                 }
             }
@@ -182,7 +185,12 @@ impl Pool {
             let state = lock(&self.state);
             state.draining > 0 && !state.lingers
         };
-        is_worth_it && timeout_at(until, self.returned.notified()).await.is_ok()
+        if !is_worth_it {
+            return false;
+        }
+        let returned = timeout_at(until, self.returned.notified()).await.is_ok();
+        lock(&self.state).lingers = !returned;
+        returned
     }
 
     async fn connect(&self) -> Result<Connection> {
@@ -206,12 +214,22 @@ impl Pool {
             if let Some(error) = error.downcast_ref::<rustls::Error>() {
                 reason = format!("TLS failed: {error}");
                 hint = "check the server's certificate, or add the authority that signed it";
-            } else if let Some(error) = error.downcast_ref::<io::Error>().filter(|error| error.get_ref().is_none()) {
-                reason = error.kind().to_string();
             }
-            cause = error.source();
+            cause = match error.downcast_ref::<io::Error>() {
+                None => error.source(),
+                // What it wraps is not its source, but the next in the chain all the same.
+                Some(error) => match error.get_ref() {
+                    Some(inner) => Some(inner),
+                    None => {
+                        reason = error.kind().to_string();
+                        None
+                    }
+                },
+            };
         }
-        Error::new(ErrorCode::TransportError, format!("cannot connect to {}: {reason}", self.origin))
+        let origin = self.origin.to_string();
+        let origin = origin.trim_end_matches('/');
+        Error::new(ErrorCode::TransportError, format!("cannot connect to {origin}: {reason}"))
             .with_hint(hint)
             .with_source(error)
     }
@@ -234,9 +252,9 @@ impl Drop for Connection {
 pub(crate) struct Draining(Arc<Pool>);
 
 impl Draining {
-    /// The stream did not end: do not wait for this server again.
-    pub(crate) fn in_vain(&self) {
-        lock(&self.0.state).lingers = true;
+    /// Tells whether the stream ended in time, and so whether the next one is worth waiting for.
+    pub(crate) fn ended(&self, in_time: bool) {
+        lock(&self.0.state).lingers = !in_time;
     }
 }
 
@@ -275,6 +293,11 @@ fn tls_config(target: &HttpTarget) -> Result<ClientConfig> {
 
 /// The connection broke while a request was on its way.
 fn broken(error: hyper::Error) -> Error {
+    if error.is_parse() {
+        return Error::new(ErrorCode::ProtocolError, "the server does not speak HTTP")
+            .with_hint("check the server's address, and its port")
+            .with_source(error);
+    }
     Error::new(ErrorCode::TransportError, "the connection broke before the server answered")
         .with_hint("look into the server's log: it may have crashed")
         .with_source(error)

@@ -50,6 +50,7 @@ pub(crate) async fn of_status(mut response: HttpResponse, limit: usize) -> Refus
         StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => {
             "check the path of the server's address, which often ends in /mcp".to_owned()
         }
+        StatusCode::PAYLOAD_TOO_LARGE => "send less, or raise the server's own limit".to_owned(),
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => match response.headers.get(RETRY_AFTER) {
             Some(after) => format!("try again later (the server says: {})", excerpt(after.as_bytes())),
             None => "try again later".to_owned(),
@@ -65,11 +66,11 @@ pub(crate) async fn of_status(mut response: HttpResponse, limit: usize) -> Refus
     Refusal::Other(error)
 }
 
-/// The error of an answer that has the right status but the wrong type.
-pub(crate) async fn of_content(mut response: HttpResponse) -> Error {
+/// The error of an answer that has the right status but is not of the type that was `wanted`.
+pub(crate) async fn of_content(mut response: HttpResponse, wanted: &str) -> Error {
     let body = body_of(&mut response, SHOWN_BYTES).await;
     let shown = described(&response, &body);
-    Error::new(ErrorCode::ProtocolError, format!("the server answered neither JSON nor events{shown}"))
+    Error::new(ErrorCode::ProtocolError, format!("the server did not answer with {wanted}{shown}"))
         .with_hint("check the server's address: this looks like another kind of server")
         .with_http_status(response.status.as_u16())
         .with_may_have_run(true)
@@ -84,6 +85,44 @@ pub(crate) fn of_encoding(response: &HttpResponse, encoding: &str) -> Error {
     .with_hint("switch compression off at the server or at the proxy before it")
     .with_http_status(response.status.as_u16())
     .with_may_have_run(true)
+}
+
+/// The error of an answer that ended too early.
+pub(crate) fn cut_off() -> Error {
+    Error::new(ErrorCode::TransportError, "the connection ended before the server's answer was complete")
+        .with_hint("look into the server's log: it may have crashed")
+        .with_may_have_run(true)
+}
+
+/// The error of an answer that ended too early and cannot be had any more.
+pub(crate) fn not_resumed(why: &str) -> Error {
+    Error::new(ErrorCode::TransportError, format!("the server's answer broke off and cannot be resumed: {why}"))
+        .with_hint("look into the server's log: it may have crashed or been restarted")
+        .with_may_have_run(true)
+}
+
+/// The error of a message that the server did not take in time.
+pub(crate) fn not_taken(time: Duration) -> Error {
+    let seconds = time.as_secs_f64();
+    Error::new(ErrorCode::Timeout, format!("the server did not take a message within {seconds} s"))
+        .with_hint("the server is stuck; restart it, or raise the limit `write_stall`")
+        .with_may_have_run(true)
+}
+
+/// The error of a request that was taken and not answered.
+pub(crate) fn no_answer(status: StatusCode) -> Error {
+    Error::new(ErrorCode::ProtocolError, format!("the server took the request ({status}) but gave no answer"))
+        .with_hint("the server does not follow the protocol; report it to its authors")
+        .with_http_status(status.as_u16())
+        .with_may_have_run(true)
+}
+
+/// The error of a request that came to a session the server has forgotten: it was not accepted.
+pub(crate) fn session_expired() -> Error {
+    Error::new(ErrorCode::TransportError, "the server no longer knows this session")
+        .with_hint("connect again")
+        .with_http_status(StatusCode::NOT_FOUND.as_u16())
+        .with_session_expired()
 }
 
 /// A text of the peer's in one line, without anything that could act on a terminal.

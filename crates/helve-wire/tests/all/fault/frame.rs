@@ -17,8 +17,8 @@ async fn answered_with(session: &Session, frame: &str) -> String {
 
 /// A call beside it is in flight all the time, so that the failure must find its own call.
 async fn answered_by(session: &Session, arguments: &str) -> String {
-    let beside = call(session, "sleep", r#"{"ms":20}"#);
-    let failing = async { at_once(arguments.get(..80).unwrap_or(arguments), call(session, "raw", arguments)).await };
+    let beside = Box::pin(call(session, "sleep", r#"{"ms":20}"#));
+    let failing = Box::pin(at_once(arguments.get(..80).unwrap_or(arguments), call(session, "raw", arguments)));
     let (beside, failed) = tokio::join!(beside, failing);
     assert_eq!(text(&beside.unwrap()), "slept");
     let failed = failed.unwrap_err();

@@ -133,7 +133,7 @@ async fn keep_calling(session: Session, stop: Arc<AtomicBool>) {
     while !stop.load(Ordering::Relaxed) {
         let permit = tool("any", "{}");
         let called = session.call_tool(&permit, options.clone());
-        drop(tokio::time::timeout(PATIENCE, called).await.expect("a call has no end"));
+        drop(tokio::time::timeout(PATIENCE, called).await.unwrap());
     }
 }
 

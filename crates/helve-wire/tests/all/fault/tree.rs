@@ -84,7 +84,6 @@ async fn nothing_lives_a_second_after_the_host_was_killed() {
 
 #[tokio::test]
 #[ignore = "another test starts and kills it"]
-#[expect(clippy::print_stdout, reason = "what the other test waits for")]
 async fn a_host_that_waits_to_be_killed() {
     if !alone::is_alone() {
         return;

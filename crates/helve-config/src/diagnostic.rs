@@ -1,0 +1,253 @@
+//! What is wrong with a configuration: where, what was written there, and what to do about it.
+//!
+//! [`Diagnostic`] prints as one line; [`Diagnostic::render`] adds the line of the file with a caret under the mistake.
+//! Both may be shown on a terminal whatever the file holds: control and direction characters are made visible.
+
+use std::fmt::{self, Write as _};
+
+use helve_model::{Origin, ServerName};
+
+use crate::source::{Source, Span};
+
+/// Longer lines are cut around the caret.
+const EXCERPT_WIDTH: usize = 120;
+
+/// Longer names and values are cut when they are quoted in a message.
+const QUOTE_WIDTH: usize = 80;
+
+/// Names further apart than this share of their length are not suggested.
+const SIMILARITY: f64 = 0.75;
+
+/// One problem in a configuration.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// Which kind of problem it is, for branching.
+    pub code: Code,
+    /// What happened, in one line.
+    pub message: String,
+    /// Where.
+    pub origin: Origin,
+    /// The server it is about.
+    pub server: Option<ServerName>,
+    /// What to do about it.
+    pub hints: Vec<String>,
+    excerpt: Option<Excerpt>,
+}
+
+/// How bad a problem is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Good to know.
+    Note,
+    /// It works, perhaps not as meant.
+    Warning,
+    /// A file or a server cannot be used.
+    Error,
+}
+
+/// Which kind of problem it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Code {
+    /// A named file does not exist.
+    MissingFile,
+    /// A file cannot be read or written.
+    Unreadable,
+    /// The text is not JSON, TOML or YAML.
+    Syntax,
+    /// No dialect fits.
+    UnknownDialect,
+    /// A value has the wrong type.
+    WrongType,
+    /// A value has the right type and no meaning.
+    BadValue,
+    /// A key that means nothing.
+    UnknownKey,
+    /// The servers stand under a key the owning application does not read.
+    WrongRoot,
+    /// Two servers share a name in one file.
+    DuplicateServer,
+    /// A server is both started and reached.
+    CommandAndUrl,
+    /// A server's command is empty.
+    EmptyCommand,
+    /// A server says neither how it is started nor where it is reached.
+    NoTransport,
+    /// A server has no name.
+    NoName,
+    /// A variable is not set.
+    UnsetVariable,
+    /// A value has to be asked for.
+    NeedsInput,
+    /// A reference cannot be filled in.
+    BadReference,
+    /// helve cannot do what the file asks.
+    Unsupported,
+    /// One server hides another.
+    Shadowed,
+    /// A project's server or rule that nobody has trusted yet.
+    Untrusted,
+}
+
+/// The line a problem stands in.
+#[derive(Debug, Clone, PartialEq)]
+struct Excerpt {
+    line: String,
+    /// Characters before the caret.
+    indent: usize,
+    /// How many characters are underlined.
+    width: usize,
+}
+
+impl Diagnostic {
+    pub(crate) fn new(severity: Severity, code: Code, message: impl Into<String>) -> Self {
+        Self {
+            severity,
+            code,
+            message: message.into().chars().map(visible).collect(),
+            origin: Origin::Program,
+            server: None,
+            hints: Vec::new(),
+            excerpt: None,
+        }
+    }
+
+    pub(crate) fn error(code: Code, message: impl Into<String>) -> Self {
+        Self::new(Severity::Error, code, message)
+    }
+
+    pub(crate) fn warning(code: Code, message: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, code, message)
+    }
+
+    pub(crate) fn note(code: Code, message: impl Into<String>) -> Self {
+        Self::new(Severity::Note, code, message)
+    }
+
+    /// The same problem, found at `span` of `source`.
+    #[must_use]
+    pub(crate) fn at(mut self, source: &Source, span: Span) -> Self {
+        self.origin = source.origin(span.start);
+        self.excerpt = Some(excerpt(source, span));
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn in_file(mut self, path: &std::path::Path) -> Self {
+        self.origin = Origin::File { path: path.into(), line: 1, column: 1 };
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn for_server(mut self, server: &ServerName) -> Self {
+        self.server = Some(server.clone());
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into().chars().map(visible).collect());
+        self
+    }
+
+    /// The whole problem for a person: message, place, line with caret, hints. Ends with a line break.
+    #[must_use]
+    pub fn render(&self) -> String {
+        let mut text = format!("{}: {}\n", self.severity, self.message);
+        let gutter = match &self.origin {
+            Origin::File { line, .. } => line.to_string().len(),
+            Origin::BuiltIn | Origin::CommandLine | Origin::Program => 1,
+        };
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{:gutter$}--> {}", "", shown_origin(&self.origin));
+        if let (Some(excerpt), Origin::File { line, .. }) = (&self.excerpt, &self.origin) {
+            let _ = writeln!(text, "{:gutter$} |", "");
+            let _ = writeln!(text, "{line} | {}", excerpt.line);
+            let _ =
+                writeln!(text, "{:gutter$} | {:indent$}{}", "", "", "^".repeat(excerpt.width), indent = excerpt.indent);
+        }
+        for hint in &self.hints {
+            let _ = writeln!(text, "{:gutter$} = help: {hint}", "");
+        }
+        text
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}: {}", shown_origin(&self.origin), self.severity, self.message)
+    }
+}
+
+impl std::error::Error for Diagnostic {}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        })
+    }
+}
+
+/// `text` in backquotes, safe for a terminal and not too long.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut shown: String = text.chars().take(QUOTE_WIDTH).map(visible).collect();
+    if text.chars().nth(QUOTE_WIDTH).is_some() {
+        shown.push('…');
+    }
+    format!("`{shown}`")
+}
+
+/// The name people most likely meant, if any is near enough.
+pub(crate) fn nearest<'names>(wrong: &str, names: impl IntoIterator<Item = &'names str>) -> Option<&'names str> {
+    let wrong = wrong.to_lowercase();
+    names
+        .into_iter()
+        .map(|name| (strsim::jaro_winkler(&wrong, &name.to_lowercase()), name))
+        .filter(|(similarity, _)| *similarity >= SIMILARITY)
+        .max_by(|(left, _), (right, _)| left.total_cmp(right))
+        .map(|(_, name)| name)
+}
+
+fn shown_origin(origin: &Origin) -> String {
+    origin.to_string().chars().map(visible).collect()
+}
+
+fn excerpt(source: &Source, span: Span) -> Excerpt {
+    let (start, line) = source.line_at(span.start);
+    let caret = span.start.saturating_sub(start);
+    let before = line.get(..line.floor_char_boundary(caret)).map_or(0, |text| text.chars().count());
+    let inside = source.text().get(span.start..span.end.min(start + line.len())).map_or(0, |text| text.chars().count());
+
+    let is_long = line.chars().count() > EXCERPT_WIDTH;
+    let skipped = if is_long { before.saturating_sub(EXCERPT_WIDTH / 2) } else { 0 };
+    let shown_character = |(offset, character): (usize, char)| match character {
+        '"' | '\'' => character,
+        _ if source.is_hidden(start + offset) => '•',
+        _ => visible(character),
+    };
+    let characters = line.char_indices().skip(skipped).take(EXCERPT_WIDTH).map(shown_character);
+    let mut shown: String = if skipped > 0 { "…".to_owned() } else { String::new() };
+    shown.extend(characters);
+    if line.chars().count() > skipped + EXCERPT_WIDTH {
+        shown.push('…');
+    }
+    let indent = before - skipped + usize::from(skipped > 0);
+    let width = inside.clamp(1, EXCERPT_WIDTH);
+    Excerpt { line: shown, indent, width }
+}
+
+/// One visible character for any character, so that carets stay in place and a file cannot steer the terminal.
+fn visible(character: char) -> char {
+    match character {
+        '\t' => ' ',
+        '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' => '\u{fffd}',
+        '\u{e0000}'..='\u{e0fff}' => '\u{fffd}',
+        control if control.is_control() => '\u{fffd}',
+        other => other,
+    }
+}

@@ -1,0 +1,204 @@
+//! helve's own `helve.toml`: `[servers.NAME]`, `[[rules]]`, `[[inputs]]` and `[settings]`. It can say everything the
+//! other dialects can.
+
+use helve_model::{Action, CallKind, HttpFlavour, Risk, Rule};
+
+use super::Shape;
+use crate::diagnostic::{Code, Diagnostic, Severity, nearest, quoted};
+use crate::document::{Entry, Format, Node, Value};
+use crate::field::{Field, Known, Unit, known};
+use crate::interpolate;
+use crate::reader::{FileReader, wrong_type};
+use crate::settings::Import;
+
+pub(crate) const SHAPE: Shape = Shape {
+    name: "helve",
+    title: "helve",
+    format: Format::Toml,
+    syntax: &interpolate::OWN,
+    roots: &[&["servers"]],
+    list: false,
+    only_servers: true,
+    closed: true,
+    keys: KEYS,
+    bare_url: HttpFlavour::Auto,
+    http: HttpFlavour::Auto,
+    written_types: ["", "streamable-http", "sse"],
+    read,
+};
+
+pub(crate) const KEYS: &[Known] = &[
+    known("type", Field::Type),
+    known("command", Field::Command),
+    known("args", Field::Arguments),
+    known("env", Field::Environment),
+    known("env_file", Field::EnvironmentFile),
+    known("pass_env", Field::PassedVariables),
+    known("inherit_env", Field::InheritEnvironment),
+    known("cwd", Field::WorkingDirectory),
+    known("url", Field::Url),
+    known("headers", Field::Headers),
+    known("bearer_token_env_var", Field::BearerVariable),
+    known("oauth", Field::OAuth),
+    known("enabled", Field::Enabled),
+    known("required", Field::Required),
+    known("lazy", Field::Lazy),
+    known("one_at_a_time", Field::OneAtATime),
+    known("protocol_version", Field::ProtocolVersion),
+    known("startup_timeout_seconds", Field::StartupTimeout(Unit::Seconds)),
+    known("timeout_seconds", Field::CallTimeout(Unit::Seconds)),
+    known("max_retries", Field::MaxRetries),
+    known("tools", Field::Tools),
+    known("write_tools", Field::WriteTools),
+    known("disabled_tools", Field::DisabledTools),
+    known("readonly", Field::Readonly),
+    known("trust_annotations", Field::TrustAnnotations),
+    known("description", Field::Ignored),
+];
+
+/// The keys of the whole file.
+pub(crate) const ROOT_KEYS: &[&str] = &["servers", "rules", "inputs", "settings", "$schema"];
+
+/// The keys of `[settings]`.
+pub(crate) const SETTINGS_KEYS: &[&str] = &[
+    "timeout_seconds",
+    "startup_timeout_seconds",
+    "max_retries",
+    "cache_tool_schemas",
+    "schema_cache_ttl_seconds",
+    "readonly",
+    "import",
+];
+
+/// The keys of a rule.
+pub(crate) const RULE_KEYS: &[&str] = &["tool", "pattern", "risk", "kind", "action"];
+
+fn read(reader: &mut FileReader<'_>, root: &Node) {
+    if let Some(inputs) = root.get("inputs") {
+        super::vscode::inputs(reader, inputs);
+    }
+    reader.servers(root);
+    if let Some(entry) = root.entry("rules") {
+        rules(reader, entry);
+    }
+    if let Some(settings) = root.get("settings") {
+        reader.unknown_keys(settings, SETTINGS_KEYS);
+        common_settings(reader, settings);
+        own_settings(reader, settings);
+    }
+    for entry in root.entries() {
+        let is_other_root =
+            matches!(entry.key.as_str(), "mcpServers" | "mcp_servers" | "context_servers" | "mcp" | "extensions");
+        if !is_other_root && !ROOT_KEYS.contains(&entry.key.as_str()) {
+            let diagnostic = crate::reader::unknown_key(&entry.key, ROOT_KEYS.iter().copied());
+            reader.report(diagnostic, entry.key_span);
+        }
+    }
+}
+
+/// The four settings that claude-loop has too.
+pub(super) fn common_settings(reader: &mut FileReader<'_>, settings: &Node) {
+    if let Some(entry) = settings.entry("timeout_seconds") {
+        reader.content.settings.call_timeout = reader.seconds(entry).and_then(|value| reader.setting(entry, value));
+    }
+    if let Some(entry) = settings.entry("max_retries") {
+        reader.content.settings.max_retries = reader.count(entry).and_then(|value| reader.setting(entry, value));
+    }
+    if let Some(entry) = settings.entry("cache_tool_schemas") {
+        reader.content.settings.cache_tool_schemas = reader.bool(entry).and_then(|value| reader.setting(entry, value));
+    }
+    if let Some(entry) = settings.entry("schema_cache_ttl_seconds") {
+        reader.content.settings.schema_cache_ttl = reader.seconds(entry).and_then(|value| reader.setting(entry, value));
+    }
+}
+
+fn own_settings(reader: &mut FileReader<'_>, settings: &Node) {
+    if let Some(entry) = settings.entry("startup_timeout_seconds") {
+        reader.content.settings.startup_timeout = reader.seconds(entry).and_then(|value| reader.setting(entry, value));
+    }
+    if let Some(entry) = settings.entry("readonly") {
+        reader.content.settings.readonly = reader.bool(entry).and_then(|value| reader.setting(entry, value));
+    }
+    if let Some(entry) = settings.entry("import") {
+        let import = match entry.node.value {
+            Value::Bool(true) => Import::All,
+            Value::Bool(false) => Import::Only(Vec::new()),
+            _ => Import::Only(reader.strings(entry).into_iter().map(|(name, _)| name).collect()),
+        };
+        reader.content.settings.import = reader.setting(entry, import);
+    }
+}
+
+fn rules(reader: &mut FileReader<'_>, entry: &Entry) {
+    if !entry.node.is_array() {
+        let message = wrong_type(&quoted("rules"), "a list of tables", &entry.node);
+        reader.report(Diagnostic::error(Code::WrongType, message), entry.node.span);
+    }
+    for node in entry.node.elements() {
+        let problems = reader.content.diagnostics.len();
+        reader.unknown_keys(node, RULE_KEYS);
+        let rule = rule(reader, node);
+        let is_broken = reader.content.diagnostics.len() > problems;
+        match (rule, node.entry("tool")) {
+            (Some(rule), _) if !is_broken => reader.content.rules.push(rule),
+            (_, Some(tool)) => broken_rule(reader, tool, problems),
+            (_, None) => {}
+        }
+    }
+}
+
+/// A rule with a mistake denies what it speaks of: half a pattern must not allow everything, nor half a `deny` nothing.
+fn broken_rule(reader: &mut FileReader<'_>, tool: &Entry, problems: usize) {
+    let Some(glob) = tool.node.as_str() else { return };
+    for diagnostic in reader.content.diagnostics.iter_mut().skip(problems) {
+        diagnostic.severity = Severity::Error;
+    }
+    if let Some(last) = reader.content.diagnostics.last_mut() {
+        last.hints.push(format!("until it is repaired, this rule denies {}", quoted(glob)));
+    }
+    let rule = reader.rule(glob, Action::Deny, tool.node.span);
+    reader.content.rules.push(rule);
+}
+
+fn rule(reader: &mut FileReader<'_>, node: &Node) -> Option<Rule> {
+    let (Some(tool), Some(action)) = (node.entry("tool"), node.entry("action")) else {
+        let message = "a rule needs `tool` and `action`";
+        let hint = "write `tool = \"github/*\"` and `action = \"allow\"`, `\"deny\"` or `\"ask\"`";
+        reader.report(Diagnostic::error(Code::BadValue, message).hint(hint), node.span);
+        return None;
+    };
+    let tool = (reader.string(tool)?, tool.node.span);
+    let action = word(reader, action, &[("allow", Action::Allow), ("deny", Action::Deny), ("ask", Action::Ask)])?;
+    let mut rule = reader.rule(&tool.0, action, tool.1);
+    if let Some(entry) = node.entry("pattern") {
+        let pattern = reader.string(entry)?;
+        let place = interpolate::Place::Elsewhere;
+        let pattern = interpolate::expand(&pattern, &interpolate::DIRECTORIES, &reader.scope, place);
+        rule.pattern = Some(pattern.into_value());
+    }
+    if let Some(entry) = node.entry("risk") {
+        let risks = [("low", Risk::Low), ("medium", Risk::Medium), ("high", Risk::High)];
+        rule.risk = Some(word(reader, entry, &risks)?);
+    }
+    if let Some(entry) = node.entry("kind") {
+        let kinds = [("tool", CallKind::Tool), ("resource", CallKind::Resource), ("prompt", CallKind::Prompt)];
+        rule.kind = Some(word(reader, entry, &kinds)?);
+    }
+    Some(rule)
+}
+
+/// One of a few words.
+fn word<T: Copy>(reader: &mut FileReader<'_>, entry: &Entry, words: &[(&str, T)]) -> Option<T> {
+    let text = reader.string(entry)?;
+    if let Some((_, meaning)) = words.iter().find(|(word, _)| *word == text) {
+        return Some(*meaning);
+    }
+    let message = format!("{} cannot be {}", quoted(&entry.key), quoted(&text));
+    let names: Vec<String> = words.iter().map(|(word, _)| quoted(word)).collect();
+    let hint = match nearest(&text, words.iter().map(|(word, _)| *word)) {
+        Some(near) => format!("did you mean {}?", quoted(near)),
+        None => format!("it is one of {}", names.join(", ")),
+    };
+    reader.report(Diagnostic::error(Code::BadValue, message).hint(hint), entry.node.span);
+    None
+}

@@ -1,0 +1,271 @@
+//! Which files there are: where every application keeps its servers, on Linux and on macOS.
+//!
+//! The order of the table is the order of precedence within a layer. A file that does not exist is silence.
+
+use std::path::{Path, PathBuf};
+
+use helve_model::Layer;
+
+use crate::diagnostic::{Code, Diagnostic, quoted};
+use crate::dialect::Dialect;
+use crate::environment::{Environment, Platform, variable};
+use crate::reader::FilePlace;
+use crate::settings::Import;
+
+/// Directories above the working directory are looked at no further than this.
+const MAX_PARENTS: usize = 64;
+
+/// More profiles or workspaces than this are not looked at.
+const MAX_LISTED: usize = 64;
+
+/// Where a path of the table starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Base {
+    /// The working directory and its parents up to the repository's root.
+    Project,
+    /// The home directory.
+    Home,
+    /// `$XDG_CONFIG_HOME`, or `~/.config`, on both platforms.
+    Config,
+    /// Personal application data: `~/.config` on Linux, `~/Library/Application Support` on macOS.
+    Support,
+    /// `/etc`, on Linux.
+    Etc,
+    /// `/Library/Application Support`, on macOS.
+    Library,
+    /// A directory or file that a variable names.
+    Variable(&'static str),
+}
+
+/// One place where one application keeps servers.
+struct Location {
+    application: &'static str,
+    dialect: Dialect,
+    base: Base,
+    path: &'static str,
+}
+
+const fn at(application: &'static str, dialect: Dialect, base: Base, path: &'static str) -> Location {
+    Location { application, dialect, base, path }
+}
+
+const OWN: &[Location] = &[
+    at("helve", Dialect::Helve, Base::Project, "helve.toml"),
+    at("helve", Dialect::Helve, Base::Config, "helve/helve.toml"),
+];
+
+const IMPORTED: &[Location] = &[
+    at("mcp-json", Dialect::McpJson, Base::Project, ".mcp.json"),
+    at("mcp-json", Dialect::McpJson, Base::Home, ".mcp.json"),
+    at("claude-loop", Dialect::ClaudeLoop, Base::Project, ".claude-loop/mcp-config.json"),
+    at("loom", Dialect::Loom, Base::Project, "mcp-config.toml"),
+    at("strawberry", Dialect::Strawberry, Base::Project, "config/settings.yaml"),
+    at("claude-code", Dialect::ClaudeCode, Base::Variable(variable::CLAUDE_CONFIG_DIR), ".claude.json"),
+    at("claude-code", Dialect::ClaudeCode, Base::Home, ".claude.json"),
+    at("claude-code", Dialect::ClaudeSettings, Base::Project, ".claude/settings.local.json"),
+    at("claude-code", Dialect::ClaudeSettings, Base::Project, ".claude/settings.json"),
+    at("claude-code", Dialect::ClaudeSettings, Base::Home, ".claude/settings.json"),
+    at("claude-managed", Dialect::McpJson, Base::Etc, "claude-code/managed-mcp.json"),
+    at("claude-managed", Dialect::McpJson, Base::Library, "ClaudeCode/managed-mcp.json"),
+    at("claude-desktop", Dialect::ClaudeDesktop, Base::Support, "Claude/claude_desktop_config.json"),
+    at("vscode", Dialect::VsCode, Base::Project, ".vscode/mcp.json"),
+    at("vscode", Dialect::VsCode, Base::Project, ".vscode/settings.json"),
+    at("vscode", Dialect::VsCode, Base::Project, "*.code-workspace"),
+    at("vscode", Dialect::VsCode, Base::Project, ".devcontainer/devcontainer.json"),
+    at("vscode", Dialect::VsCode, Base::Project, ".devcontainer.json"),
+    at("vscode", Dialect::VsCode, Base::Support, "Code/User/mcp.json"),
+    at("vscode", Dialect::VsCode, Base::Support, "Code/User/settings.json"),
+    at("vscode", Dialect::VsCode, Base::Support, "Code/User/profiles/*/mcp.json"),
+    at("vscode-insiders", Dialect::VsCode, Base::Support, "Code - Insiders/User/mcp.json"),
+    at("vscodium", Dialect::VsCode, Base::Support, "VSCodium/User/mcp.json"),
+    at("cursor", Dialect::Cursor, Base::Project, ".cursor/mcp.json"),
+    at("cursor", Dialect::Cursor, Base::Home, ".cursor/mcp.json"),
+    at("codex", Dialect::Codex, Base::Project, ".codex/config.toml"),
+    at("codex", Dialect::Codex, Base::Variable(variable::CODEX_HOME), "config.toml"),
+    at("codex", Dialect::Codex, Base::Home, ".codex/config.toml"),
+    at("copilot", Dialect::Copilot, Base::Project, ".github/mcp.json"),
+    at("copilot", Dialect::Copilot, Base::Home, ".copilot/mcp-config.json"),
+    at("gemini", Dialect::Gemini, Base::Project, ".gemini/settings.json"),
+    at("gemini", Dialect::Gemini, Base::Home, ".gemini/settings.json"),
+    at("opencode", Dialect::Opencode, Base::Project, "opencode.json"),
+    at("opencode", Dialect::Opencode, Base::Project, "opencode.jsonc"),
+    at("opencode", Dialect::Opencode, Base::Project, ".opencode/opencode.json"),
+    at("opencode", Dialect::Opencode, Base::Project, ".opencode/opencode.jsonc"),
+    at("opencode", Dialect::Opencode, Base::Variable(variable::OPENCODE_CONFIG), ""),
+    at("opencode", Dialect::Opencode, Base::Variable(variable::OPENCODE_CONFIG_DIR), "opencode.json"),
+    at("opencode", Dialect::Opencode, Base::Variable(variable::OPENCODE_CONFIG_DIR), "opencode.jsonc"),
+    at("opencode", Dialect::Opencode, Base::Config, "opencode/opencode.json"),
+    at("opencode", Dialect::Opencode, Base::Config, "opencode/opencode.jsonc"),
+    at("zed", Dialect::Zed, Base::Project, ".zed/settings.json"),
+    at("zed", Dialect::Zed, Base::Variable(variable::FLATPAK_XDG_CONFIG_HOME), "zed/settings.json"),
+    at("zed", Dialect::Zed, Base::Config, "zed/settings.json"),
+    at("goose", Dialect::Goose, Base::Project, ".goose/config.yaml"),
+    at("goose", Dialect::Goose, Base::Config, "goose/config.yaml"),
+    at("windsurf", Dialect::Windsurf, Base::Home, ".codeium/windsurf/mcp_config.json"),
+    at("windsurf-next", Dialect::Windsurf, Base::Home, ".codeium/windsurf-next/mcp_config.json"),
+    at("antigravity", Dialect::Windsurf, Base::Home, ".gemini/config/mcp_config.json"),
+    at(
+        "cline",
+        Dialect::Cline,
+        Base::Support,
+        "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+    ),
+    at("cline", Dialect::Cline, Base::Home, ".cline/data/settings/cline_mcp_settings.json"),
+    at("kiro", Dialect::Kiro, Base::Project, ".kiro/settings/mcp.json"),
+    at("kiro", Dialect::Kiro, Base::Home, ".kiro/settings/mcp.json"),
+    at("mcporter", Dialect::Mcporter, Base::Project, "config/mcporter.json"),
+    at("mcporter", Dialect::Mcporter, Base::Home, ".mcporter/mcporter.json"),
+    at("mcporter", Dialect::Mcporter, Base::Home, ".mcporter/mcporter.jsonc"),
+    at("mcporter", Dialect::Mcporter, Base::Config, "mcporter/mcporter.json"),
+    at("mcporter", Dialect::Mcporter, Base::Config, "mcporter/mcporter.jsonc"),
+    at("mcp-cli", Dialect::McpJson, Base::Project, "mcp_servers.json"),
+    at("mcp-cli", Dialect::McpJson, Base::Home, ".mcp_servers.json"),
+    at("mcp-cli", Dialect::McpJson, Base::Config, "mcp/mcp_servers.json"),
+    at("inspector", Dialect::McpJson, Base::Home, ".mcp-inspector/mcp.json"),
+    at("fastmcp", Dialect::McpJson, Base::Project, "mcp.json"),
+    at("ibm-mcp-cli", Dialect::McpJson, Base::Project, "server_config.json"),
+    at("kilo", Dialect::Opencode, Base::Project, "kilo.json"),
+    at("kilo", Dialect::Opencode, Base::Config, "kilo/kilo.json"),
+    at("kimi", Dialect::McpJson, Base::Project, ".kimi-code/mcp.json"),
+    at("kimi", Dialect::McpJson, Base::Home, ".kimi-code/mcp.json"),
+    at("grok", Dialect::Codex, Base::Project, ".grok/config.toml"),
+    at("grok", Dialect::Codex, Base::Home, ".grok/config.toml"),
+    at("pi", Dialect::McpJson, Base::Project, ".pi/mcp.json"),
+    at("pi", Dialect::McpJson, Base::Home, ".pi/agent/mcp.json"),
+    at("mastra", Dialect::McpJson, Base::Project, ".mastracode/mcp.json"),
+    at("mastra", Dialect::McpJson, Base::Home, ".mastracode/mcp.json"),
+    at("fx", Dialect::Opencode, Base::Home, ".fx/mcp.json"),
+];
+
+/// The names that the setting `import` knows.
+#[must_use]
+pub fn applications() -> Vec<&'static str> {
+    let mut names: Vec<&'static str> = IMPORTED.iter().map(|location| location.application).collect();
+    names.dedup();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// The root of the repository around the working directory, or the working directory itself.
+#[must_use]
+pub fn project_root(environment: &Environment) -> PathBuf {
+    project_directories(environment).pop().unwrap_or_else(|| environment.working_directory.clone())
+}
+
+/// helve's own files that exist, those of higher precedence first.
+#[must_use]
+pub fn own_files(environment: &Environment) -> Vec<FilePlace> {
+    let mut ignored = Vec::new();
+    existing(OWN, environment, &Import::All, &mut ignored)
+}
+
+/// The files of other applications that exist, those of higher precedence first.
+#[must_use]
+pub fn imported_files(environment: &Environment, import: &Import, diagnostics: &mut Vec<Diagnostic>) -> Vec<FilePlace> {
+    existing(IMPORTED, environment, import, diagnostics)
+}
+
+fn existing(
+    locations: &[Location],
+    environment: &Environment,
+    import: &Import,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<FilePlace> {
+    let directories = project_directories(environment);
+    let root = project_root(environment);
+    let is_wanted = |location: &&Location| location.dialect == Dialect::Helve || import.includes(location.application);
+    let mut places: Vec<FilePlace> = Vec::new();
+    let mut add = |location: &Location, path: PathBuf, layer: Layer, project: &Path| {
+        if !places.iter().any(|place| place.path == path) && path.is_file() {
+            if layer == Layer::Project && leaves(&path, project) {
+                let message = format!(
+                    "{} is left out: it is a link to a file outside of the project",
+                    quoted(&path.to_string_lossy())
+                );
+                diagnostics.push(Diagnostic::warning(Code::Unreadable, message).in_file(&path));
+                return;
+            }
+            let Location { application, dialect, .. } = *location;
+            places.push(FilePlace { path, application, dialect, layer, project: project.to_path_buf() });
+        }
+    };
+    // The nearest directory first: what stands closer to the person wins.
+    for directory in &directories {
+        for location in locations.iter().filter(is_wanted).filter(|location| location.base == Base::Project) {
+            for path in expand(directory, location.path) {
+                add(location, path, Layer::Project, directory);
+            }
+        }
+    }
+    for location in locations.iter().filter(is_wanted) {
+        if let Some(base) = location.base.directory(environment) {
+            for path in expand(&base, location.path) {
+                add(location, path, Layer::User, &root);
+            }
+        }
+    }
+    places
+}
+
+impl Base {
+    fn directory(self, environment: &Environment) -> Option<PathBuf> {
+        match (self, environment.platform) {
+            (Self::Project, _) => None,
+            (Self::Home, _) => environment.home.clone(),
+            (Self::Config, _) | (Self::Support, Platform::Linux) => environment.config_home(),
+            (Self::Support, Platform::MacOs) => Some(environment.home.as_ref()?.join("Library/Application Support")),
+            (Self::Etc, Platform::Linux) => Some(environment.system_root.join("etc")),
+            (Self::Library, Platform::MacOs) => Some(environment.system_root.join("Library/Application Support")),
+            (Self::Etc, Platform::MacOs) | (Self::Library, Platform::Linux) => None,
+            (Self::Variable(name), _) => environment.directory(name),
+        }
+    }
+}
+
+/// The working directory and its parents up to the repository's root, nearest first. Without a repository only the
+/// working directory; never the home directory, whose files are the person's own.
+fn project_directories(environment: &Environment) -> Vec<PathBuf> {
+    let is_home = |path: &Path| environment.home.as_deref() == Some(path);
+    let mut directories = Vec::new();
+    for directory in environment.working_directory.ancestors().take(MAX_PARENTS) {
+        if is_home(directory) {
+            break;
+        }
+        directories.push(directory.to_path_buf());
+        if directory.join(".git").exists() {
+            return directories;
+        }
+    }
+    directories.truncate(1);
+    directories
+}
+
+/// The paths a table entry stands for: `*` is every file or directory that fits.
+fn expand(base: &Path, path: &str) -> Vec<PathBuf> {
+    if path.is_empty() {
+        return vec![base.to_path_buf()];
+    }
+    let Some((before, after)) = path.split_once('*') else { return vec![base.join(path)] };
+    let directory = base.join(before);
+    let Ok(entries) = fs_err::read_dir(&directory) else { return Vec::new() };
+    let mut found: Vec<PathBuf> = entries
+        .take(MAX_LISTED)
+        .filter_map(Result::ok)
+        .map(|entry| entry.path())
+        .filter_map(|path| match after.strip_prefix('/') {
+            Some(below) => Some(path.join(below)),
+            None => path.to_str().is_some_and(|name| name.ends_with(after)).then_some(path),
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+/// True when a file of the project is a link to somewhere else.
+fn leaves(path: &Path, project: &Path) -> bool {
+    match (fs_err::canonicalize(path), fs_err::canonicalize(project)) {
+        (Ok(path), Ok(project)) => !path.starts_with(project),
+        _ => true,
+    }
+}

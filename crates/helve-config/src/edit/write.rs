@@ -1,0 +1,137 @@
+//! Writing a changed file: all or nothing, with the permissions it had, and never over somebody else's change.
+
+use std::fmt;
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::{Change, EditError, edit_text};
+use crate::reader::FilePlace;
+use crate::trust::{TrustHash, hash_content};
+
+/// So many temporary files beside one configuration mean that something else is wrong.
+const MAX_TEMPORARY_FILES: usize = 100;
+
+/// What an edit did.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Edited {
+    /// The file that was written; where a symbolic link points, when the configuration is one.
+    pub path: PathBuf,
+    /// The text before.
+    pub before: String,
+    /// The text after; the same when there was nothing to do.
+    pub after: String,
+}
+
+/// Changes one server in a file.
+///
+/// With `expected`, the hash of the content that the caller loaded, a file that is not that one any more is refused.
+/// The file is replaced by renaming a new one over it, after a last look whether it is still what was read; a link to
+/// a file stays a link.
+///
+/// # Errors
+/// Why nothing was written.
+pub fn edit_file(
+    place: &FilePlace,
+    expected: Option<TrustHash>,
+    server: &str,
+    change: &Change,
+) -> Result<Edited, EditError> {
+    let path = match fs_err::canonicalize(&place.path) {
+        Ok(path) => path,
+        Err(error) if error.kind() == ErrorKind::NotFound => place.path.clone(),
+        Err(error) => return Err(EditError::File(error)),
+    };
+    let before = read_if_exists(&path)?;
+    let is_expected = |hash: TrustHash| hash == hash_content(before.as_deref().unwrap_or_default().as_bytes());
+    if !expected.is_none_or(is_expected) {
+        return Err(EditError::ChangedMeanwhile(path));
+    }
+    let text = before.clone().unwrap_or_default();
+    let after = edit_text(place, &text, server, change)?;
+    if after != text {
+        replace(&path, before.as_deref(), &after)?;
+    }
+    Ok(Edited { path, before: text, after })
+}
+
+impl fmt::Debug for Edited {
+    /// Without the texts: they may hold secrets.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, before, after } = self;
+        write!(formatter, "Edited({}, {} to {} bytes)", path.display(), before.len(), after.len())
+    }
+}
+
+fn read_if_exists(path: &Path) -> Result<Option<String>, EditError> {
+    match fs_err::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(EditError::File(error)),
+    }
+}
+
+/// Puts `after` in the place of `before`; `None` is no file.
+fn replace(path: &Path, before: Option<&str>, after: &str) -> Result<(), EditError> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs_err::create_dir_all(directory).map_err(EditError::File)?;
+    let (mut file, temporary) = temporary_file(path, directory)?;
+    let replaced = fill(&mut file, path, before, after).and_then(|()| put(&temporary.0, path, before));
+    drop(file);
+    // The name is free again, whatever happened; after a rename there is nothing left to remove.
+    drop(temporary);
+    replaced
+}
+
+/// Writes and syncs the new file, and gives it the permissions of the old one.
+fn fill(file: &mut fs_err::File, path: &Path, before: Option<&str>, after: &str) -> Result<(), EditError> {
+    file.write_all(after.as_bytes()).and_then(|()| file.sync_all()).map_err(EditError::File)?;
+    if before.is_some() {
+        let permissions = fs_err::metadata(path).map_err(EditError::File)?.permissions();
+        file.set_permissions(permissions).map_err(EditError::File)?;
+    }
+    Ok(())
+}
+
+/// The last look, and the rename. A file that must not exist yet is linked, which fails when it does.
+fn put(temporary: &Path, path: &Path, before: Option<&str>) -> Result<(), EditError> {
+    if read_if_exists(path)?.as_deref() != before {
+        return Err(EditError::ChangedMeanwhile(path.to_path_buf()));
+    }
+    let placed = match before {
+        Some(_) => fs_err::rename(temporary, path),
+        None => fs_err::hard_link(temporary, path),
+    };
+    placed.map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => EditError::ChangedMeanwhile(path.to_path_buf()),
+        _ => EditError::File(error),
+    })
+}
+
+/// The new file beside the old one, readable by its owner alone until it gets the old one's permissions.
+fn temporary_file(path: &Path, directory: &Path) -> Result<(fs_err::File, Temporary), EditError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut options = fs_err::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    fs_err::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    for number in 0..MAX_TEMPORARY_FILES {
+        let temporary = directory.join(format!(".{name}.helve-{number}"));
+        match options.open(&temporary) {
+            Ok(file) => return Ok((file, Temporary(temporary))),
+            // Somebody else's, or left behind by a machine that went down.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(EditError::File(error)),
+        }
+    }
+    Err(EditError::ChangedMeanwhile(path.to_path_buf()))
+}
+
+/// A file that is removed when it is no longer needed.
+struct Temporary(PathBuf);
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // After a rename there is none; a file that cannot be removed does no harm.
+        drop(fs_err::remove_file(&self.0));
+    }
+}

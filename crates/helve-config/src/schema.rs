@@ -1,0 +1,196 @@
+//! The JSON Schema of `helve.toml`, made from the same table of keys that reads it.
+//!
+//! Editors take it from `schemas/helve.schema.json`; a test keeps that file current.
+
+use serde_json::{Map, Value, json};
+
+use crate::dialect::helve::{KEYS, ROOT_KEYS, RULE_KEYS, SETTINGS_KEYS};
+use crate::discover;
+use crate::field::Field;
+
+/// The JSON Schema of `helve.toml`.
+#[must_use]
+pub fn helve_toml() -> Value {
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "helve.toml",
+        "description": "MCP servers for helve, what may be called on them, and settings.",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": properties(ROOT_KEYS, root),
+        "$defs": {
+            "server": {
+                "description": "One server: a command to start, or an address to reach; or just enabled = false for one that another file configures.",
+                "type": "object",
+                "additionalProperties": false,
+                "properties": server_properties(),
+                "anyOf": [{ "required": ["command"] }, { "required": ["url"] }, { "required": ["enabled"] }],
+                "not": { "required": ["command", "url"] }
+            },
+            "rule": {
+                "description": "Who may call what. Asked from top to bottom; the first rule that fits decides.",
+                "type": "object",
+                "additionalProperties": false,
+                "properties": properties(RULE_KEYS, rule),
+                "required": ["tool", "action"]
+            },
+            "input": {
+                "description": "A value to ask the person for; referred to as ${input:id}.",
+                "type": "object",
+                "properties": {
+                    "id": text("What ${input:id} names."),
+                    "type": { "enum": ["promptString", "pickString"] },
+                    "description": text("The question."),
+                    "password": flag("The answer is secret.", false),
+                    "options": texts("The answers to choose from."),
+                    "default": text("The answer to suggest.")
+                },
+                "required": ["id"]
+            },
+            "settings": {
+                "description": "What is not about one server.",
+                "type": "object",
+                "additionalProperties": false,
+                "properties": properties(SETTINGS_KEYS, setting)
+            }
+        }
+    })
+}
+
+fn properties(keys: &[&str], describe: fn(&str) -> Value) -> Value {
+    Value::Object(keys.iter().map(|key| ((*key).to_owned(), describe(key))).collect())
+}
+
+fn server_properties() -> Value {
+    let properties: Map<String, Value> =
+        KEYS.iter().map(|known| (known.key.to_owned(), server_key(known.field))).collect();
+    Value::Object(properties)
+}
+
+fn root(key: &str) -> Value {
+    match key {
+        "servers" => json!({
+            "description": "The servers, by name.",
+            "type": "object",
+            "additionalProperties": { "$ref": "#/$defs/server" }
+        }),
+        "rules" => json!({ "type": "array", "items": { "$ref": "#/$defs/rule" } }),
+        "inputs" => json!({ "type": "array", "items": { "$ref": "#/$defs/input" } }),
+        "settings" => json!({ "$ref": "#/$defs/settings" }),
+        _ => text("Where this schema is."),
+    }
+}
+
+fn setting(key: &str) -> Value {
+    match key {
+        "timeout_seconds" => seconds("How long a call may stay without answer or progress.", Some(30)),
+        "startup_timeout_seconds" => seconds("How long a server may take to start.", Some(30)),
+        "max_retries" => count("How often a call that cannot have run is repeated.", Some(2)),
+        "cache_tool_schemas" => flag("Keep tool lists between runs.", true),
+        "schema_cache_ttl_seconds" => seconds("How long a kept tool list counts as fresh.", Some(3_600)),
+        "readonly" => flag("Servers that do not say otherwise are read-only.", false),
+        _ => json!({
+            "description": "Which other applications' files are read too.",
+            "default": true,
+            "oneOf": [
+                { "type": "boolean" },
+                { "type": "array", "items": { "enum": discover::applications() } }
+            ]
+        }),
+    }
+}
+
+fn rule(key: &str) -> Value {
+    match key {
+        "tool" => text("Which tools, in any spelling: github/*, github:create_*, mcp__github__*."),
+        "pattern" => text("Which arguments: key=glob, or a glob over any string argument."),
+        "risk" => json!({ "description": "Only calls of this risk.", "enum": ["low", "medium", "high"] }),
+        "kind" => {
+            json!({ "description": "Which kind of call.", "default": "tool", "enum": ["tool", "resource", "prompt"] })
+        }
+        _ => json!({ "description": "What happens.", "enum": ["allow", "deny", "ask"] }),
+    }
+}
+
+/// What a server's key may hold. Meanings that helve's own file does not use are texts.
+fn server_key(field: Field) -> Value {
+    match field {
+        Field::Type => json!({
+            "description": "The transport; found out when left away.",
+            "enum": ["stdio", "http", "streamable-http", "sse"]
+        }),
+        Field::Command => json!({
+            "description": "The program to start; a list holds its arguments too.",
+            "oneOf": [{ "type": "string", "minLength": 1 }, { "type": "array", "items": { "type": "string" }, "minItems": 1 }]
+        }),
+        Field::Arguments => texts("Its arguments."),
+        Field::Environment => table("Variables for the program, besides a short list of harmless ones."),
+        Field::EnvironmentFile => text("A .env file with more variables."),
+        Field::PassedVariables => texts("Variables of your environment to hand on when they are set."),
+        Field::InheritEnvironment => flag("Hand on your whole environment.", false),
+        Field::WorkingDirectory => text("Where the program runs."),
+        Field::Url => text("The address of a server over HTTP."),
+        Field::Headers => table("Headers for every request."),
+        Field::BearerVariable => text("The variable that holds a bearer token."),
+        Field::OAuth => json!({
+            "description": "What is known about signing in; false forbids it.",
+            "oneOf": [{ "type": "boolean" }, {
+                "type": "object",
+                "properties": {
+                    "client_id": text("A client registered beforehand."),
+                    "client_secret": text("Its secret; refer to a variable."),
+                    "scopes": texts("What to ask for."),
+                    "callback_port": { "type": "integer", "minimum": 1, "maximum": 65_535 },
+                    "metadata_url": text("Where the authorization server describes itself."),
+                    "resource": text("The resource to ask for.")
+                }
+            }]
+        }),
+        Field::Enabled => flag("Switched on.", true),
+        Field::Required => flag("helve does not start without it.", false),
+        Field::Lazy => flag("Started at first use.", false),
+        Field::OneAtATime => flag("One request at a time.", false),
+        Field::ProtocolVersion => text("The protocol version to speak; found out when left away."),
+        Field::StartupTimeout(_) => seconds("How long it may take to start.", None),
+        Field::CallTimeout(_) => seconds("How long a call may stay without answer or progress.", None),
+        Field::MaxRetries => count("How often a call that cannot have run is repeated.", None),
+        Field::Tools => texts("Only these tools exist for an agent; globs."),
+        Field::WriteTools => texts("These tools may write without asking; globs."),
+        Field::DisabledTools => texts("These tools do not exist for an agent; globs."),
+        Field::Readonly => flag("Tools that are not known to be read-only need write_tools or an approval.", false),
+        Field::TrustAnnotations => flag("Believe the server when it calls a tool harmless.", false),
+        _ => text("For people."),
+    }
+}
+
+fn text(description: &str) -> Value {
+    json!({ "description": description, "type": "string" })
+}
+
+fn texts(description: &str) -> Value {
+    json!({ "description": description, "type": "array", "items": { "type": "string" } })
+}
+
+fn table(description: &str) -> Value {
+    let scalar = json!({ "type": ["string", "number", "boolean"] });
+    json!({ "description": description, "type": "object", "additionalProperties": scalar })
+}
+
+fn flag(description: &str, default: bool) -> Value {
+    json!({ "description": description, "type": "boolean", "default": default })
+}
+
+fn seconds(description: &str, default: Option<u64>) -> Value {
+    with_default(json!({ "description": description, "type": "number", "exclusiveMinimum": 0 }), default)
+}
+
+fn count(description: &str, default: Option<u64>) -> Value {
+    with_default(json!({ "description": description, "type": "integer", "minimum": 0 }), default)
+}
+
+fn with_default(mut schema: Value, default: Option<u64>) -> Value {
+    if let (Some(default), Some(object)) = (default, schema.as_object_mut()) {
+        object.insert("default".to_owned(), default.into());
+    }
+    schema
+}

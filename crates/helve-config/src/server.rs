@@ -1,0 +1,126 @@
+//! A server as one file configures it: its spec if it has one, and everything that keeps it from running.
+
+use helve_model::{Layer, Origin, Rule, ServerName, ServerSpec};
+
+use crate::diagnostic::Diagnostic;
+use crate::dialect::Dialect;
+use crate::trust::{Trust, TrustHash};
+
+/// One entry of a configuration file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConfiguredServer {
+    /// Its name, unique in a [`crate::Configuration`].
+    pub name: ServerName,
+    /// The application whose file it stands in, like `cursor`.
+    pub application: &'static str,
+    /// The dialect it is written in.
+    pub dialect: Dialect,
+    /// The layer of its file.
+    pub layer: Layer,
+    /// Where its name is written.
+    pub origin: Origin,
+    /// The person configured it for this directory alone, in a file of their own; it wins over the project's files.
+    pub is_local: bool,
+    /// How it is reached; `None` when the entry does not say so in a way that can be understood.
+    pub spec: Option<ServerSpec>,
+    /// Why it cannot run, all reasons.
+    pub blockers: Vec<Blocker>,
+    /// Who switched it off.
+    pub disabled_by: Option<Origin>,
+    /// Rules that the application keeps beside the server, like tools approved for good.
+    pub rules: Vec<Rule>,
+    /// The variables it refers to: what a person should see before trusting a project.
+    pub variables: Vec<String>,
+    /// Does the person stand behind it?
+    pub trust: Trust,
+    /// The hash of what would run; for servers of a project only.
+    pub trust_hash: Option<TrustHash>,
+    /// What is wrong with it.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Why a server cannot run.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Blocker {
+    /// Its entry has mistakes; its diagnostics name them.
+    Invalid,
+    /// A variable it needs is not set.
+    UnsetVariable {
+        /// The variable.
+        variable: String,
+        /// The field that refers to it, like `env.TOKEN`.
+        field: String,
+        /// Where that is.
+        origin: Origin,
+    },
+    /// The person has to be asked for a value first.
+    NeedsInput {
+        /// The id of the [`Input`].
+        id: String,
+        /// The field that refers to it.
+        field: String,
+        /// Where that is.
+        origin: Origin,
+    },
+    /// helve has no such transport.
+    Unsupported(String),
+}
+
+/// A value the person is asked for, instead of having it in the file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Input {
+    /// What `${input:id}` names.
+    pub id: String,
+    /// The question.
+    pub description: String,
+    /// Must not be echoed or kept in the open.
+    pub secret: bool,
+    /// The answers to choose from; empty when any will do.
+    pub options: Vec<String>,
+    /// The answer to suggest.
+    pub default: Option<String>,
+    /// Where it is declared.
+    pub origin: Origin,
+}
+
+/// A list of one file that switches servers of other files off.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Switch {
+    pub(crate) kind: SwitchKind,
+    /// Servers of these dialects.
+    pub(crate) dialects: &'static [Dialect],
+    pub(crate) origin: Origin,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum SwitchKind {
+    /// This one is off.
+    Off(String),
+    /// All but these are off.
+    AllBut(Vec<String>),
+}
+
+impl ConfiguredServer {
+    /// True when nothing keeps it from being started: understood, complete, trusted and switched on.
+    #[must_use]
+    pub fn is_usable(&self) -> bool {
+        self.spec.as_ref().is_some_and(|spec| spec.enabled)
+            && self.blockers.is_empty()
+            && self.disabled_by.is_none()
+            && self.trust != Trust::Untrusted
+    }
+
+    /// True when it configures nothing and switches off what another file configures under its name.
+    #[must_use]
+    pub fn is_switch(&self) -> bool {
+        self.spec.is_none() && self.blockers.is_empty() && self.disabled_by.is_some()
+    }
+
+    pub(crate) fn switch_off(&mut self, by: Origin) {
+        if let Some(spec) = &mut self.spec {
+            spec.enabled = false;
+        }
+        self.disabled_by.get_or_insert(by);
+    }
+}

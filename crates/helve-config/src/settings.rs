@@ -1,0 +1,125 @@
+//! The settings that are not about one server: their defaults, and how layers change them key by key.
+
+use std::time::Duration;
+
+use helve_model::{Layer, Origin};
+
+/// One setting and who said so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting<T> {
+    /// Its value.
+    pub value: T,
+    /// Where it was written.
+    pub origin: Origin,
+    /// In which layer.
+    pub layer: Layer,
+}
+
+/// Every setting, with its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// How long a call may stay without answer or progress.
+    pub call_timeout: Setting<Duration>,
+    /// How long a server may take to start.
+    pub startup_timeout: Setting<Duration>,
+    /// How often a call that cannot have run is repeated.
+    pub max_retries: Setting<u32>,
+    /// Tool lists are kept between runs.
+    pub cache_tool_schemas: Setting<bool>,
+    /// How long a kept tool list counts as fresh.
+    pub schema_cache_ttl: Setting<Duration>,
+    /// Servers that do not say otherwise are read-only.
+    pub readonly: Setting<bool>,
+    /// Which other applications' files are read too.
+    pub import: Setting<Import>,
+}
+
+/// The settings one file or the command line speaks of.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SettingsPatch {
+    /// See [`Settings::call_timeout`].
+    pub call_timeout: Option<Setting<Duration>>,
+    /// See [`Settings::startup_timeout`].
+    pub startup_timeout: Option<Setting<Duration>>,
+    /// See [`Settings::max_retries`].
+    pub max_retries: Option<Setting<u32>>,
+    /// See [`Settings::cache_tool_schemas`].
+    pub cache_tool_schemas: Option<Setting<bool>>,
+    /// See [`Settings::schema_cache_ttl`].
+    pub schema_cache_ttl: Option<Setting<Duration>>,
+    /// See [`Settings::readonly`].
+    pub readonly: Option<Setting<bool>>,
+    /// See [`Settings::import`].
+    pub import: Option<Setting<Import>>,
+}
+
+/// Which other applications' files are read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Import {
+    /// All that are found.
+    All,
+    /// Only these; an empty list means none.
+    Only(Vec<String>),
+}
+
+impl Settings {
+    /// Applies what a higher layer says: every key it names replaces ours.
+    pub fn apply(&mut self, patch: &SettingsPatch) {
+        replace(&mut self.call_timeout, patch.call_timeout.as_ref());
+        replace(&mut self.startup_timeout, patch.startup_timeout.as_ref());
+        replace(&mut self.max_retries, patch.max_retries.as_ref());
+        replace(&mut self.cache_tool_schemas, patch.cache_tool_schemas.as_ref());
+        replace(&mut self.schema_cache_ttl, patch.schema_cache_ttl.as_ref());
+        replace(&mut self.readonly, patch.readonly.as_ref());
+        replace(&mut self.import, patch.import.as_ref());
+    }
+}
+
+impl SettingsPatch {
+    /// The part a project may say before anybody trusted it: it may make servers read-only, nothing else.
+    #[must_use]
+    pub(crate) fn narrowing(&self) -> Self {
+        Self { readonly: self.readonly.clone().filter(|readonly| readonly.value), ..Self::default() }
+    }
+
+    /// True when it says nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Import {
+    /// True when files of `application` are read.
+    #[must_use]
+    pub fn includes(&self, application: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(names) => names.iter().any(|name| name == application),
+        }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            call_timeout: built_in(Duration::from_secs(30)),
+            startup_timeout: built_in(Duration::from_secs(30)),
+            max_retries: built_in(2),
+            cache_tool_schemas: built_in(true),
+            schema_cache_ttl: built_in(Duration::from_secs(3_600)),
+            readonly: built_in(false),
+            import: built_in(Import::All),
+        }
+    }
+}
+
+const fn built_in<T>(value: T) -> Setting<T> {
+    Setting { value, origin: Origin::BuiltIn, layer: Layer::Defaults }
+}
+
+fn replace<T: Clone>(ours: &mut Setting<T>, theirs: Option<&Setting<T>>) {
+    if let Some(setting) = theirs {
+        *ours = setting.clone();
+    }
+}

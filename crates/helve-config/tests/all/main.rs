@@ -1,0 +1,16 @@
+//! Tests of the whole crate through its public functions.
+
+#![expect(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on fails loudly")]
+
+mod diagnostics;
+mod dialects;
+mod discovery;
+mod documents;
+mod edits;
+mod interpolation;
+mod layers;
+mod mutations;
+mod properties;
+mod schema;
+mod support;
+mod trust;

@@ -1,0 +1,96 @@
+//! An approval answers what it was given for, and nothing else.
+
+use super::*;
+use crate::test_support::*;
+use crate::{Caller, Claims, Decision, RuleSet, Subject};
+use helve_model::json::RawJson;
+
+const DEFINITION: &str = r#"{"name":"create","description":"Creates."}"#;
+
+fn ask_about(rules: &RuleSet, tool: &str, definition: &str, arguments: &str) -> Question {
+    let subject = Subject {
+        name: name("github", tool),
+        kind: CallKind::Tool,
+        claims: Claims::default(),
+        definition: Some(RawJson::checked(definition).unwrap()),
+    };
+    match rules.for_tool(subject).decide(Caller::Agent, json(arguments)) {
+        Decision::Ask(question) => question,
+        other => panic!("decided: {other:?}"),
+    }
+}
+
+fn ask(arguments: &str) -> Question {
+    ask_about(&rules(&[]), "create", DEFINITION, arguments)
+}
+
+fn is_approved(approvals: &mut Approvals, question: Question) -> bool {
+    matches!(approvals.answer(question), Answer::Approved(_))
+}
+
+#[test]
+fn yes_makes_a_permit_for_that_very_call() {
+    let (permit, kept) = ask(r#"{"title":"x"}"#).approve(Span::Once, None);
+    assert_eq!((permit.name(), permit.arguments().as_str()), (&name("github", "create"), r#"{"title":"x"}"#));
+    insta::assert_snapshot!(permit.ground().decider, @"a person approved it once");
+    assert_eq!(kept, None);
+}
+
+#[test]
+fn a_kept_approval_answers_the_next_time() {
+    let mut approvals = Approvals::new();
+    assert!(!is_approved(&mut approvals, ask("{}")));
+    let (_, kept) = ask("{}").approve(Span::Always, None);
+    approvals.add(kept.unwrap());
+    assert!(is_approved(&mut approvals, ask(r#"{"any":"thing"}"#)));
+    assert!(is_approved(&mut approvals, ask("{}")), "it is not used up");
+    assert!(!is_approved(&mut approvals, ask_about(&rules(&[]), "other", DEFINITION, "{}")));
+    // An explicit `ask` is a question like any other.
+    assert!(is_approved(&mut approvals, ask_about(&rules(&["user ask github/*"]), "create", DEFINITION, "{}")));
+    assert_eq!(approvals.revoke(&name("github", "create"), CallKind::Tool).len(), 1);
+    assert!(!is_approved(&mut approvals, ask("{}")));
+}
+
+#[test]
+fn an_approval_dies_with_its_definition() {
+    let (_, kept) = ask("{}").approve(Span::Always, None);
+    let kept = kept.unwrap();
+    let mut approvals: Approvals = [kept.clone()].into_iter().collect();
+    let respelled = r#"{ "description" : "Creat\u0065s.", "name": "create" }"#;
+    assert!(is_approved(&mut approvals, ask_about(&rules(&[]), "create", respelled, "{}")));
+    let changed = r#"{"name":"create","description":"Creates and tells everybody."}"#;
+    assert!(!is_approved(&mut approvals, ask_about(&rules(&[]), "create", changed, "{}")));
+    let current = Some(DefinitionHash::of(changed));
+    assert_eq!(approvals.remove_stale(&name("github", "create"), CallKind::Tool, current), vec![kept]);
+    assert_eq!(approvals.iter().count(), 0);
+}
+
+#[test]
+fn a_pattern_limits_what_is_kept() {
+    let (_, kept) = ask(r#"{"repository":"me/a"}"#).approve(Span::Run, Some("repository=me/*"));
+    let mut approvals: Approvals = kept.into_iter().collect();
+    assert!(is_approved(&mut approvals, ask(r#"{"repository":"me/b"}"#)));
+    assert!(!is_approved(&mut approvals, ask(r#"{"repository":"you/b"}"#)));
+    assert!(!is_approved(&mut approvals, ask(r#"{"repository":"me/../you/b"}"#)));
+    assert!(!is_approved(&mut approvals, ask("{}")));
+}
+
+#[test]
+fn an_approval_for_one_call_is_used_up_by_it() {
+    let once = Approval {
+        tool: name("github", "create"),
+        kind: CallKind::Tool,
+        pattern: None,
+        definition: Some(DefinitionHash::of(DEFINITION)),
+        span: Span::Once,
+    };
+    let mut approvals = Approvals::new();
+    approvals.add(once.clone());
+    assert!(is_approved(&mut approvals, ask("{}")));
+    assert!(!is_approved(&mut approvals, ask("{}")));
+    // A longer one is used instead, and is not replaced by it.
+    approvals.add(Approval { span: Span::Run, ..once.clone() });
+    approvals.add(once);
+    assert!(is_approved(&mut approvals, ask("{}")));
+    assert!(approvals.iter().any(|approval| approval.span == Span::Run));
+}

@@ -1,0 +1,164 @@
+//! Whether the arguments of a call match the patterns of its rules.
+//!
+//! A pattern in `deny` or `ask` matches as widely as it can: any leaf of the named argument, any string at any depth
+//! where no argument is named, every one of duplicate keys, and whatever cannot be read. A pattern in `allow` matches
+//! as narrowly: all leaves and all duplicates of the named argument, a string at the top where none is named, never
+//! what cannot be read, and no text with a `..` component unless the glob spells one, since `/home/*` is not meant to
+//! match `/home/../etc`.
+
+use std::borrow::Cow;
+
+use helve_model::Action;
+use helve_model::json::scan::{self, MAX_DEPTH};
+
+use crate::glob::{Bits, GlobId, Globs};
+use crate::pin::canonical;
+
+/// A compiled `pattern`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Condition {
+    pub(crate) key: Option<String>,
+    pub(crate) glob: GlobId,
+    /// The glob has a `..` of its own.
+    pub(crate) spells_parent: bool,
+}
+
+/// What the patterns make of one call's arguments.
+#[derive(Debug)]
+pub(crate) struct ArgumentMatches {
+    members: Vec<MemberMatches>,
+    /// Globs that match any leaf at all, or cannot be read: no other can decide anything.
+    possible: Bits,
+    unreadable: bool,
+}
+
+#[derive(Debug)]
+struct MemberMatches {
+    key: String,
+    /// Globs that match some leaf.
+    some_leaf: Bits,
+    /// Globs that match some leaf which is a string.
+    some_string: Bits,
+    /// Globs that match every leaf; none where there is no leaf.
+    every_leaf: Bits,
+    top_level_string: bool,
+    has_parent_component: bool,
+    unreadable: bool,
+}
+
+impl ArgumentMatches {
+    /// Matches every argument for which `relevant` says that some rule speaks of it.
+    pub(crate) fn read(arguments: &str, globs: &Globs, relevant: impl Fn(&str) -> bool) -> Self {
+        let mut members = Vec::new();
+        let mut unreadable = read_members(arguments, globs, relevant, &mut members).is_none();
+        let mut possible = globs.unreadable().clone();
+        for member in &members {
+            possible.union(&member.some_leaf);
+            unreadable |= member.unreadable;
+        }
+        Self { members, possible, unreadable }
+    }
+
+    /// False when no rule with this glob can apply: the cheap test that spares most rules the whole one.
+    pub(crate) fn may_hold(&self, glob: GlobId) -> bool {
+        self.unreadable || self.possible.contains(glob)
+    }
+
+    /// Whether a rule with this pattern and this action applies to the call.
+    pub(crate) fn hold(&self, globs: &Globs, condition: &Condition, action: Action) -> bool {
+        let glob = condition.glob;
+        let named = || self.members.iter().filter(|member| condition.key.as_ref().is_none_or(|key| *key == member.key));
+        if action != Action::Allow {
+            return self.unreadable
+                || named().any(|member| {
+                    let leaves = if condition.key.is_some() { &member.some_leaf } else { &member.some_string };
+                    globs.holds(glob, leaves, action)
+                });
+        }
+        let fits = |member: &MemberMatches| {
+            (condition.spells_parent || !member.has_parent_component) && globs.holds(glob, &member.every_leaf, action)
+        };
+        if self.unreadable {
+            false
+        } else if condition.key.is_some() {
+            named().next().is_some() && named().all(fits)
+        } else {
+            named().any(|member| member.top_level_string && fits(member))
+        }
+    }
+}
+
+/// True when `..` stands as a whole component of the path that `text` may be.
+pub(crate) fn has_parent_component(text: &str) -> bool {
+    text.contains("..") && text.split(['/', '\\']).any(|component| component == "..")
+}
+
+fn read_members(
+    arguments: &str,
+    globs: &Globs,
+    relevant: impl Fn(&str) -> bool,
+    members: &mut Vec<MemberMatches>,
+) -> Option<()> {
+    for member in scan::members(arguments.trim()).ok()? {
+        let member = member.ok()?;
+        let key = if member.raw_key.contains('\\') { Cow::Owned(member.key()?) } else { Cow::Borrowed(member.raw_key) };
+        if relevant(&key) {
+            members.push(read_member(key.into_owned(), member.value, globs));
+        }
+    }
+    Some(())
+}
+
+fn read_member(key: String, value: &str, globs: &Globs) -> MemberMatches {
+    let mut matches = MemberMatches {
+        key,
+        some_leaf: globs.bits(),
+        some_string: globs.bits(),
+        every_leaf: globs.bits(),
+        top_level_string: value.starts_with('"'),
+        has_parent_component: false,
+        unreadable: false,
+    };
+    let mut first = true;
+    let readable = visit_leaves(value, MAX_DEPTH, &mut |leaf, is_string| {
+        let mut matched = globs.bits();
+        globs.matches(leaf, &mut matched);
+        if first {
+            matches.every_leaf = matched.clone();
+        } else {
+            matches.every_leaf.intersect(&matched);
+        }
+        first = false;
+        matches.some_leaf.union(&matched);
+        if is_string {
+            matches.some_string.union(&matched);
+        }
+        matches.has_parent_component |= has_parent_component(leaf);
+    });
+    matches.unreadable = readable.is_none();
+    matches
+}
+
+/// Gives every string, number, boolean and null inside `value` to `visit`; `None` when something cannot be read.
+fn visit_leaves(value: &str, depth: u32, visit: &mut impl FnMut(&str, bool)) -> Option<()> {
+    match value.as_bytes().first()? {
+        b'{' => {
+            for member in scan::members(value).ok()? {
+                visit_leaves(member.ok()?.value, depth.checked_sub(1)?, visit)?;
+            }
+        }
+        b'[' => {
+            for element in scan::elements(value).ok()? {
+                visit_leaves(element.ok()?, depth.checked_sub(1)?, visit)?;
+            }
+        }
+        b'"' => visit(&canonical::string(value)?, true),
+        _ if matches!(value, "true" | "false" | "null") => visit(value, false),
+        _ => visit(&canonical::number(value)?, false),
+    }
+    Some(())
+}
+
+#[cfg(test)]
+#[path = "arguments_tests.rs"]
+mod tests;

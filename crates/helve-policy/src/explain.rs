@@ -1,0 +1,218 @@
+//! Why a call is decided as it is: the whole chain, as data and as text.
+
+use std::fmt;
+
+use helve_model::json::RawJson;
+use helve_model::name::Spelling;
+use helve_model::{Action, CallKind, Layer, Origin, QualifiedName, Risk};
+
+use crate::arguments::ArgumentMatches;
+use crate::ground::{Decider, Ground};
+use crate::hints;
+use crate::rules::{CompiledRule, RuleSet, Stage};
+use crate::tool_policy::{Caller, Subject, ToolPolicy, Verdict};
+use crate::words::printable;
+
+/// The way to a decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explanation {
+    /// What is called.
+    pub name: QualifiedName,
+    /// Which kind of call.
+    pub kind: CallKind,
+    /// Who calls.
+    pub caller: Caller,
+    /// What the call meets.
+    pub action: Action,
+    /// What that rests on.
+    pub ground: Ground,
+    /// Every rule in the order in which it is asked, then the lists and the default.
+    pub steps: Vec<Step>,
+    /// What to do so that the call may run, each a sentence; none when it may.
+    pub hints: Vec<String>,
+}
+
+/// One link of the chain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// What was asked, in words.
+    pub what: String,
+    /// Where it was written; `None` when it stands for several or for none.
+    pub origin: Option<Origin>,
+    /// What came of it.
+    pub finding: Finding,
+}
+
+/// What came of asking one rule or list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Finding {
+    /// It decides.
+    Decides(Action),
+    /// It matches, but what is said here decides.
+    Overruled(String),
+    /// It does not count, for the reason given.
+    Ignored(String),
+    /// It does not match, for the reason given.
+    NoMatch(String),
+    /// Something before it decides.
+    NotReached,
+}
+
+impl RuleSet {
+    /// The whole chain of one call's decision.
+    #[must_use]
+    pub fn explain(&self, subject: Subject, caller: Caller, arguments: &RawJson) -> Explanation {
+        self.for_tool(subject).explain(caller, arguments)
+    }
+}
+
+impl ToolPolicy {
+    /// The whole chain of one call's decision.
+    #[must_use]
+    pub fn explain(&self, caller: Caller, arguments: &RawJson) -> Explanation {
+        let verdict = self.verdict(caller, arguments.as_str());
+        let subject = self.subject();
+        let mut steps = Vec::new();
+        if let Some(gate) = self.hidden() {
+            steps.push(Step::of(gate.to_string(), gate, Finding::Decides(Action::Deny)));
+        }
+        self.explain_rules(&verdict, arguments.as_str(), &mut steps);
+        if self.hidden().is_none() {
+            let standing = self.by_standing(caller);
+            let finding = if verdict.rule.is_none() { Finding::Decides(standing.action) } else { Finding::NotReached };
+            steps.push(Step::of(format!("otherwise: {}", standing.decider), &standing.decider, finding));
+        }
+        let hints = if verdict.action == Action::Allow {
+            Vec::new()
+        } else {
+            hints::for_decider(&verdict.decider, &subject.name, subject.kind)
+        };
+        Explanation {
+            name: subject.name.clone(),
+            kind: subject.kind,
+            caller,
+            action: verdict.action,
+            ground: Ground { decider: verdict.decider, risk: self.risk() },
+            steps,
+            hints,
+        }
+    }
+
+    fn explain_rules(&self, verdict: &Verdict, arguments: &str, steps: &mut Vec<Step>) {
+        let inner = self.inner();
+        let named = inner
+            .servers
+            .get(&self.subject().name.server)
+            .map(|known| inner.naming(known, &self.subject().name))
+            .unwrap_or_default();
+        let matches = ArgumentMatches::read(arguments, &inner.argument_globs, |_| true);
+        let mut others: Vec<(Layer, usize)> = Vec::new();
+        let shortened =
+            [Spelling::Provider, Spelling::Code].map(|spelling| spelling.render_hashed(&self.subject().name));
+        for (index, rule) in inner.rules.iter().enumerate() {
+            let speaks_of_it = named.contains(&index) && rule.is_for_kind(self.subject().kind);
+            if !speaks_of_it && shortened.contains(&rule.source.rule.tool) {
+                let name = printable(&self.subject().name.to_string());
+                let finding = Finding::NoMatch(format!("the name is shortened; a rule that allows says `{name}`"));
+                steps.push(Step::of_rule(rule, finding));
+            } else if !speaks_of_it {
+                let layer = rule.source.rule.layer;
+                match others.iter_mut().find(|(known, _)| *known == layer) {
+                    Some((_, count)) => *count += 1,
+                    None => others.push((layer, 1)),
+                }
+            } else {
+                steps.push(Step::of_rule(rule, self.finding(index, rule, verdict, &matches)));
+            }
+        }
+        for (layer, count) in others {
+            let what = if count == 1 { "one rule".to_owned() } else { format!("{count} rules") };
+            let finding = Finding::NoMatch("about something else".to_owned());
+            steps.push(Step { what: format!("{what} of the {layer} layer"), origin: None, finding });
+        }
+    }
+
+    fn finding(&self, index: usize, rule: &CompiledRule, verdict: &Verdict, matches: &ArgumentMatches) -> Finding {
+        if verdict.rule == Some(index) {
+            return Finding::Decides(verdict.action);
+        }
+        let written = &rule.source.rule;
+        if !rule.is_for_risk(self.risk()) {
+            let bound = written.risk.unwrap_or(Risk::High);
+            let (risk, bound) = (
+                self.risk(),
+                match rule.action() {
+                    Action::Allow => format!("up to {bound}"),
+                    Action::Deny | Action::Ask => format!("from {bound} up"),
+                },
+            );
+            return Finding::NoMatch(format!("it is for risk {bound}, this is {risk}"));
+        }
+        if !self.condition_holds(index, matches) {
+            let pattern = printable(written.pattern.as_deref().unwrap_or_default());
+            return Finding::NoMatch(format!("`{pattern}` does not match the arguments"));
+        }
+        if !rule.counts() {
+            return Finding::Ignored("a project that is not trusted cannot allow".to_owned());
+        }
+        let winner = whereabouts(&verdict.decider);
+        let overruled = match verdict.rule.map(|index| self.inner().rules[index].stage) {
+            None if self.hidden().is_some() => "no rule can lift that".to_owned(),
+            Some(Stage::User) if verdict.action == Action::Deny && rule.stage < Stage::User => {
+                format!("a deny of your own layer is final: {winner}")
+            }
+            Some(Stage::Untrusted) if rule.stage > Stage::Untrusted => format!("a project may be stricter: {winner}"),
+            Some(stage) if stage <= rule.stage => format!("asked later than {winner}"),
+            Some(_) | None => format!("not stricter than {winner}"),
+        };
+        Finding::Overruled(overruled)
+    }
+}
+
+/// The place of what decided, which says enough where its words stand in the same text.
+fn whereabouts(decider: &Decider) -> String {
+    decider.origin().map_or_else(|| decider.to_string(), ToString::to_string)
+}
+
+impl Step {
+    fn of_rule(rule: &CompiledRule, finding: Finding) -> Self {
+        Self { what: rule.source.to_string(), origin: Some(rule.source.rule.origin.clone()), finding }
+    }
+
+    fn of(what: String, decider: &Decider, finding: Finding) -> Self {
+        Self { what, origin: decider.origin().cloned(), finding }
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Ground { decider, risk } = &self.ground;
+        let name = printable(&self.name.to_string());
+        writeln!(formatter, "{} {name}, called by {}, {risk} risk: {}", self.kind, self.caller, self.action)?;
+        writeln!(formatter, "because {decider}")?;
+        for step in &self.steps {
+            writeln!(formatter, "  {step}")?;
+        }
+        for hint in &self.hints {
+            writeln!(formatter, "hint: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (mark, words) = match &self.finding {
+            Finding::Decides(action) => ("=>", format!("decides: {action}")),
+            Finding::Overruled(reason) => (" -", format!("matches, but {reason}")),
+            Finding::Ignored(reason) => (" -", format!("ignored: {reason}")),
+            Finding::NoMatch(reason) => (" -", format!("no match: {reason}")),
+            Finding::NotReached => (" -", "not reached".to_owned()),
+        };
+        write!(formatter, "{mark} {}\n       {words}", self.what)
+    }
+}
+
+#[cfg(test)]
+#[path = "explain_tests.rs"]
+mod tests;

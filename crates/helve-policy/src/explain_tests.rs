@@ -1,0 +1,177 @@
+//! The chain says the same as the decision, and says it to a person.
+
+use helve_model::AccessSpec;
+
+use super::*;
+use crate::test_support::*;
+use crate::{Claims, ServerAccess, Trust};
+
+fn explained(rules: &RuleSet, tool_name: &str, caller: Caller, arguments: &str) -> String {
+    tool(rules, "github", tool_name, Claims::default()).explain(caller, &json(arguments)).to_string()
+}
+
+#[test]
+fn the_whole_chain() {
+    let rules = rules(&[
+        "command allow github/create_* pattern:title=draft*",
+        "untrusted allow github/*",
+        "untrusted ask github/create_issue",
+        "project allow github/create_issue",
+        "user allow github/* risk:low",
+        "user ask mcp__github__create_issue",
+        "user deny github/delete_*",
+        "user deny files/*",
+        "defaults allow *",
+    ]);
+    insta::assert_snapshot!(explained(&rules, "create_issue", Caller::Agent, r#"{"title":"x"}"#), @r#"
+    tool github/create_issue, called by an agent, high risk: ask
+    because rule `github/create_issue` (ask, untrusted project layer) at project/helve.toml:3:1
+       - rule `github/create_*` with `title=draft*` (allow, command line layer) at the command line
+           no match: `title=draft*` does not match the arguments
+       - rule `github/*` (allow, untrusted project layer) at project/helve.toml:2:1
+           ignored: a project that is not trusted cannot allow
+      => rule `github/create_issue` (ask, untrusted project layer) at project/helve.toml:3:1
+           decides: ask
+       - rule `github/create_issue` (allow, project layer) at project/helve.toml:4:1
+           matches, but a project may be stricter: project/helve.toml:3:1
+       - rule `github/*` up to low risk (allow, user layer) at /home/me/helve.toml:5:1
+           no match: it is for risk up to low, this is high
+       - rule `mcp__github__create_issue` (ask, user layer) at /home/me/helve.toml:6:1
+           matches, but a project may be stricter: project/helve.toml:3:1
+       - rule `*` (allow, defaults layer) at helve's defaults
+           matches, but a project may be stricter: project/helve.toml:3:1
+       - 2 rules of the user layer
+           no match: about something else
+       - otherwise: no rule and no list speaks of it
+           not reached
+    hint: to allow it for good, change that rule at project/helve.toml:3:1: a project may narrow what you allow
+    hint: or overrule it with a rule `{ tool = "github/create_issue", action = "allow" }` in a file named with `--config`
+    "#);
+    insta::assert_snapshot!(explained(&rules, "create_issue", Caller::Person, r#"{"title":"draft: x"}"#), @"
+    tool github/create_issue, called by a person, high risk: allow
+    because rule `github/create_*` with `title=draft*` (allow, command line layer) at the command line
+      => rule `github/create_*` with `title=draft*` (allow, command line layer) at the command line
+           decides: allow
+       - rule `github/*` (allow, untrusted project layer) at project/helve.toml:2:1
+           ignored: a project that is not trusted cannot allow
+       - rule `github/create_issue` (ask, untrusted project layer) at project/helve.toml:3:1
+           matches, but asked later than the command line
+       - rule `github/create_issue` (allow, project layer) at project/helve.toml:4:1
+           matches, but asked later than the command line
+       - rule `github/*` up to low risk (allow, user layer) at /home/me/helve.toml:5:1
+           no match: it is for risk up to low, this is high
+       - rule `mcp__github__create_issue` (ask, user layer) at /home/me/helve.toml:6:1
+           matches, but asked later than the command line
+       - rule `*` (allow, defaults layer) at helve's defaults
+           matches, but asked later than the command line
+       - 2 rules of the user layer
+           no match: about something else
+       - otherwise: no rule is against it, and a person typed it
+           not reached
+    ");
+    insta::assert_snapshot!(explained(&rules, "delete_all", Caller::Script, "{}"), @r#"
+    tool github/delete_all, called by a script, high risk: deny
+    because rule `github/delete_*` (deny, user layer) at /home/me/helve.toml:7:1
+       - rule `github/*` (allow, untrusted project layer) at project/helve.toml:2:1
+           ignored: a project that is not trusted cannot allow
+       - rule `github/*` up to low risk (allow, user layer) at /home/me/helve.toml:5:1
+           no match: it is for risk up to low, this is high
+      => rule `github/delete_*` (deny, user layer) at /home/me/helve.toml:7:1
+           decides: deny
+       - rule `*` (allow, defaults layer) at helve's defaults
+           matches, but asked later than /home/me/helve.toml:7:1
+       - one rule of the command line layer
+           no match: about something else
+       - 2 rules of the project layer
+           no match: about something else
+       - 2 rules of the user layer
+           no match: about something else
+       - otherwise: no rule and no list speaks of it
+           not reached
+    hint: to allow it, change that rule or put a rule `{ tool = "github/delete_all", action = "allow" }` before it, at /home/me/helve.toml:7:1
+    hint: no other file can overrule it: a deny of your own configuration is final
+    "#);
+}
+
+#[test]
+fn a_final_deny() {
+    let rules = rules(&["command allow github/*", "user deny github/*"]);
+    insta::assert_snapshot!(explained(&rules, "x", Caller::Person, "{}"), @r#"
+    tool github/x, called by a person, high risk: deny
+    because rule `github/*` (deny, user layer) at /home/me/helve.toml:2:1
+       - rule `github/*` (allow, command line layer) at the command line
+           matches, but a deny of your own layer is final: /home/me/helve.toml:2:1
+      => rule `github/*` (deny, user layer) at /home/me/helve.toml:2:1
+           decides: deny
+       - otherwise: no rule is against it, and a person typed it
+           not reached
+    hint: to allow it, change that rule or put a rule `{ tool = "github/x", action = "allow" }` before it, at /home/me/helve.toml:2:1
+    hint: no other file can overrule it: a deny of your own configuration is final
+    "#);
+}
+
+#[test]
+fn lists_and_defaults() {
+    let access = AccessSpec { tools: Some(list(&["get_*"])), ..AccessSpec::default() };
+    let (rules, _) = compile(&["user allow github/*"], vec![ServerAccess { access, ..server("github") }]);
+    insta::assert_snapshot!(explained(&rules, "create", Caller::Agent, "{}"), @"
+    tool github/create, called by an agent, high risk: deny
+    because it is not in `tools` of the server at /home/me/.mcp.json:12:1
+      => it is not in `tools` of the server at /home/me/.mcp.json:12:1
+           decides: deny
+       - rule `github/*` (allow, user layer) at /home/me/helve.toml:1:1
+           matches, but no rule can lift that
+    hint: to allow it, add `create` to `tools` of server `github` at /home/me/.mcp.json:12:1
+    ");
+    let (rules, _) = compile(&[], vec![server("github")]);
+    insta::assert_snapshot!(explained(&rules, "create", Caller::Agent, "{}"), @r#"
+    tool github/create, called by an agent, high risk: ask
+    because no rule and no list speaks of it
+      => otherwise: no rule and no list speaks of it
+           decides: ask
+    hint: to allow it for good, add `create` to `write_tools` of server `github` at /home/me/.mcp.json:12:1
+    hint: or add a rule `{ tool = "github/create", action = "allow" }` to your own configuration
+    "#);
+    insta::assert_snapshot!(explained(&rules, "create", Caller::Person, "{}"), @"
+    tool github/create, called by a person, high risk: allow
+    because no rule is against it, and a person typed it
+      => otherwise: no rule is against it, and a person typed it
+           decides: allow
+    ");
+    let (rules, _) = compile(&["user allow *"], vec![ServerAccess { trust: Trust::Untrusted, ..server("github") }]);
+    insta::assert_snapshot!(explained(&rules, "create", Caller::Agent, "{}"), @"
+    tool github/create, called by an agent, high risk: deny
+    because the server comes from a project that is not trusted yet, at /home/me/.mcp.json:12:1
+      => the server comes from a project that is not trusted yet, at /home/me/.mcp.json:12:1
+           decides: deny
+       - rule `*` (allow, user layer) at /home/me/helve.toml:1:1
+           matches, but no rule can lift that
+    hint: look at what /home/me/.mcp.json:12:1 would run, then trust it: `helve trust`
+    ");
+    insta::assert_snapshot!(explained(&RuleSet::allow_all(), "create", Caller::Agent, "{}"), @"
+    tool github/create, called by an agent, high risk: allow
+    because every call is allowed here
+      => otherwise: every call is allowed here
+           decides: allow
+    ");
+}
+
+#[test]
+fn a_shortened_name_is_pointed_out() {
+    let long = "a_tool_with_a_name_that_is_far_too_long_for_any_model_provider_to_take";
+    let shortened = Spelling::Provider.render_hashed(&name("github", long));
+    let allowing = rules(&[&format!("user allow {shortened}")]);
+    insta::assert_snapshot!(explained(&allowing, long, Caller::Agent, "{}"), @r#"
+    tool github/a_tool_with_a_name_that_is_far_too_long_for_any_model_provider_to_take, called by an agent, high risk: ask
+    because no rule and no list speaks of it
+       - rule `mcp__github__a_tool_with_a_name_that_is_far_too_long__4bbbzwyqua` (allow, user layer) at /home/me/helve.toml:1:1
+           no match: the name is shortened; a rule that allows says `github/a_tool_with_a_name_that_is_far_too_long_for_any_model_provider_to_take`
+      => otherwise: no rule and no list speaks of it
+           decides: ask
+    hint: to allow it for good, add `a_tool_with_a_name_that_is_far_too_long_for_any_model_provider_to_take` to `write_tools` of server `github` at /home/me/.mcp.json:12:1
+    hint: or add a rule `{ tool = "github/a_tool_with_a_name_that_is_far_too_long_for_any_model_provider_to_take", action = "allow" }` to your own configuration
+    "#);
+    // A deny means it all the same.
+    let denying = rules(&[&format!("user deny {shortened}")]);
+    assert_eq!(tool(&denying, "github", long, Claims::default()).verdict(Caller::Agent, "{}").action, Action::Deny);
+}

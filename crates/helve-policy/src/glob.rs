@@ -1,0 +1,243 @@
+//! Many globs matched at once against one text.
+//!
+//! `*` and `?` also match `/`; `[…]`, `{a,b}` and `\` work as in a shell. A glob besides matches itself letter by
+//! letter, so that a tool called `get[x]` can be named. A glob that cannot be read restricts everything and allows
+//! nothing: [`Globs::holds`].
+
+use std::collections::HashMap;
+
+use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
+use helve_model::Action;
+
+/// The longest glob that is more than a beginning or an end, in bytes.
+const MAX_GLOB: usize = 1_024;
+
+/// Put behind every glob and every text: globset takes a text for a path and looks at its last component and
+/// extension, with exceptions for `..`. No text that ends like this is an exception.
+const END: char = '\u{1}';
+
+/// Which glob of a [`Globs`]; the same text has the same id.
+pub(crate) type GlobId = usize;
+
+/// Collects globs.
+#[derive(Debug, Default)]
+pub(crate) struct GlobsBuilder {
+    texts: Vec<String>,
+    ids: HashMap<String, GlobId>,
+}
+
+/// Globs, ready to match.
+#[derive(Debug, Default)]
+pub(crate) struct Globs {
+    count: usize,
+    literals: HashMap<String, GlobId>,
+    everything: Vec<GlobId>,
+    /// `text*`
+    prefixes: Ends,
+    /// `*text`
+    suffixes: Ends,
+    /// All others.
+    sets: Vec<(GlobSet, Vec<GlobId>)>,
+    unreadable: Bits,
+}
+
+/// Texts that others begin or end with: by length, so that one lookup per length finds them all.
+#[derive(Debug, Default)]
+struct Ends {
+    lengths: Vec<usize>,
+    ids: HashMap<String, GlobId>,
+}
+
+/// A glob that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UnreadableGlob {
+    pub(crate) id: GlobId,
+    pub(crate) reason: String,
+}
+
+/// A set of small numbers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Bits(Vec<u64>);
+
+/// True when the text means more than itself.
+pub(crate) fn has_wildcard(text: &str) -> bool {
+    text.contains(['*', '?', '[', ']', '{', '}', '\\'])
+}
+
+/// A glob that matches exactly `text`.
+pub(crate) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        if matches!(character, '*' | '?' | '[' | ']' | '{' | '}' | '\\') {
+            escaped.push('\\');
+        }
+        escaped.push(character);
+    }
+    escaped
+}
+
+impl GlobsBuilder {
+    pub(crate) fn add(&mut self, text: &str) -> GlobId {
+        if let Some(id) = self.ids.get(text) {
+            return *id;
+        }
+        let id = self.texts.len();
+        self.texts.push(text.to_owned());
+        self.ids.insert(text.to_owned(), id);
+        id
+    }
+
+    pub(crate) fn build(self) -> (Globs, Vec<UnreadableGlob>) {
+        let mut globs = Globs { count: self.texts.len(), ..Globs::default() };
+        let mut unreadable = Vec::new();
+        let mut compiled = Vec::new();
+        for (id, text) in self.texts.iter().enumerate() {
+            if matches!(text.as_str(), "*" | "**") {
+                globs.everything.push(id);
+            } else if let Some(prefix) = text.strip_suffix('*').filter(|prefix| !has_wildcard(prefix)) {
+                globs.prefixes.add(prefix, id);
+            } else if let Some(suffix) = text.strip_prefix('*').filter(|suffix| !has_wildcard(suffix)) {
+                globs.suffixes.add(suffix, id);
+            } else if has_wildcard(text) {
+                match compile(text) {
+                    Ok(glob) => compiled.push((id, glob)),
+                    Err(reason) => unreadable.push(UnreadableGlob { id, reason }),
+                }
+            }
+        }
+        build_sets(&compiled, &mut globs.sets, &mut unreadable);
+        for glob in &unreadable {
+            globs.unreadable.insert(glob.id);
+        }
+        globs.literals = self.ids;
+        (globs, unreadable)
+    }
+}
+
+impl Globs {
+    /// Adds every glob that matches to `matched`.
+    pub(crate) fn matches(&self, text: &str, matched: &mut Bits) {
+        if let Some(id) = self.literals.get(text) {
+            matched.insert(*id);
+        }
+        for id in &self.everything {
+            matched.insert(*id);
+        }
+        self.prefixes.find(matched, |length| text.get(..length));
+        self.suffixes.find(matched, |length| text.get(text.len().checked_sub(length)?..));
+        if self.sets.is_empty() {
+            return;
+        }
+        let mut ended = String::with_capacity(text.len() + END.len_utf8());
+        ended.push_str(text);
+        ended.push(END);
+        for (set, ids) in &self.sets {
+            for index in set.matches(&ended) {
+                matched.insert(ids[index]);
+            }
+        }
+    }
+
+    /// Whether a rule with this action applies, going by its glob alone.
+    pub(crate) fn holds(&self, id: GlobId, matched: &Bits, action: Action) -> bool {
+        if self.unreadable.contains(id) { action != Action::Allow } else { matched.contains(id) }
+    }
+
+    /// The globs that could not be read.
+    pub(crate) const fn unreadable(&self) -> &Bits {
+        &self.unreadable
+    }
+
+    /// An empty set with room for every glob.
+    pub(crate) fn bits(&self) -> Bits {
+        Bits(vec![0; self.count.div_ceil(64)])
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+impl Ends {
+    fn add(&mut self, text: &str, id: GlobId) {
+        if !self.lengths.contains(&text.len()) {
+            self.lengths.push(text.len());
+        }
+        self.ids.insert(text.to_owned(), id);
+    }
+
+    fn find<'text>(&self, matched: &mut Bits, end: impl Fn(usize) -> Option<&'text str>) {
+        for length in &self.lengths {
+            if let Some(id) = end(*length).and_then(|end| self.ids.get(end)) {
+                matched.insert(*id);
+            }
+        }
+    }
+}
+
+impl Bits {
+    pub(crate) fn insert(&mut self, number: usize) {
+        let word = number / 64;
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << (number % 64);
+    }
+
+    pub(crate) fn contains(&self, number: usize) -> bool {
+        self.0.get(number / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
+    }
+
+    pub(crate) fn union(&mut self, other: &Self) {
+        self.0.resize(self.0.len().max(other.0.len()), 0);
+        for (word, added) in self.0.iter_mut().zip(&other.0) {
+            *word |= added;
+        }
+    }
+
+    pub(crate) fn intersect(&mut self, other: &Self) {
+        for (index, word) in self.0.iter_mut().enumerate() {
+            *word &= other.0.get(index).copied().unwrap_or_default();
+        }
+    }
+}
+
+fn compile(text: &str) -> Result<Glob, String> {
+    if text.len() > MAX_GLOB {
+        return Err(format!("it is longer than {MAX_GLOB} bytes"));
+    }
+    let build = |text: &str| {
+        GlobBuilder::new(text)
+            .literal_separator(false)
+            .backslash_escape(true)
+            .build()
+            .map_err(|error| error.kind().to_string())
+    };
+    // Without the end first: it would complete a backslash that stands last.
+    build(text)?;
+    build(&format!("{text}{END}"))
+}
+
+/// One set if it fits into globset's limit, else as many as needed.
+fn build_sets(globs: &[(GlobId, Glob)], sets: &mut Vec<(GlobSet, Vec<GlobId>)>, unreadable: &mut Vec<UnreadableGlob>) {
+    if globs.is_empty() {
+        return;
+    }
+    let mut builder = GlobSetBuilder::new();
+    for (_, glob) in globs {
+        builder.add(glob.clone());
+    }
+    match (builder.build(), globs) {
+        (Ok(set), _) => sets.push((set, globs.iter().map(|(id, _)| *id).collect())),
+        (Err(error), [(id, _)]) => unreadable.push(UnreadableGlob { id: *id, reason: error.kind().to_string() }),
+        (Err(_), _) => {
+            let (first, second) = globs.split_at(globs.len() / 2);
+            build_sets(first, sets, unreadable);
+            build_sets(second, sets, unreadable);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "glob_tests.rs"]
+mod tests;

@@ -1,0 +1,141 @@
+//! What a decision rests on: the rule, the list or the default, and where it was written.
+
+use std::fmt;
+use std::sync::Arc;
+
+use helve_model::{Action, Listed, Origin, Risk};
+
+use crate::access::Trust;
+use crate::approval::Span;
+use crate::rules::SourcedRule;
+use crate::words::printable;
+
+/// Why a decision came out as it did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ground {
+    /// Who decided.
+    pub decider: Decider,
+    /// How much harm the call could do.
+    pub risk: Risk,
+}
+
+/// Who decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decider {
+    /// A rule.
+    Rule(Arc<SourcedRule>),
+    /// An entry of a list names the tool.
+    Listed(ListName, Arc<Listed>),
+    /// The server has a `tools` list and the tool is not on it. The origin is the server's entry.
+    NotListed(Origin),
+    /// The server says that the tool only reads, and its entry has `trust_annotations`.
+    TrustedAnnotation(Origin),
+    /// The tool is on `tools`, but the server is read-only and says that this tool writes. The origin is the server's
+    /// entry.
+    AnnotatedWriting(Origin),
+    /// Nobody said anything about this call. The origin is the server's entry.
+    Default(Origin),
+    /// Neither a rule nor a list settles it, and a person typed the call.
+    Typed(Origin),
+    /// No server of that name is configured.
+    ServerUnknown,
+    /// The server is switched off.
+    ServerDisabled(Origin),
+    /// The server comes from a project that its person has not trusted.
+    ServerUntrusted(Origin),
+    /// A person approved it.
+    Approved(Span),
+    /// A person was asked and said no.
+    Declined,
+    /// The rule set allows everything.
+    AllowAll,
+}
+
+/// One of a server's lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ListName {
+    /// `tools`, which is `tools_whitelist` or `enabled_tools` in other dialects.
+    Tools,
+    /// `write_tools`, which is `tools_write_whitelist` in another dialect.
+    WriteTools,
+    /// `disabled_tools`.
+    DisabledTools,
+}
+
+impl Decider {
+    /// Where what decided was written; `None` when nobody wrote it.
+    #[must_use]
+    pub fn origin(&self) -> Option<&Origin> {
+        match self {
+            Self::Rule(source) => Some(&source.rule.origin),
+            Self::Listed(_, entry) => Some(&entry.origin),
+            Self::NotListed(origin)
+            | Self::TrustedAnnotation(origin)
+            | Self::AnnotatedWriting(origin)
+            | Self::Default(origin)
+            | Self::Typed(origin)
+            | Self::ServerDisabled(origin)
+            | Self::ServerUntrusted(origin) => Some(origin),
+            Self::ServerUnknown | Self::Approved(_) | Self::Declined | Self::AllowAll => None,
+        }
+    }
+}
+
+impl fmt::Display for Decider {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rule(source) => write!(formatter, "{source}"),
+            Self::Listed(list, entry) => {
+                write!(formatter, "`{}` in `{list}` at {}", printable(&entry.glob), entry.origin)
+            }
+            Self::NotListed(origin) => write!(formatter, "it is not in `tools` of the server at {origin}"),
+            Self::TrustedAnnotation(origin) => {
+                write!(formatter, "the server says it only reads, and `trust_annotations` is set at {origin}")
+            }
+            Self::AnnotatedWriting(origin) => {
+                write!(formatter, "the server says that it writes, and is read-only at {origin}")
+            }
+            Self::Default(_) => formatter.write_str("no rule and no list speaks of it"),
+            Self::Typed(_) => formatter.write_str("no rule is against it, and a person typed it"),
+            Self::ServerUnknown => formatter.write_str("no server of that name is configured"),
+            Self::ServerDisabled(origin) => write!(formatter, "the server is switched off at {origin}"),
+            Self::ServerUntrusted(origin) => {
+                write!(formatter, "the server comes from a project that is not trusted yet, at {origin}")
+            }
+            Self::Approved(span) => write!(formatter, "a person approved it {span}"),
+            Self::Declined => formatter.write_str("a person was asked and said no"),
+            Self::AllowAll => formatter.write_str("every call is allowed here"),
+        }
+    }
+}
+
+impl fmt::Display for SourcedRule {
+    /// ``rule `github/*` with `title=x*` (deny, user layer) at helve.toml:3:1``.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rule = &self.rule;
+        write!(formatter, "rule `{}`", printable(&rule.tool))?;
+        if let Some(pattern) = &rule.pattern {
+            write!(formatter, " with `{}`", printable(pattern))?;
+        }
+        if let Some(kind) = rule.kind {
+            write!(formatter, " for each {kind}")?;
+        }
+        match (rule.risk, rule.action) {
+            (None, _) => {}
+            (Some(risk), Action::Allow) => write!(formatter, " up to {risk} risk")?,
+            (Some(risk), Action::Deny | Action::Ask) => write!(formatter, " from {risk} risk up")?,
+        }
+        let untrusted = if self.trust == Trust::Untrusted { "untrusted " } else { "" };
+        write!(formatter, " ({}, {untrusted}{} layer) at {}", rule.action, rule.layer, rule.origin)
+    }
+}
+
+impl fmt::Display for ListName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Tools => "tools",
+            Self::WriteTools => "write_tools",
+            Self::DisabledTools => "disabled_tools",
+        })
+    }
+}

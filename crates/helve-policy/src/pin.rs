@@ -1,0 +1,67 @@
+//! Whether a definition is still the one that was approved, and what changed if not.
+//!
+//! A pin covers the whole definition as the server gave it: name, title, description, schemas, annotations, icons and
+//! whatever else it says, known to helve or not. Only `_meta` stays out: it does not reach a model, and servers put
+//! times and counters there. How the JSON is spelled does not count, see [`canonical`].
+
+pub(crate) mod canonical;
+mod diff;
+
+use std::fmt;
+
+use sha2::{Digest as _, Sha256};
+
+use canonical::Node;
+
+pub use diff::{Change, ChangeKind, diff};
+
+/// The member of a definition that is not pinned.
+const UNPINNED: &str = "_meta";
+
+/// The hash of one definition.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DefinitionHash([u8; 32]);
+
+impl DefinitionHash {
+    /// The hash of a definition's JSON text. Every text has one, also what is no JSON.
+    #[must_use]
+    pub fn of(definition: &str) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(b"helve definition 1\n");
+        pinned(definition).feed(&mut hash);
+        Self(hash.finalize().into())
+    }
+
+    /// The hash that [`fmt::Display`] wrote.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits: Vec<u8> =
+            text.chars().map(|digit| digit.to_digit(16).map(|value| value as u8)).collect::<Option<_>>()?;
+        let bytes: Vec<u8> =
+            digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect();
+        if digits.len() == 64 { bytes.try_into().ok().map(Self) } else { None }
+    }
+}
+
+impl fmt::Display for DefinitionHash {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for DefinitionHash {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{self}")
+    }
+}
+
+/// The part of a definition that is pinned.
+fn pinned(definition: &str) -> Node<'_> {
+    let mut node = Node::read(definition);
+    node.remove(UNPINNED);
+    node
+}
+
+#[cfg(test)]
+#[path = "pin_tests.rs"]
+mod tests;

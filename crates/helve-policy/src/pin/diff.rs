@@ -1,0 +1,166 @@
+//! What changed between two definitions, place by place and in words.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::fmt;
+
+use crate::words::{SHOWN_CHARACTERS, excerpt, printable};
+
+use super::canonical::Node;
+use super::pinned;
+
+/// One difference between two definitions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// The way from the top of the definition to what changed: keys, and indices of arrays.
+    pub path: Vec<String>,
+    /// What became of it.
+    pub kind: ChangeKind,
+}
+
+/// What became of a value; values as JSON, shortened to be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChangeKind {
+    /// It was not there before.
+    Added {
+        /// The new value.
+        new: String,
+    },
+    /// It is gone.
+    Removed {
+        /// The old value.
+        old: String,
+    },
+    /// It has another value.
+    Changed {
+        /// The old value.
+        old: String,
+        /// The new value.
+        new: String,
+    },
+}
+
+/// Every difference between two definitions; none exactly when their hashes are equal.
+#[must_use]
+pub fn diff(old: &str, new: &str) -> Vec<Change> {
+    let mut changes = Vec::new();
+    compare(&mut Vec::new(), &pinned(old), &pinned(new), &mut changes);
+    changes
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = place(&self.path);
+        match &self.kind {
+            ChangeKind::Added { new } => write!(formatter, "{place} was added: {new}"),
+            ChangeKind::Removed { old } => write!(formatter, "{place} was removed; it was {old}"),
+            ChangeKind::Changed { old, new } => write!(formatter, "{place} changed from {old} to {new}"),
+        }
+    }
+}
+
+fn compare(path: &mut Vec<String>, old: &Node<'_>, new: &Node<'_>, changes: &mut Vec<Change>) {
+    match (old, new) {
+        (Node::Object(old), Node::Object(new)) => compare_objects(path, old, new, changes),
+        (Node::Array(old), Node::Array(new)) => compare_arrays(path, old, new, changes),
+        _ if old == new => {}
+        _ => {
+            let (old, new) = show_both(old, new);
+            changes.push(Change { path: path.clone(), kind: ChangeKind::Changed { old, new } });
+        }
+    }
+}
+
+type Members<'text> = [(Cow<'text, str>, Node<'text>)];
+
+/// Both are sorted by key, so one walk meets every key; equal keys meet in their order.
+fn compare_objects(path: &mut Vec<String>, old: &Members<'_>, new: &Members<'_>, changes: &mut Vec<Change>) {
+    let (mut old, mut new) = (old.iter().peekable(), new.iter().peekable());
+    loop {
+        let order = match (old.peek(), new.peek()) {
+            (Some((old_key, _)), Some((new_key, _))) => old_key.cmp(new_key),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => return,
+        };
+        let before = if order.is_le() { old.next() } else { None };
+        let after = if order.is_ge() { new.next() } else { None };
+        let Some((key, _)) = before.or(after) else { return };
+        path.push(key.to_string());
+        compare_optional(path, before.map(|(_, value)| value), after.map(|(_, value)| value), changes);
+        path.pop();
+    }
+}
+
+fn compare_arrays(path: &mut Vec<String>, old: &[Node<'_>], new: &[Node<'_>], changes: &mut Vec<Change>) {
+    for index in 0..old.len().max(new.len()) {
+        path.push(index.to_string());
+        compare_optional(path, old.get(index), new.get(index), changes);
+        path.pop();
+    }
+}
+
+fn compare_optional(path: &mut Vec<String>, old: Option<&Node<'_>>, new: Option<&Node<'_>>, changes: &mut Vec<Change>) {
+    let kind = match (old, new) {
+        (Some(old), Some(new)) => return compare(path, old, new, changes),
+        (None, Some(new)) => ChangeKind::Added { new: show(new) },
+        (Some(old), None) => ChangeKind::Removed { old: show(old) },
+        (None, None) => return,
+    };
+    changes.push(Change { path: path.clone(), kind });
+}
+
+/// `inputSchema.properties.path.type` → ``the `type` of parameter `path` ``.
+fn place(path: &[String]) -> String {
+    let words: Vec<&str> = path.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        [] => "the definition".to_owned(),
+        ["inputSchema", "required", index] => format!("entry {index} of the required parameters"),
+        ["inputSchema", "properties", name] => format!("parameter `{}`", printable(name)),
+        ["inputSchema", "properties", name, rest @ ..] => {
+            format!("`{}` of parameter `{}`", dotted(rest), printable(name))
+        }
+        ["outputSchema", "properties", name] => format!("result field `{}`", printable(name)),
+        ["outputSchema", "properties", name, rest @ ..] => {
+            format!("`{}` of result field `{}`", dotted(rest), printable(name))
+        }
+        ["annotations", rest @ ..] if !rest.is_empty() => format!("the server's claim `{}`", dotted(rest)),
+        [single] => format!("the {}", printable(single)),
+        all => format!("`{}`", dotted(all)),
+    }
+}
+
+fn dotted(words: &[&str]) -> String {
+    words.iter().map(|word| printable(word)).collect::<Vec<_>>().join(".")
+}
+
+fn show(node: &Node<'_>) -> String {
+    excerpt(&spell(node), 0)
+}
+
+/// Two long texts are shown from shortly before the place where they part.
+fn show_both(old: &Node<'_>, new: &Node<'_>) -> (String, String) {
+    /// How many common characters stay before the difference.
+    const KEPT: usize = 20;
+    let (old, new) = (spell(old), spell(new));
+    let common = old.chars().zip(new.chars()).take_while(|(left, right)| left == right).count();
+    let start = if common > SHOWN_CHARACTERS - KEPT { common - KEPT } else { 0 };
+    (excerpt(&old, start), excerpt(&new, start))
+}
+
+/// JSON to be read by a person: strings keep their characters, [`excerpt`] makes the invisible ones visible.
+fn spell(node: &Node<'_>) -> String {
+    match node {
+        Node::Null => "null".to_owned(),
+        Node::Bool(value) => value.to_string(),
+        Node::Number(digits) => digits.clone(),
+        Node::Text(text) => format!("\"{text}\""),
+        Node::Raw(text) => (*text).to_owned(),
+        Node::Array(elements) => format!("[{}]", elements.iter().map(spell).collect::<Vec<_>>().join(", ")),
+        Node::Object(members) => {
+            let members: Vec<String> =
+                members.iter().map(|(key, value)| format!("\"{key}\": {}", spell(value))).collect();
+            format!("{{{}}}", members.join(", "))
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! From a call to its decision: rules are matched with a tool once, so that a call only matches its arguments.
+
+use std::fmt;
+use std::sync::Arc;
+
+use helve_model::json::RawJson;
+use helve_model::{
+    Action, CallKind, Definition as _, Listed, PromptDefinition, QualifiedName, Risk, ServerName, ToolDefinition,
+    ToolName,
+};
+
+use crate::Permit;
+use crate::access::{Server, Trust};
+use crate::arguments::ArgumentMatches;
+use crate::decision::{Decision, Question, Refusal, Request};
+use crate::glob::GlobId;
+use crate::ground::{Decider, Ground, ListName};
+use crate::risk::{Claims, Listing, assess};
+use crate::rules::{Inner, KnownServer, RuleSet, Stage};
+
+/// Who makes a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Caller {
+    /// A person who typed this very call at a terminal.
+    Person,
+    /// A model.
+    Agent,
+    /// A program, or a command line that nobody watches.
+    Script,
+    /// A tag in a prompt.
+    PromptTag,
+    /// A watch that repeats the call.
+    Poll,
+}
+
+/// What is known about something that can be called.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    /// Which tool, resource (by URI) or prompt, and of which server.
+    pub name: QualifiedName,
+    /// Which kind of call.
+    pub kind: CallKind,
+    /// What the server claims about it.
+    pub claims: Claims,
+    /// Its definition as the server gave it, which approvals are bound to.
+    pub definition: Option<RawJson>,
+}
+
+/// The rules and lists for one tool, resource or prompt, ready to decide calls.
+#[derive(Debug, Clone)]
+pub struct ToolPolicy {
+    rules: Arc<Inner>,
+    subject: Subject,
+    risk: Risk,
+    /// Why it cannot be called at all.
+    gate: Option<Decider>,
+    /// What holds when no rule matches.
+    standing: Standing,
+    chains: Chains,
+    /// The arguments that rules speak of; `None`: no rule speaks of any.
+    keys: Option<RelevantKeys>,
+}
+
+/// The rules that may match a call, in order.
+#[derive(Debug, Clone, Default)]
+struct Chains {
+    /// Of the command line and of files named for this run.
+    above: Vec<Candidate>,
+    /// Of a project that is not trusted.
+    untrusted: Vec<Candidate>,
+    project: Vec<Candidate>,
+    user: Vec<Candidate>,
+    defaults: Vec<Candidate>,
+}
+
+/// A rule that matches the tool.
+#[derive(Debug, Clone, Copy)]
+struct Candidate {
+    rule: usize,
+    /// The glob of its pattern over arguments, if it has one.
+    glob: Option<GlobId>,
+}
+
+#[derive(Debug, Clone)]
+enum RelevantKeys {
+    All,
+    These(Vec<String>),
+}
+
+/// What holds when no rule matches.
+#[derive(Debug, Clone)]
+enum Standing {
+    Allow(Decider),
+    /// The default question, which a person who typed the call has answered.
+    Ask(Decider),
+}
+
+/// Which action a call meets, before it becomes a decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    pub(crate) action: Action,
+    pub(crate) decider: Decider,
+    /// The rule that decided.
+    pub(crate) rule: Option<usize>,
+}
+
+impl Subject {
+    /// Something about which nothing is known but its name.
+    #[must_use]
+    pub fn unknown(name: QualifiedName, kind: CallKind) -> Self {
+        Self { name, kind, claims: Claims::default(), definition: None }
+    }
+
+    /// A tool as its server defines it.
+    #[must_use]
+    pub fn tool(server: &ServerName, definition: &ToolDefinition) -> Self {
+        Self {
+            name: QualifiedName::new(server.clone(), definition.name().clone()),
+            kind: CallKind::Tool,
+            claims: Claims::from(&definition.view().annotations),
+            definition: Some(definition.raw().clone()),
+        }
+    }
+
+    /// A prompt as its server defines it.
+    #[must_use]
+    pub fn prompt(server: &ServerName, definition: &PromptDefinition) -> Self {
+        let name = QualifiedName::new(server.clone(), ToolName::new(definition.name()));
+        Self { definition: Some(definition.raw().clone()), ..Self::unknown(name, CallKind::Prompt) }
+    }
+
+    /// A resource, by its URI.
+    #[must_use]
+    pub fn resource(server: &ServerName, uri: &str) -> Self {
+        Self::unknown(QualifiedName::new(server.clone(), ToolName::new(uri)), CallKind::Resource)
+    }
+}
+
+impl RuleSet {
+    /// Matches all rules and lists with one tool, once for all its calls.
+    #[must_use]
+    pub fn for_tool(&self, subject: Subject) -> ToolPolicy {
+        let rules = Arc::clone(&self.inner);
+        let known = rules.servers.get(&subject.name.server);
+        let (gate, standing, risk) = match known {
+            Some(KnownServer { server, .. }) => place(server, &subject),
+            None => {
+                let risk = assess(subject.kind, Listing::None, subject.claims, false);
+                (Some(Decider::ServerUnknown), Standing::Ask(Decider::ServerUnknown), risk)
+            }
+        };
+        let mut policy = ToolPolicy { rules, subject, risk, gate, standing, chains: Chains::default(), keys: None };
+        if policy.rules.allow_all {
+            policy.gate = None;
+            policy.standing = Standing::Allow(Decider::AllowAll);
+        } else if policy.gate.is_none() {
+            policy.find_candidates();
+        }
+        policy
+    }
+
+    /// Decides one request of an agent, about something of which nothing is known but its name.
+    #[must_use]
+    pub fn decide(&self, request: Request) -> Decision {
+        self.for_tool(Subject::unknown(request.name, request.kind)).decide(Caller::Agent, request.arguments)
+    }
+}
+
+impl ToolPolicy {
+    /// Decides one call.
+    #[must_use]
+    pub fn decide(&self, caller: Caller, arguments: RawJson) -> Decision {
+        let verdict = self.verdict(caller, arguments.as_str());
+        let ground = Ground { decider: verdict.decider, risk: self.risk };
+        let request = Request { name: self.subject.name.clone(), kind: self.subject.kind, arguments };
+        match verdict.action {
+            Action::Allow => Decision::Allow(Permit::grant(request, ground)),
+            Action::Ask => Decision::Ask(Question::new(request, ground, caller, self.subject.definition.clone())),
+            Action::Deny => Decision::Deny(Refusal::new(request, ground)),
+        }
+    }
+
+    /// What the policy is for.
+    #[must_use]
+    pub const fn subject(&self) -> &Subject {
+        &self.subject
+    }
+
+    /// How much harm a call could do.
+    #[must_use]
+    pub const fn risk(&self) -> Risk {
+        self.risk
+    }
+
+    /// Why it does not exist for any caller: the server is off, unknown or untrusted, or a list leaves it out.
+    #[must_use]
+    pub const fn hidden(&self) -> Option<&Decider> {
+        self.gate.as_ref()
+    }
+
+    /// What a call would meet whatever its arguments are; `None` when that depends on them.
+    #[must_use]
+    pub fn foresee(&self, caller: Caller) -> Option<(Action, Ground)> {
+        if self.keys.is_some() {
+            return None;
+        }
+        let verdict = self.verdict(caller, "{}");
+        Some((verdict.action, Ground { decider: verdict.decider, risk: self.risk }))
+    }
+
+    pub(crate) fn verdict(&self, caller: Caller, arguments: &str) -> Verdict {
+        if let Some(gate) = &self.gate {
+            return Verdict { action: Action::Deny, decider: gate.clone(), rule: None };
+        }
+        let matches = self.keys.as_ref().map(|keys| self.match_arguments(keys, arguments));
+        let first = |chain: &[Candidate]| {
+            let holds = |candidate: &&Candidate| self.holds(**candidate, matches.as_ref());
+            chain.iter().find(holds).map(|candidate| self.by_rule(candidate.rule))
+        };
+        // A deny of the person's own layer is final.
+        let own = first(&self.chains.user);
+        if let Some(own) = &own
+            && own.action == Action::Deny
+        {
+            return own.clone();
+        }
+        if let Some(above) = first(&self.chains.above) {
+            return above;
+        }
+        let settled = first(&self.chains.project)
+            .or(own)
+            .or_else(|| first(&self.chains.defaults))
+            .unwrap_or_else(|| self.by_standing(caller));
+        match first(&self.chains.untrusted) {
+            Some(narrowed) if is_stricter(&narrowed, &settled) => narrowed,
+            _ => settled,
+        }
+    }
+
+    /// Whether a rule that names this tool applies to a call with these arguments.
+    fn holds(&self, candidate: Candidate, matches: Option<&ArgumentMatches>) -> bool {
+        let Some(glob) = candidate.glob else { return true };
+        matches.is_some_and(|matches| matches.may_hold(glob) && self.condition_holds(candidate.rule, matches))
+    }
+
+    pub(crate) fn condition_holds(&self, rule: usize, matches: &ArgumentMatches) -> bool {
+        let rule = &self.rules.rules[rule];
+        let holds = |condition| matches.hold(&self.rules.argument_globs, condition, rule.action());
+        rule.condition.as_ref().is_none_or(holds)
+    }
+
+    fn match_arguments(&self, keys: &RelevantKeys, arguments: &str) -> ArgumentMatches {
+        ArgumentMatches::read(arguments, &self.rules.argument_globs, |key| match keys {
+            RelevantKeys::All => true,
+            RelevantKeys::These(keys) => keys.iter().any(|relevant| relevant == key),
+        })
+    }
+
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.rules
+    }
+
+    fn by_rule(&self, index: usize) -> Verdict {
+        let rule = &self.rules.rules[index];
+        Verdict { action: rule.action(), decider: Decider::Rule(Arc::clone(&rule.source)), rule: Some(index) }
+    }
+
+    pub(crate) fn by_standing(&self, caller: Caller) -> Verdict {
+        let (action, decider) = match &self.standing {
+            Standing::Allow(decider) => (Action::Allow, decider.clone()),
+            Standing::Ask(Decider::Default(origin) | Decider::AnnotatedWriting(origin)) if caller == Caller::Person => {
+                (Action::Allow, Decider::Typed(origin.clone()))
+            }
+            Standing::Ask(decider) => (Action::Ask, decider.clone()),
+        };
+        Verdict { action, decider, rule: None }
+    }
+
+    /// Finds the rules that can matter: after one without a condition, the rest of its chain never does.
+    fn find_candidates(&mut self) {
+        let rules = Arc::clone(&self.rules);
+        let Some(known) = rules.servers.get(&self.subject.name.server) else { return };
+        let mut settled = false;
+        let mut ended_stage = None;
+        for index in rules.naming(known, &self.subject.name) {
+            let rule = &rules.rules[index];
+            let applies = rule.counts() && rule.is_for_kind(self.subject.kind) && rule.is_for_risk(self.risk);
+            // The person's own layer is asked in any case, for a deny that is final.
+            let needed = ended_stage != Some(rule.stage) && (!settled || rule.stage == Stage::User);
+            if !applies || !needed {
+                continue;
+            }
+            let glob = rule.condition.as_ref().map(|condition| condition.glob);
+            self.chains.of(rule.stage).push(Candidate { rule: index, glob });
+            match &rule.condition {
+                Some(condition) => RelevantKeys::add(&mut self.keys, condition.key.as_deref()),
+                None => {
+                    ended_stage = Some(rule.stage);
+                    settled |= rule.stage != Stage::Untrusted;
+                }
+            }
+        }
+    }
+}
+
+impl Chains {
+    const fn of(&mut self, stage: Stage) -> &mut Vec<Candidate> {
+        match stage {
+            Stage::CommandLine | Stage::Explicit => &mut self.above,
+            Stage::Untrusted => &mut self.untrusted,
+            Stage::Project => &mut self.project,
+            Stage::User => &mut self.user,
+            Stage::Defaults => &mut self.defaults,
+        }
+    }
+}
+
+impl RelevantKeys {
+    fn add(keys: &mut Option<Self>, key: Option<&str>) {
+        match (keys.as_mut(), key) {
+            (_, None) => *keys = Some(Self::All),
+            (Some(Self::All), Some(_)) => {}
+            (Some(Self::These(known)), Some(key)) => {
+                if !known.iter().any(|relevant| relevant == key) {
+                    known.push(key.to_owned());
+                }
+            }
+            (None, Some(key)) => *keys = Some(Self::These(vec![key.to_owned()])),
+        }
+    }
+}
+
+impl fmt::Display for Caller {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Person => "a person",
+            Self::Agent => "an agent",
+            Self::Script => "a script",
+            Self::PromptTag => "a prompt tag",
+            Self::Poll => "a poll",
+        })
+    }
+}
+
+/// What a server's entry says about one of its tools, before any rule is asked.
+fn place(server: &Server, subject: &Subject) -> (Option<Decider>, Standing, Risk) {
+    let entry = &server.entry;
+    let tool = subject.name.tool.as_str();
+    let is_tool = subject.kind == CallKind::Tool;
+    let listed = |list: Option<&Arc<Listed>>, name| list.map(|entry| Decider::Listed(name, Arc::clone(entry)));
+
+    // The lists name tools; resources and prompts are none of their business.
+    let on_tools = server.tools.as_ref().filter(|_| is_tool).and_then(|list| list.find(tool, Action::Allow));
+    let on_write_tools = Some(&server.write_tools).filter(|_| is_tool).and_then(|list| list.find(tool, Action::Allow));
+    let on_disabled = Some(&server.disabled_tools).filter(|_| is_tool).and_then(|list| list.find(tool, Action::Deny));
+    let listing = match (on_write_tools, on_tools) {
+        (Some(_), _) => Listing::Writing,
+        (None, Some(_)) if server.is_readonly() => Listing::Reading,
+        (None, Some(_)) => Listing::Writing,
+        (None, None) => Listing::None,
+    };
+    let trusts_claims = entry.access.trust_annotations;
+    let risk = assess(subject.kind, listing, subject.claims, trusts_claims);
+
+    let gate = if let Some(origin) = &server.switched_off {
+        Some(Decider::ServerDisabled(origin.clone()))
+    } else if entry.trust == Trust::Untrusted {
+        Some(Decider::ServerUntrusted(entry.origin.clone()))
+    } else if let Some(disabled) = listed(on_disabled, ListName::DisabledTools) {
+        Some(disabled)
+    } else if is_tool && server.tools.is_some() && on_tools.is_none() && on_write_tools.is_none() {
+        Some(Decider::NotListed(entry.origin.clone()))
+    } else {
+        None
+    };
+
+    let may_write = !server.is_readonly();
+    // A resource or prompt reads by definition, and that too is no more than a claim of the server.
+    let claims_to_read = !is_tool || (subject.claims.read_only == Some(true) && !subject.claims.writes());
+    let standing = if let Some(decider) = listed(on_write_tools, ListName::WriteTools) {
+        Standing::Allow(decider)
+    } else if let Some(decider) = listed(on_tools, ListName::Tools)
+        && (may_write || !subject.claims.writes())
+    {
+        Standing::Allow(decider)
+    } else if trusts_claims && claims_to_read {
+        Standing::Allow(Decider::TrustedAnnotation(entry.origin.clone()))
+    } else if on_tools.is_some() {
+        Standing::Ask(Decider::AnnotatedWriting(entry.origin.clone()))
+    } else {
+        Standing::Ask(Decider::Default(entry.origin.clone()))
+    };
+    (gate, standing, risk)
+}
+
+/// An `ask` rule is stricter than the default question, which a person may have answered by typing the call.
+fn is_stricter(narrowed: &Verdict, settled: &Verdict) -> bool {
+    let severity = |verdict: &Verdict| match verdict.action {
+        Action::Allow => 0,
+        Action::Ask if verdict.rule.is_none() => 1,
+        Action::Ask => 2,
+        Action::Deny => 3,
+    };
+    severity(narrowed) > severity(settled)
+}
+
+#[cfg(test)]
+#[path = "tool_policy_tests.rs"]
+mod tests;

@@ -1,0 +1,89 @@
+//! Tool schemas: checking arguments against them, showing them as signatures, handing them to model providers.
+//!
+//! A tool's schema is written by its server, so it is read as one reads a stranger's letter. This crate performs no
+//! input or output, is not async, reads no clock and no environment, and never fetches what a `$ref` names; all work is
+//! bounded by counts, and each count is a constant with a name.
+//!
+//! | question | answer |
+//! |---|---|
+//! | Do these arguments fit? | [`LazyValidator::check`] → [`Verdict`] |
+//! | What is wrong with them? | [`InvalidArguments`]: place, expectation, what came, the name probably meant, usage |
+//! | Does the result fit what was promised? | [`check_output`] |
+//! | What do these words of a command line mean? | [`coerce`](coerce()) |
+//! | What would the server assume? | [`with_defaults`] |
+//! | How is the tool called? | [`signature`](signature()), [`documented`] |
+//! | How is it offered to a model? | [`tool_array`], and back with [`ToolArray::resolve`] |
+//!
+//! ```
+//! use helve_schema::{ArgumentLimits, LazyValidator, Style, ToolEntry, Verdict, signature};
+//!
+//! let schema = r#"{"type": "object", "required": ["query"], "additionalProperties": false,
+//!     "properties": {"query": {"type": "string"}, "count": {"type": "integer", "default": 10}}}"#;
+//!
+//! let validator = LazyValidator::new(schema);
+//! assert_eq!(validator.check("search", r#"{"query": "rust"}"#, ArgumentLimits::default()), Verdict::Valid);
+//! let Verdict::Invalid(problem) = validator.check("search", r#"{"quer": "rust"}"#, ArgumentLimits::default()) else {
+//!     unreachable!()
+//! };
+//! assert_eq!(
+//!     problem.to_string(),
+//!     "invalid arguments for search: 2 problems
+//!   missing property `query` (string), got `quer` instead
+//!   /quer: unknown property; did you mean `query`?
+//! usage: search(query: string, count?: integer = 10)"
+//! );
+//!
+//! let tool = ToolEntry::new("search", schema);
+//! assert_eq!(signature(&tool, Style::Python, 100), "search(query: str, count: int = 10)");
+//! ```
+//!
+//! # When there is no answer
+//!
+//! | what is wrong | verdict | why |
+//! |---|---|---|
+//! | the schema needs another document | [`Verdict::Refused`] | the protocol forbids fetching it, and asks not to treat it as permissive |
+//! | the arguments are too large, too deep, or name a key twice | [`Verdict::Refused`] | nobody could say what was checked |
+//! | the schema is not a valid schema | [`Verdict::Unvalidated`] | the server's mistake; the person keeps the tool and gets a warning |
+//! | the schema, or the schema with these arguments, is beyond the budget | [`Verdict::Unvalidated`] | the same: a bomb harms nobody here, and a large schema is not a crime |
+//! | a `pattern` has look-around, back-references, or is huge | checked but for that pattern, with a [`SchemaNotice`] | patterns run on an engine that cannot explode |
+//!
+//! `format` describes and is never checked, in any draft: the protocol's dialect says so, and no two libraries agree on
+//! what a URI is.
+//!
+//! # What a stranger's schema can cost
+//!
+//! A schema is counted before it is compiled (bytes, depth, subschemas as written and as they are once every local
+//! `$ref` is followed, nesting, enum values, pattern sizes), and each look the validator takes at a value is counted
+//! while it runs. Both counts are the same on every machine. Together they hold every hostile schema of the test table
+//! under fifty milliseconds, and under a stack of two megabytes.
+
+#![warn(missing_docs)]
+
+mod coerce;
+mod defaults;
+mod document;
+mod entry;
+mod json;
+mod nearest;
+mod output;
+mod provider;
+mod signature;
+mod types;
+mod validate;
+mod words;
+
+pub use coerce::{Coerced, WordError, coerce};
+pub use defaults::with_defaults;
+pub use entry::ToolEntry;
+pub use json::JsonProblem;
+pub use output::{
+    MAX_CHECKED_RESULT_BYTES, MAX_CHECKED_RESULT_VALUES, OutputCheck, OutputProblem, OutputVerdict, check_output,
+};
+pub use provider::{CallProblem, Notice, NoticeKind, Provider, ResolvedCall, Strictness, ToolArray, tool_array};
+pub use signature::{CHARACTERS_PER_TOKEN, Style, documented, signature, statement};
+pub use validate::{
+    ArgumentLimits, Excess, InvalidArguments, LazyValidator, MAX_ARGUMENT_BYTES, MAX_ARGUMENT_DEPTH,
+    MAX_ARGUMENT_VALUES, MAX_EMBEDDED_RESOURCES, MAX_ENUM_VALUES, MAX_EXPANDED_SUBSCHEMAS, MAX_NESTED_SUBSCHEMAS,
+    MAX_PATTERN_ATOMS, MAX_PATTERN_ATOMS_IN_SCHEMA, MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH, MAX_SUBSCHEMAS, MAX_VIOLATIONS,
+    Refusal, SchemaNotice, Unvalidated, Verdict, Violation,
+};

@@ -1,0 +1,113 @@
+//! Owns the words between the driver and the child process that does one piece of measuring.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// One run in a process of its own: who works, against which server, doing what.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Job {
+    pub(crate) subject: Subject,
+    /// The thin echo server's program.
+    pub(crate) server: PathBuf,
+    pub(crate) work: Work,
+}
+
+/// A client in the surroundings it runs in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Subject {
+    pub(crate) client: Kind,
+    pub(crate) runtime: Runtime,
+    pub(crate) era: Era,
+}
+
+impl Subject {
+    /// One thread and the older era: where every client is at its best, and what the goals were set against.
+    pub(crate) const fn new(client: Kind) -> Self {
+        Self { client, runtime: Runtime::CurrentThread, era: Era::Legacy }
+    }
+
+    pub(crate) const fn on(mut self, runtime: Runtime) -> Self {
+        self.runtime = runtime;
+        self
+    }
+
+    pub(crate) const fn in_era(mut self, era: Era) -> Self {
+        self.era = era;
+        self
+    }
+}
+
+/// The columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Kind {
+    /// The least that could possibly work: bytes there, bytes back, nothing parsed.
+    Floor,
+    /// The official Rust SDK's typed client.
+    Rmcp,
+    /// helve's wire, servers started by the plain launcher.
+    Helve,
+    /// helve's wire, servers held by a warden.
+    HelveWarden,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Runtime {
+    CurrentThread,
+    MultiThread,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Era {
+    Legacy,
+    Modern,
+}
+
+/// What a child is asked to do.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Work {
+    /// Small calls over stdio, one after the other.
+    Echo { calls: usize },
+    /// Small calls over stdio, many at once.
+    Flood { calls: usize, in_flight: usize },
+    /// Calls whose result is large.
+    Large { shape: Shape, bytes: usize, calls: usize },
+    /// Listing many tools.
+    List { tools: usize, calls: usize },
+    /// Holding connections that do nothing.
+    Idle { connections: usize },
+    /// Starting and shaking hands with many servers at once.
+    Connect { connections: usize },
+    /// Small calls over Streamable HTTP, one after the other.
+    Http { calls: usize },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Shape {
+    Text,
+    Structured,
+}
+
+/// What a child reports; what it was not asked for stays zero.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Sample {
+    /// Median time of one call.
+    pub(crate) median_seconds: f64,
+    /// Time of everything together.
+    pub(crate) total_seconds: f64,
+    pub(crate) calls: usize,
+    /// Resident memory at its highest during the first call, above what it was before.
+    pub(crate) peak_growth_bytes: f64,
+    /// Resident memory after the work, above what it was before.
+    pub(crate) held_growth_bytes: f64,
+    /// Bytes of the answer on the wire.
+    pub(crate) answer_bytes: f64,
+    /// Connections the server counted.
+    pub(crate) connections: u64,
+}

@@ -1,0 +1,149 @@
+//! The benchmark of the wire, built in release by `cargo xtask bench wire`: a driver that runs itself as its children.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program of its own: it starts servers and children, and its table goes to stdout"
+)]
+
+mod bench;
+mod callgrind;
+mod child;
+mod job;
+mod measures;
+mod memory;
+mod report;
+mod soak;
+mod stats;
+mod subject;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::{Parser, Subcommand};
+
+use crate::bench::{Bench, real_time_allowed};
+use crate::job::{Kind, Subject};
+use crate::soak::Soak;
+
+#[derive(Debug, Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Take the measures
+    Wire {
+        /// The thin echo server
+        #[arg(long)]
+        server: PathBuf,
+        /// Whose numbers are held to the goals
+        #[arg(long, default_value = "helve")]
+        candidate: Kind,
+        /// Rounds of timed measures; the medians are taken over them
+        #[arg(long, default_value_t = 7)]
+        rounds: usize,
+        /// Only the measures that count (instructions, allocations, connections); these gate
+        #[arg(long)]
+        counts: bool,
+        /// Only this measure
+        #[arg(long)]
+        only: Option<String>,
+        /// Print a last line of JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make the long runs
+    Soak {
+        /// The thin echo server
+        #[arg(long)]
+        server: PathBuf,
+        /// Who is to run them
+        #[arg(long, default_value = "helve")]
+        candidate: Kind,
+        /// Connections to make and close
+        #[arg(long, default_value_t = 10_000)]
+        cycles: usize,
+        /// Size of the answer that is too large, as a line and as a body; 0 leaves these runs out
+        #[arg(long, default_value_t = 4 << 30)]
+        bytes: u64,
+    },
+    /// Do one piece of work and report (used by the driver)
+    #[command(hide = true)]
+    Child { job: String },
+    /// Serve the other end of the HTTP floor (used by the driver)
+    #[command(hide = true)]
+    ServeHyper,
+}
+
+fn main() -> ExitCode {
+    // Before anything else: a warden must be small and quick.
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == "warden") {
+        return helve_wire::launch::warden::run(&["warden"], words);
+    }
+    let outcome = match Arguments::parse().command {
+        Command::Child { job } => child(&job),
+        Command::ServeHyper => child::serve(subject::serve_hyper()),
+        Command::Soak { server, candidate, cycles, bytes } => {
+            let mut runs = vec![Soak::Cycles(cycles)];
+            if bytes > 0 {
+                runs.extend([Soak::Line(bytes), Soak::Body(bytes)]);
+            }
+            runs.into_iter().try_for_each(|run| soak(run, Subject::new(candidate), &server))
+        }
+        Command::Wire { server, candidate, rounds, counts, only, json } => {
+            let real_time = real_time_allowed();
+            if !real_time && !counts {
+                eprintln!(
+                    "note: real-time priority is not allowed here (chrt -f 10): timings on a busy machine say little"
+                );
+            }
+            wire(&Bench { server, candidate, rounds, real_time }, counts, only.as_deref(), json)
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn wire(bench: &Bench, counts: bool, only: Option<&str>, json: bool) -> Result<()> {
+    let timings = if counts { &[][..] } else { measures::TIMINGS };
+    let mut lines = Vec::new();
+    for (name, measure) in measures::COUNTS.iter().chain(timings) {
+        if only.is_none_or(|only| only == *name) {
+            lines.extend(measure(bench)?);
+        }
+    }
+    if lines.is_empty() {
+        bail!("no measure is called {}", only.unwrap_or_default());
+    }
+    print!("{}", report::for_people(&lines));
+    if json {
+        println!("{}", report::for_machines(&lines)?);
+    }
+    let missed = lines.iter().filter(|line| line.met() == Some(false)).count();
+    if missed > 0 {
+        bail!("{missed} of the goals missed");
+    }
+    Ok(())
+}
+
+fn soak(run: Soak, subject: Subject, server: &Path) -> Result<()> {
+    let seen = soak::run(run, subject, server.to_path_buf()).with_context(|| format!("{run:?}"))?;
+    println!("{run:?}: {seen}");
+    Ok(())
+}
+
+fn child(job: &str) -> Result<()> {
+    let sample = child::run(serde_json::from_str(job)?)?;
+    println!("{}", serde_json::to_string(&sample)?);
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! helve's wire over stdio, as a host uses it: all features on, a permit per call, the answer kept raw.
+
+use std::ffi::OsString;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use helve_model::json::RawJson;
+use helve_model::{CallKind, Outcome, QualifiedName, ServerName, ToolDefinition, ToolName};
+use helve_policy::{Decision, Permit, Request, RuleSet};
+use helve_wire::launch::{Launcher, PlainLauncher, ServerCommand, WardenLauncher, WardenProgram, child_environment};
+use helve_wire::{CallOptions, ConnectOptions, Listing, ProtocolChoice, Session, Times, connect_stdio};
+
+use super::{Server, SharedClient, StdioClient, TEXT};
+use crate::job::{Era, Shape};
+
+/// A session whose process was started by the launcher `L`.
+#[derive(Debug)]
+pub(crate) struct Helve<L> {
+    session: Session,
+    echo: Permit,
+    launcher: PhantomData<L>,
+}
+
+/// What the wire hands out.
+#[derive(Debug)]
+#[expect(dead_code, reason = "held only so that it takes its memory")]
+pub(crate) enum Answer {
+    Result(Outcome),
+    Tools(Listing<ToolDefinition>),
+}
+
+/// A launcher that needs nothing to be made.
+pub(crate) trait Starts: Send + Sync + 'static {
+    fn launcher() -> Result<Box<dyn Launcher>>;
+}
+
+/// One process group per server.
+#[derive(Debug)]
+pub(crate) struct Plain;
+
+/// A warden per server: this very program, by its hidden verb.
+#[derive(Debug)]
+pub(crate) struct Warden;
+
+impl Starts for Plain {
+    fn launcher() -> Result<Box<dyn Launcher>> {
+        Ok(Box::new(PlainLauncher))
+    }
+}
+
+impl Starts for Warden {
+    fn launcher() -> Result<Box<dyn Launcher>> {
+        let program = WardenProgram { path: std::env::current_exe()?, leading: vec!["warden".into()] };
+        Ok(Box::new(WardenLauncher::new(program)))
+    }
+}
+
+impl<L: Starts> StdioClient for Helve<L> {
+    type Answer = Answer;
+
+    async fn connect(server: &Server, era: Era) -> Result<Self> {
+        let command = ServerCommand {
+            program: server.program.clone().into(),
+            args: server.arguments.iter().map(OsString::from).collect(),
+            working_directory: None,
+            environment: child_environment(std::env::vars_os(), []),
+        };
+        let session = connect_stdio(&*L::launcher()?, &command, options(era)?).await?;
+        Ok(Self { session, echo: echo()?, launcher: PhantomData })
+    }
+
+    async fn echo(&mut self) -> Result<()> {
+        self.echo_once().await
+    }
+
+    async fn large(&mut self, shape: Shape) -> Result<Answer> {
+        let name = match shape {
+            Shape::Text => "text",
+            Shape::Structured => "structured",
+        };
+        let outcome = self.session.call_tool(&permit(name, "{}")?, CallOptions::default()).await?;
+        Ok(Answer::Result(outcome))
+    }
+
+    async fn list(&mut self) -> Result<Answer> {
+        let listing = self.session.list_tools(Times::default()).await?;
+        if listing.incomplete.is_some() || !listing.warnings.is_empty() {
+            bail!("not the whole list: {:?}", listing.incomplete);
+        }
+        Ok(Answer::Tools(listing))
+    }
+
+    async fn oversized(&mut self, bytes: u64) -> Result<String> {
+        refusal(&self.session, bytes).await
+    }
+
+    async fn close(self) -> Result<()> {
+        self.session.close().await;
+        Ok(())
+    }
+}
+
+impl<L: Starts> SharedClient for Helve<L> {
+    async fn echo_shared(client: Arc<Self>) -> Result<()> {
+        client.echo_once().await
+    }
+}
+
+impl<L: Starts> Helve<L> {
+    async fn echo_once(&self) -> Result<()> {
+        check_echo(&self.session.call_tool(&self.echo, CallOptions::default()).await?)
+    }
+}
+
+/// The typed view of the answer is part of the work: rmcp's has it too.
+pub(super) fn check_echo(outcome: &Outcome) -> Result<()> {
+    let text = outcome.open()?.to_text();
+    if text != TEXT {
+        bail!("not an echo: {text:?}");
+    }
+    Ok(())
+}
+
+pub(super) async fn refusal(session: &Session, bytes: u64) -> Result<String> {
+    let call = permit("endless", &format!(r#"{{"bytes":{bytes}}}"#))?;
+    match session.call_tool(&call, CallOptions::default()).await {
+        Ok(_) => bail!("{bytes} bytes were taken"),
+        Err(error) => Ok(format!("{}: {error}", error.code())),
+    }
+}
+
+pub(super) fn options(era: Era) -> Result<ConnectOptions> {
+    let version = match era {
+        Era::Legacy => "2025-11-25",
+        Era::Modern => "2026-07-28",
+    };
+    let protocol = ProtocolChoice::Pinned(version.to_owned());
+    Ok(ConnectOptions { protocol, ..ConnectOptions::new(server()?) })
+}
+
+pub(super) fn echo() -> Result<Permit> {
+    permit("echo", &format!(r#"{{"text":"{TEXT}"}}"#))
+}
+
+fn permit(tool: &str, arguments: &str) -> Result<Permit> {
+    let name = QualifiedName::new(server()?, ToolName::new(tool));
+    let arguments = RawJson::checked(arguments).context("arguments of our own")?;
+    match RuleSet::allow_all().decide(Request { name, kind: CallKind::Tool, arguments }) {
+        Decision::Allow(permit) => Ok(permit),
+        Decision::Ask(_) | Decision::Deny(_) => bail!("a rule set that allows all has refused"),
+    }
+}
+
+fn server() -> Result<ServerName> {
+    Ok(ServerName::new("echo")?)
+}

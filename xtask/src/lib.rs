@@ -1,0 +1,3 @@
+//! What the chores and their helper programs share.
+
+pub mod table;

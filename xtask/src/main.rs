@@ -1,0 +1,65 @@
+//! Owns the list of chores behind `cargo xtask` and how their failure is told.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a developer's tool: it starts cargo, npm, python and the benchmarks itself and reads its own environment"
+)]
+
+mod bench;
+mod conformance;
+mod install;
+mod interop;
+mod layers;
+mod programs;
+mod soak;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// The project's own chores
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Debug, Subcommand)]
+enum Chore {
+    Bench(bench::Bench),
+    Conformance(conformance::Conformance),
+    Interop(interop::Interop),
+    Soak(soak::Soak),
+    Tidy(tidy::Tidy),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let root = workspace_root();
+    let outcome = match arguments.chore {
+        Chore::Bench(bench) => bench.run(&root),
+        Chore::Conformance(conformance) => conformance.run(&root),
+        Chore::Interop(interop) => interop.run(&root),
+        Chore::Soak(soak) => soak.run(&root),
+        Chore::Tidy(tidy) => tidy.run(&root),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn workspace_root() -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.parent().unwrap_or(package).to_path_buf()
+}
+
+#[expect(clippy::print_stderr, reason = "errors are talk for the person at the terminal")]
+fn complain(error: &anyhow::Error) {
+    eprintln!("error: {error:#}");
+}

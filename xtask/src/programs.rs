@@ -1,0 +1,63 @@
+//! Owns how the chores start other programs: cargo, npm, python. Whatever fails says what was tried and what to do.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+/// Runs `command` with its output shown; an unsuccessful end is an error that carries `advice`.
+pub(crate) fn run(command: &mut Command, advice: &str) -> Result<()> {
+    let shown = show(command);
+    let status = command.status().with_context(|| format!("cannot start {shown}\nhint: {advice}"))?;
+    if !status.success() {
+        bail!("{shown} failed ({status})\nhint: {advice}");
+    }
+    Ok(())
+}
+
+/// Builds binaries of this package and says where they are.
+pub(crate) fn build(root: &Path, release: bool, names: &[&str]) -> Result<Vec<PathBuf>> {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["build", "--quiet", "--package", "xtask", "--message-format", "json-render-diagnostics"]);
+    if release {
+        command.arg("--release");
+    }
+    for name in names {
+        command.args(["--bin", name]);
+    }
+    let shown = show(&command);
+    let output =
+        command.current_dir(root).stderr(Stdio::inherit()).output().with_context(|| format!("cannot start {shown}"))?;
+    if !output.status.success() {
+        bail!("{shown} failed ({})", output.status);
+    }
+    let messages: Vec<Value> =
+        output.stdout.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
+    names
+        .iter()
+        .map(|name| {
+            let built =
+                messages.iter().find(|message| message["target"]["name"] == *name && message["executable"].is_string());
+            let path = built.and_then(|message| message["executable"].as_str());
+            path.map(PathBuf::from).with_context(|| format!("{shown} did not say where {name} is"))
+        })
+        .collect()
+}
+
+/// The directory for everything that runs against the outside world is installed into; never part of the tree.
+pub(crate) fn interop_directory(root: &Path) -> Result<PathBuf> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps"])
+        .current_dir(root)
+        .output()
+        .context("cannot run cargo metadata")?;
+    let metadata: Value = serde_json::from_slice(&output.stdout).context("cargo metadata did not answer")?;
+    let target = metadata["target_directory"].as_str().context("cargo metadata names no target directory")?;
+    Ok(Path::new(target).join("interop"))
+}
+
+fn show(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,136 @@
+//! Owns the rules for single files: module docs, length, words, protocol versions, machine paths, inherited lints.
+
+use std::path::Path;
+
+use super::Finding;
+use super::source::{Source, says};
+use crate::layers::{LAYERS, Layer, MAX_LINES, PROTOCOL_VERSIONS, UNFINISHED, Versions, Words};
+
+/// Checks one Rust file; `path` is relative to the workspace root.
+pub(super) fn check_rust(path: &Path, text: &str, findings: &mut Vec<Finding>) {
+    if !text.starts_with("//!") {
+        findings.push(
+            Finding::new(path, "does not open with //!", "say in its first line which decision this file owns").at(1),
+        );
+    }
+    let source = match Source::read(text) {
+        Ok(source) => source,
+        Err(error) => {
+            findings.push(Finding::new(path, format!("{error:#}"), "make it compile first"));
+            return;
+        }
+    };
+    check_words(path, &source, UNFINISHED, "finish it or leave it out", findings);
+    if is_test(path) {
+        return;
+    }
+    let lines = text.lines().count().saturating_sub(source.test_lines);
+    if lines > MAX_LINES {
+        findings.push(Finding::new(
+            path,
+            format!("{lines} lines without tests, {MAX_LINES} is the end"),
+            "split it by decision: one file, one thing to know",
+        ));
+    }
+    if let Some(layer) = layer_of(path) {
+        check_layer(path, &source, layer, findings);
+    }
+}
+
+/// Checks any text file for traces of the machine it was written on.
+pub(super) fn check_machine_paths(path: &Path, text: &str, findings: &mut Vec<Finding>) {
+    // Spelled in two halves, so that this file passes its own rule.
+    let places = [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/tm", "p/")];
+    for (index, line) in text.lines().enumerate() {
+        for place in places {
+            if begins_a_path(line, place) {
+                findings.push(
+                    Finding::new(
+                        path,
+                        format!("names a path of one machine ({place})"),
+                        "take it from the caller, the workspace or a temporary directory",
+                    )
+                    .at(index + 1),
+                );
+            }
+        }
+    }
+}
+
+/// Checks a package manifest.
+pub(super) fn check_manifest(path: &Path, text: &str, findings: &mut Vec<Finding>) {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let inherits = lines.any(|line| line == "[lints]") && lines.next() == Some("workspace = true");
+    if !inherits {
+        findings.push(Finding::new(
+            path,
+            "does not inherit the workspace's lints",
+            "add [lints] with workspace = true",
+        ));
+    }
+}
+
+fn check_layer(path: &Path, source: &Source, layer: &Layer, findings: &mut Vec<Finding>) {
+    let advice = format!("{} never contains {}: take it as an argument or move the code", layer.name, layer.absence);
+    for words in layer.must_not_say {
+        let printing_from_a_binary = is_binary(path) && words.contains(&"println!");
+        if !printing_from_a_binary {
+            check_words(path, source, words, &advice, findings);
+        }
+    }
+    let versions_allowed = match layer.versions {
+        Versions::Nowhere => false,
+        Versions::Under(directory) => path.starts_with(Path::new("crates").join(layer.name).join(directory)),
+        Versions::Anywhere => true,
+    };
+    if versions_allowed {
+        return;
+    }
+    for string in &source.strings {
+        if let Some(version) = PROTOCOL_VERSIONS.iter().find(|version| string.text.contains(*version)) {
+            findings.push(
+                Finding::new(
+                    path,
+                    format!("spells the protocol version {version}"),
+                    "eras meet in the era modules of helve-wire and helve-serve: ask them instead",
+                )
+                .at(string.line),
+            );
+        }
+    }
+}
+
+fn check_words(path: &Path, source: &Source, words: Words, advice: &str, findings: &mut Vec<Finding>) {
+    for word in &source.words {
+        if let Some(forbidden) = words.iter().find(|forbidden| says(&word.text, forbidden)) {
+            findings.push(Finding::new(path, format!("says {forbidden} ({})", word.text), advice).at(word.line));
+        }
+    }
+}
+
+/// The row of the crate whose product code `path` is part of.
+fn layer_of(path: &Path) -> Option<&'static Layer> {
+    let inside = path.strip_prefix("crates").ok()?;
+    let folder = inside.iter().next()?;
+    let in_source = inside.iter().nth(1).is_some_and(|part| part == "src");
+    LAYERS.iter().find(|layer| in_source && folder == layer.name)
+}
+
+fn is_test(path: &Path) -> bool {
+    let named_so = path.file_stem().is_some_and(|stem| stem == "tests" || stem.to_string_lossy().ends_with("_tests"));
+    named_so || path.iter().any(|part| part == "tests" || part == "benches" || part == "examples")
+}
+
+fn is_binary(path: &Path) -> bool {
+    path.ends_with("src/main.rs") || path.iter().any(|part| part == "bin")
+}
+
+/// Whether `place` stands at the start of a path, not in the middle of one (`https://host/work/` is fine).
+fn begins_a_path(line: &str, place: &str) -> bool {
+    line.match_indices(place).any(|(index, _)| {
+        let before = line.get(..index).and_then(|before| before.chars().next_back());
+        before.is_none_or(|character| {
+            !character.is_alphanumeric() && !matches!(character, '/' | '.' | '-' | '_' | '~' | '}' | '*')
+        })
+    })
+}
