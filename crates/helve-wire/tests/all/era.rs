@@ -4,6 +4,7 @@
 
 mod auto;
 mod choice;
+#[cfg(target_os = "linux")]
 mod process;
 mod rmcp;
 

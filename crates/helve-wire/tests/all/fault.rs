@@ -1,6 +1,7 @@
 //! Bad peers: each costs only its own calls a coded error with a hint, and nobody else anything.
 
 mod cancel;
+#[cfg(target_os = "linux")]
 mod exit;
 mod flood;
 mod frame;

@@ -145,13 +145,13 @@ pub(crate) fn shell(script: &str) -> ServerCommand {
 
 /// Starts what it is told to, and remembers the numbers of the processes.
 #[derive(Debug)]
-pub(crate) struct Noting<L> {
-    launcher: L,
+pub(crate) struct Noting<'a> {
+    launcher: &'a dyn Launcher,
     started: Mutex<Vec<u32>>,
 }
 
-impl<L> Noting<L> {
-    pub(crate) fn new(launcher: L) -> Self {
+impl<'a> Noting<'a> {
+    pub(crate) fn new(launcher: &'a dyn Launcher) -> Self {
         Self { launcher, started: Mutex::default() }
     }
 
@@ -160,7 +160,7 @@ impl<L> Noting<L> {
     }
 }
 
-impl<L: Launcher> Launcher for Noting<L> {
+impl Launcher for Noting<'_> {
     fn launch(&self, command: &ServerCommand) -> Result<Launched> {
         let launched = self.launcher.launch(command)?;
         self.started.lock().unwrap().push(launched.process.id());

@@ -40,7 +40,7 @@ async fn a_verdict_that_no_longer_holds_is_found_anew() {
         (Scenario::legacy(), MODERN, LEGACY, 1),
         (Scenario::legacy().probe(ProbeFault::Exit { status: 1 }), MODERN, LEGACY, 2),
     ] {
-        let launcher = Noting::new(PlainLauncher);
+        let launcher = Noting::new(&PlainLauncher);
         let options = ConnectOptions { protocol: known(choice), ..options() };
         let session = connect_stdio(&launcher, &command(&scenario), options).await.unwrap();
         assert_eq!(verdict(session.greeting()), expected);
@@ -102,7 +102,7 @@ async fn a_pinned_version_is_spoken_and_no_other() {
 
 #[tokio::test]
 async fn a_pin_that_helve_does_not_speak_starts_nothing() {
-    let launcher = Noting::new(PlainLauncher);
+    let launcher = Noting::new(&PlainLauncher);
     let error = connect_stdio(&launcher, &command(&Scenario::dual()), pinned("2023-01-01")).await.unwrap_err();
     assert_eq!(launcher.started(), Vec::<u32>::new());
     insta::assert_snapshot!(shown(&error), @r#"

@@ -13,7 +13,7 @@ use crate::support::*;
 async fn check(scenario: Scenario, expected: (helve_wire::Era, &str)) -> (usize, Vec<String>) {
     let directory = tempfile::tempdir().unwrap();
     let record = directory.path().join("record");
-    let launcher = Noting::new(PlainLauncher);
+    let launcher = Noting::new(&PlainLauncher);
     let scenario = scenario.record_to(&record);
     let session = connect_stdio(&launcher, &command(&scenario), options())
         .await
@@ -101,7 +101,7 @@ async fn a_failed_search_leaves_no_process() {
         Scenario::legacy().initialize(refusal),
         Scenario::legacy().forced_version("1999-01-01").ignores_eof(),
     ] {
-        let launcher = Noting::new(PlainLauncher);
+        let launcher = Noting::new(&PlainLauncher);
         let short = Duration::from_millis(100);
         let options = ConnectOptions {
             startup: Duration::from_secs(2),

@@ -1,11 +1,12 @@
 //! A server that helve did not write at the other end: `rmcp` over stdio, in both eras, also when it starts slowly.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use helve_model::{CallKind, ErrorCode};
 use helve_testkit::rmcp_program;
-use helve_wire::launch::{PlainLauncher, ServerCommand, child_environment};
-use helve_wire::{CallOptions, Era, ProgressCallback, Session, connect_stdio};
+use helve_wire::launch::{CloseTimes, PlainLauncher, ServerCommand, child_environment};
+use helve_wire::{CallOptions, ConnectOptions, Era, ProgressCallback, Session, connect_stdio};
 
 use super::{LEGACY, MODERN, verdict};
 use crate::support::*;
@@ -26,8 +27,11 @@ fn slow_rmcp(arguments: &[&str]) -> ServerCommand {
 
 async fn check(command: ServerCommand, expected: (Era, &str), processes: usize) {
     let listener = Arc::new(Listener::default());
-    let launcher = Noting::new(PlainLauncher);
-    let session = connect_stdio(&launcher, &command, listening(&listener))
+    let launcher = Noting::new(&PlainLauncher);
+    // It does not end with its input while a call runs that was cancelled.
+    let time = Duration::from_millis(100);
+    let close_times = CloseTimes { after_eof: time, after_terminate: time };
+    let session = connect_stdio(&launcher, &command, ConnectOptions { close_times, ..listening(&listener) })
         .await
         .unwrap_or_else(|error| panic!("{}", shown(&error)));
     assert_eq!(verdict(session.greeting()), expected);
@@ -76,9 +80,7 @@ async fn check_everything(session: &Session, listener: &Listener) {
     }
 
     let cancelled = session.clone();
-    drop(
-        tokio::time::timeout(std::time::Duration::from_millis(50), call(&cancelled, "sleep", r#"{"ms":60000}"#)).await,
-    );
+    drop(tokio::time::timeout(Duration::from_millis(50), call(&cancelled, "sleep", r#"{"ms":60000}"#)).await);
     session.ping(times()).await.unwrap();
 }
 

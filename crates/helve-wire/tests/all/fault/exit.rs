@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use helve_model::ErrorCode;
-use helve_testkit::{Scenario, alive, wait_until_dead};
-use helve_wire::launch::{CloseTimes, ExitReport, PlainLauncher};
+use helve_testkit::{Scenario, alive, descendants_of, wait_until_dead};
+use helve_wire::launch::{CloseTimes, ExitReport, Launcher, PlainLauncher};
 use helve_wire::{CallOptions, ConnectOptions, ProgressCallback, Session, connect_stdio};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -129,12 +129,15 @@ async fn in_flight(session: &Session, count: usize) -> Vec<tokio::task::JoinHand
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_with_a_hundred_calls_in_flight() {
+    let launchers: [&dyn Launcher; 2] = [&PlainLauncher, &warden()];
     let mut errors = Vec::new();
-    for scenario in [Scenario::legacy(), Scenario::modern()] {
-        let launcher = Noting::new(PlainLauncher);
+    for (scenario, launcher) in [Scenario::legacy(), Scenario::modern()].into_iter().zip(launchers) {
+        let launcher = Noting::new(launcher);
         let session = connect_stdio(&launcher, &command(&scenario), options()).await.unwrap();
         let calls = in_flight(&session, 100).await;
-        kill(launcher.started()[0]);
+        let started = launcher.started()[0];
+        // Behind a warden the server is its child.
+        kill(descendants_of(started).first().copied().unwrap_or(started));
         let killed = Instant::now();
         for call in calls {
             let (error, failed) = call.await.unwrap();
@@ -150,14 +153,31 @@ async fn killed_with_a_hundred_calls_in_flight() {
     ");
 }
 
+/// It hears nothing and says nothing, and goes on where it was when it is let.
+#[tokio::test]
+async fn a_server_that_is_stopped_for_a_while() {
+    let launcher = Noting::new(&PlainLauncher);
+    let session = connect_stdio(&launcher, &command(&Scenario::legacy()), options()).await.unwrap();
+    let server = Pid::from_raw(launcher.started()[0].try_into().unwrap()).unwrap();
+    kill_process(server, Signal::STOP).unwrap();
+    let started = Instant::now();
+    let time = Duration::from_millis(200);
+    let error = session.call_tool(&tool("echo", "{}"), within(time)).await.unwrap_err();
+    assert_eq!((error.code(), error.may_have_run()), (ErrorCode::Timeout, true));
+    assert!(started.elapsed() < time + AT_ONCE, "{:?}", started.elapsed());
+    kill_process(server, Signal::CONT).unwrap();
+    assert_eq!(text(&call(&session, "echo", "{}").await.unwrap()), "{}");
+    assert_eq!(session.diagnostics().unmatched, 1, "the late answer");
+}
+
 /// A child that holds the server's output does not hide its death.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_while_a_child_holds_the_output() {
     let mut errors = Vec::new();
     for shape in ["wrapper", "setsid"] {
-        let launcher = Noting::new(PlainLauncher);
+        let launcher = Noting::new(&PlainLauncher);
         let session = connect_stdio(&launcher, &command(&Scenario::legacy()), options()).await.unwrap();
-        let arguments = format!(r#"{{"shapes":["{shape}"],"inherit_stdout":true,"lifetime_ms":20000}}"#);
+        let arguments = format!(r#"{{"shapes":["{shape}"],"inherit_stdout":true,"lifetime_ms":3000}}"#);
         call(&session, "spawn_descendants", &arguments).await.unwrap();
         let calls = in_flight(&session, 3).await;
         kill(launcher.started()[0]);
@@ -180,7 +200,7 @@ async fn killed_while_a_child_holds_the_output() {
 async fn a_server_that_closes_its_output_but_lives() {
     let mut errors = Vec::new();
     for scenario in [Scenario::legacy(), Scenario::modern()] {
-        let launcher = Noting::new(PlainLauncher);
+        let launcher = Noting::new(&PlainLauncher);
         let session = connect_stdio(&launcher, &command(&scenario.ignores_eof()), short(100)).await.unwrap();
         let ending = call(&session, "close_stdout", "{}");
         errors.push(shown(&at_once("the end of the output", ending).await.unwrap_err()));
@@ -229,7 +249,7 @@ async fn a_server_that_ignores_the_end_of_its_input_and_sigterm() {
         (Scenario::legacy().ignores_eof().ignores_sigterm(), 200),
         (Scenario::modern().ignores_eof().ignores_sigterm(), 200),
     ] {
-        let launcher = Noting::new(PlainLauncher);
+        let launcher = Noting::new(&PlainLauncher);
         let session = connect_stdio(&launcher, &command(&scenario), short(100)).await.unwrap();
         let calling = in_flight(&session, 1).await;
         let started = Instant::now();
@@ -254,7 +274,7 @@ async fn a_server_that_ignores_the_end_of_its_input_and_sigterm() {
 #[tokio::test]
 async fn a_session_that_is_dropped_takes_its_process_along() {
     for scenario in [Scenario::legacy().ignores_eof().ignores_sigterm(), Scenario::modern()] {
-        let launcher = Noting::new(PlainLauncher);
+        let launcher = Noting::new(&PlainLauncher);
         let session = connect_stdio(&launcher, &command(&scenario), options()).await.unwrap();
         let other = session.clone();
         session.follow(helve_wire::Changes { tools: true, ..Default::default() }, times()).await.unwrap();

@@ -27,6 +27,11 @@ async fn answered_by(session: &Session, arguments: &str) -> String {
     shown(&failed)
 }
 
+fn start(session: &Session) -> tokio::task::JoinHandle<helve_wire::Result<helve_model::Outcome>> {
+    let session = session.clone();
+    tokio::spawn(async move { call(&session, "any", "{}").await })
+}
+
 async fn check(frame: &str) -> String {
     let mut errors = Vec::new();
     for scenario in [Scenario::legacy(), Scenario::modern()] {
@@ -46,6 +51,50 @@ async fn half_a_message() {
     insta::assert_snapshot!(check(r#"{"jsonrpc":"2.0","id":$ID"#).await, @r"
     PROTOCOL_ERROR: the server's answer is not JSON: ends in the middle at byte 23
       hint: the server does not follow JSON-RPC 2.0; report it to its authors
+      may have run
+    ");
+}
+
+/// A line may come in pieces, at any pace, cut anywhere.
+#[tokio::test]
+async fn half_a_line_now_and_half_later() {
+    let (session, mut hand) = Hand::legacy(options()).await;
+    let asked = start(&session);
+    let id = hand.request("tools/call").await;
+    let line = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"content\":\"hé\"}}}}\n");
+    for byte in line.as_bytes() {
+        hand.write([*byte]).await;
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(text(&asked.await.unwrap().unwrap()), "hé");
+}
+
+/// Nothing tells that the rest never comes, but the end of the connection and the clock.
+#[tokio::test(start_paused = true)]
+async fn half_a_line_and_no_more() {
+    let (session, mut hand) = Hand::legacy(options()).await;
+    let asked = start(&session);
+    let id = hand.request("tools/call").await;
+    hand.write(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"res")).await;
+    insta::assert_snapshot!(shown(&asked.await.unwrap().unwrap_err()), @r"
+    TIMEOUT: the server did not answer within 20.0 s
+      hint: raise the time-out of this server, or look into the server's log
+      may have run
+    ");
+    assert_eq!(hand.read().await["method"], "notifications/cancelled");
+    // The line ends at last; it harms nobody.
+    hand.line("").await;
+    let asked = start(&session);
+    let id = hand.request("tools/call").await;
+    hand.answer(id, r#"{"content":"fine"}"#).await;
+    assert_eq!(text(&asked.await.unwrap().unwrap()), "fine");
+
+    let asked = start(&session);
+    let id = hand.request("tools/call").await;
+    hand.write(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"res")).await;
+    drop(hand);
+    insta::assert_snapshot!(shown(&asked.await.unwrap().unwrap_err()), @r"
+    TRANSPORT_ERROR: the peer closed the connection
       may have run
     ");
 }
@@ -217,10 +266,7 @@ async fn a_response_twice() {
 async fn an_error_without_an_id() {
     let frame = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}"#;
     let (session, mut hand) = Hand::legacy(options()).await;
-    let asked = tokio::spawn({
-        let session = session.clone();
-        async move { call(&session, "one", "{}").await }
-    });
+    let asked = start(&session);
     hand.request("tools/call").await;
     hand.line(frame).await;
     insta::assert_snapshot!(shown(&asked.await.unwrap().unwrap_err()), @r"
@@ -229,10 +275,7 @@ async fn an_error_without_an_id() {
       hint: the reason is the server's own; its log may say more
     ");
 
-    let calls = ["one", "two"].map(|name| {
-        let session = session.clone();
-        tokio::spawn(async move { call(&session, name, "{}").await })
-    });
+    let calls = [start(&session), start(&session)];
     let ids = [hand.request("tools/call").await, hand.request("tools/call").await];
     hand.line(frame).await;
     for id in ids {
@@ -248,10 +291,7 @@ async fn an_error_without_an_id() {
 #[tokio::test]
 async fn a_result_without_an_id_answers_nobody() {
     let (session, mut hand) = Hand::legacy(options()).await;
-    let asked = tokio::spawn({
-        let session = session.clone();
-        async move { call(&session, "one", "{}").await }
-    });
+    let asked = start(&session);
     let id = hand.request("tools/call").await;
     hand.line(r#"{"jsonrpc":"2.0","result":{"content":"whose?"}}"#).await;
     hand.line(r#"{"jsonrpc":"2.0","id":null,"result":{"content":"whose?"}}"#).await;
@@ -285,10 +325,7 @@ async fn a_line_of_a_hundred_megabytes() {
 async fn large_lines_that_answer_nothing_fail_nobody() {
     let limits = Limits { message_bytes: 8 << 10, ..Limits::default() };
     let (session, mut hand) = Hand::legacy(ConnectOptions { limits, ..options() }).await;
-    let asked = tokio::spawn({
-        let session = session.clone();
-        async move { call(&session, "one", "{}").await }
-    });
+    let asked = start(&session);
     let id = hand.request("tools/call").await;
     let filler = "x".repeat(20_000);
     for line in [

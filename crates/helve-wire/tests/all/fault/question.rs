@@ -191,6 +191,25 @@ async fn questions_end_with_their_connection() {
     }
 }
 
+/// A bug of ours: it ends the connection, and with it everything that waits, instead of leaving it waiting.
+#[tokio::test]
+async fn a_handler_that_panics() {
+    struct Panicking;
+    impl PeerHandler for Panicking {
+        fn notification(&self, _notification: helve_wire::Notification) {
+            panic!("on purpose");
+        }
+    }
+    let session =
+        in_process(&Scenario::legacy(), ConnectOptions { handler: Arc::new(Panicking), ..options() }).await.unwrap();
+    let error = call(&session, "log", r#"{"level":"error"}"#).await.unwrap_err();
+    insta::assert_snapshot!(shown(&error), @r"
+    TRANSPORT_ERROR: the connection ended
+      may have run
+    ");
+    assert_eq!(session.ended().await.code(), helve_model::ErrorCode::TransportError);
+}
+
 #[tokio::test]
 async fn a_ping_is_answered_in_the_legacy_era() {
     let (_session, mut hand) = Hand::legacy(options()).await;

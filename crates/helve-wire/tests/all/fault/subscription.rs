@@ -136,7 +136,7 @@ async fn a_change_that_is_given_up_leaves_nothing_behind() {
 
 #[tokio::test]
 async fn listening_does_not_keep_a_process() {
-    let launcher = Noting::new(PlainLauncher);
+    let launcher = Noting::new(&PlainLauncher);
     let session = connect_stdio(&launcher, &command(&Scenario::modern()), options()).await.unwrap();
     session.follow(TOOLS, times()).await.unwrap();
     session.subscribe("test://watched", times()).await.unwrap();

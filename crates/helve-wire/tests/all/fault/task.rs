@@ -54,7 +54,7 @@ async fn a_task_that_is_given_up_does_not_keep_the_process() {
     let frame = "{\"jsonrpc\":\"2.0\",\"id\":$ID,\"result\":{\"resultType\":\"task\",\"taskId\":\"t\",\"status\":\"working\",\"pollIntervalMs\":5}}\n";
     let scenario =
         Scenario::modern().scripted("tools/call", frame).scripted("tasks/get", "").scripted("tasks/cancel", "");
-    let launcher = Noting::new(PlainLauncher);
+    let launcher = Noting::new(&PlainLauncher);
     let session = connect_stdio(&launcher, &command(&scenario.ignores_eof()), options()).await.unwrap();
     let options = CallOptions { on_progress: None, ..within(std::time::Duration::from_millis(50)) };
     let error = session.call_tool(&tool("any", "{}"), options).await.unwrap_err();

@@ -33,7 +33,8 @@ async fn nothing_lives_when_close_returns() {
     ] {
         let time = Duration::from_millis(200);
         let close_times = CloseTimes { after_eof: time, after_terminate: time };
-        let launcher = Noting::new(warden());
+        let warden = warden();
+        let launcher = Noting::new(&warden);
         let options = ConnectOptions { close_times, ..options() };
         let session = connect_stdio(&launcher, &command(&scenario), options).await.unwrap();
         let mut processes = spawn_descendants(&session, ignore_signals).await;
@@ -47,7 +48,8 @@ async fn nothing_lives_when_close_returns() {
 
 #[tokio::test]
 async fn nothing_lives_after_a_drop() {
-    let launcher = Noting::new(warden());
+    let warden = warden();
+    let launcher = Noting::new(&warden);
     let session = connect_stdio(&launcher, &command(&Scenario::modern()), options()).await.unwrap();
     let mut processes = spawn_descendants(&session, true).await;
     processes.extend(launcher.started());
@@ -57,7 +59,8 @@ async fn nothing_lives_after_a_drop() {
 
 #[tokio::test]
 async fn nothing_lives_after_the_server_was_killed() {
-    let launcher = Noting::new(warden());
+    let warden = warden();
+    let launcher = Noting::new(&warden);
     let session = connect_stdio(&launcher, &command(&Scenario::modern()), options()).await.unwrap();
     let processes = spawn_descendants(&session, true).await;
     let server = descendants_of(launcher.started()[0])[0];
@@ -88,7 +91,8 @@ async fn a_host_that_waits_to_be_killed() {
     if !alone::is_alone() {
         return;
     }
-    let launcher = Noting::new(warden());
+    let warden = warden();
+    let launcher = Noting::new(&warden);
     let scenario = Scenario::legacy().ignores_eof().ignores_sigterm();
     let session = connect_stdio(&launcher, &command(&scenario), options()).await.unwrap();
     let mut processes = spawn_descendants(&session, true).await;
