@@ -46,6 +46,9 @@ pub(crate) struct Ask<'a> {
     pub(crate) caller_meta: Option<&'a RawJson>,
     pub(crate) times: Times,
     pub(crate) cancellable: bool,
+    /// Wait for earlier requests where the server takes one at a time. Not for the handshake, whose parts may have to be
+    /// sent together, nor for listening, which has no end.
+    pub(crate) in_turn: bool,
 }
 
 impl<'a> Ask<'a> {
@@ -62,6 +65,7 @@ impl<'a> Ask<'a> {
             caller_meta: None,
             times: Times::default(),
             cancellable: true,
+            in_turn: true,
         }
     }
 }
@@ -99,8 +103,8 @@ impl Channel {
     /// Makes a request and waits for its result. Dropping the future cancels the request at the peer.
     pub(crate) async fn request(&self, ask: Ask<'_>) -> Result<RawJson> {
         let _turn = match &self.turn {
-            Some(turn) => Some(wait_for_turn(turn, ask.times).await?),
-            None => None,
+            Some(turn) if ask.in_turn => Some(wait_for_turn(turn, ask.times).await?),
+            _ => None,
         };
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let meta =
@@ -159,6 +163,13 @@ pub(crate) fn refused(method: &str, refusal: RpcError) -> Error {
         ("tools/call" | "tasks/result", _) => (ErrorCode::ToolError, true),
         _ => (ErrorCode::ProtocolError, false),
     };
+    let hint = match code {
+        ErrorCode::ToolNotFound | ErrorCode::PromptNotFound | ErrorCode::ResourceNotFound => {
+            "list again what the server has: it may have changed"
+        }
+        ErrorCode::InvalidParams => "compare the arguments with what the server lists for them",
+        _ => "the reason is the server's own; its log may say more",
+    };
     let message = format!("the server refused `{method}`");
-    Error::new(code, message).with_may_have_run(may_have_run).with_source(refusal)
+    Error::new(code, message).with_hint(hint).with_may_have_run(may_have_run).with_source(refusal)
 }

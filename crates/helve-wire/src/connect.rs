@@ -105,7 +105,7 @@ pub async fn connect_stdio(
     };
     match timeout(options.startup, negotiate::on_stream(start, options.handshake())).await {
         Ok(greeted) => {
-            let (channel, greeting) = greeted?;
+            let (channel, greeting) = greeted.map_err(nothing_ran)?;
             Ok(Session::new(channel, greeting, options))
         }
         Err(_) => {
@@ -138,7 +138,7 @@ pub async fn connect_stream(
     };
     match timeout(options.startup, negotiate::on_stream(start, options.handshake())).await {
         Ok(greeted) => {
-            let (channel, greeting) = greeted?;
+            let (channel, greeting) = greeted.map_err(nothing_ran)?;
             Ok(Session::new(channel, greeting, options))
         }
         Err(_) => Err(options.too_slow()),
@@ -154,11 +154,16 @@ pub async fn connect_http(target: &HttpTarget, flavour: HttpFlavour, options: Co
     let start = HttpStart { target, options: &options };
     match timeout(options.startup, negotiate::over_http(&start, flavour, options.handshake())).await {
         Ok(greeted) => {
-            let (channel, greeting) = greeted?;
+            let (channel, greeting) = greeted.map_err(nothing_ran)?;
             Ok(Session::new(channel, greeting, options))
         }
         Err(_) => Err(options.too_slow()),
     }
+}
+
+/// A handshake is no call: whatever became of it, it may be repeated.
+fn nothing_ran(error: Error) -> Error {
+    error.with_may_have_run(false)
 }
 
 /// What a fresh connection over HTTP is made from.

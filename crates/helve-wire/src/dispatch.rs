@@ -9,6 +9,7 @@ use bytestring::ByteString;
 use helve_model::ErrorCode;
 use helve_model::json::RawJson;
 use tokio::sync::{Notify, Semaphore};
+use tokio::task::JoinSet;
 
 use crate::encode;
 use crate::envelope::{self, AnswerId, Incoming};
@@ -36,7 +37,9 @@ pub(crate) struct Dispatcher {
     capabilities: ClientCapabilities,
     /// In the modern era a server must not send requests, and a client must not answer any.
     answers_questions: AtomicBool,
-    questions: Arc<Semaphore>,
+    question_turns: Arc<Semaphore>,
+    /// Being answered; they end with the connection.
+    questions: Mutex<JoinSet<()>>,
     noise: AtomicU64,
     noise_kept: Mutex<Vec<String>>,
     unmatched: AtomicU64,
@@ -59,7 +62,8 @@ impl Dispatcher {
             capabilities: handler.capabilities(),
             handler,
             answers_questions: AtomicBool::new(true),
-            questions: Arc::new(Semaphore::new(limits.questions_in_flight)),
+            question_turns: Arc::new(Semaphore::new(limits.questions_in_flight)),
+            questions: Mutex::default(),
             noise: AtomicU64::new(0),
             noise_kept: Mutex::default(),
             unmatched: AtomicU64::new(0),
@@ -94,8 +98,8 @@ impl Dispatcher {
         if frame.trim_start().starts_with('[')
             && let Some(batch) = envelope::batch(frame)
         {
-            for message in &batch {
-                self.deliver_one(message, origin, outlet);
+            for message in batch {
+                self.deliver_one(&message, origin, outlet);
             }
             return;
         }
@@ -126,6 +130,8 @@ impl Dispatcher {
     /// Ends the connection: no request is taken any more, all in flight fail.
     pub(crate) fn close(&self, closed: Closed, was_sent: impl Fn(u64) -> bool) {
         self.pending.close(closed, was_sent);
+        // Nobody is left to answer.
+        lock(&self.questions).abort_all();
         self.ended.notify_waiters();
     }
 
@@ -162,7 +168,10 @@ impl Dispatcher {
     }
 
     fn answer(&self, id: AnswerId, origin: Origin, body: Result<RawJson, RpcError>) {
-        let Some(number) = self.find(id, origin) else { return self.count_unmatched() };
+        // A refusal without id is about the only request there is; a result may as well be a late one of another.
+        let is_anybodys = id == AnswerId::Null && origin == Origin::Connection && body.is_ok();
+        let found = if is_anybodys { None } else { self.find(id, origin) };
+        let Some(number) = found else { return self.count_unmatched() };
         let answer = match (id, body) {
             (AnswerId::Mistyped(number), _) => Answer::Failed(unacceptable(&format!(
                 "has the id \"{number}\", a string, where the request had the number {number}"
@@ -205,12 +214,23 @@ impl Dispatcher {
             }
             return;
         }
+        // The one thing of ours that a server may end without answering it.
+        if method == "notifications/cancelled"
+            && let Some(id) = params.as_ref().and_then(cancelled_request)
+            && self.pending.get(id).is_some_and(|slot| slot.is_subscription())
+            && let Some(slot) = self.pending.remove(id)
+        {
+            return slot.fill(Answer::Result(RawJson::empty_object()));
+        }
         self.handler.notification(Notification { method, params });
     }
 
     fn request(&self, id: RawJson, method: &str, params: Option<RawJson>, origin: Origin, outlet: &Arc<dyn Outlet>) {
         if !self.answers_questions.load(Ordering::Relaxed) {
             return self.count_unmatched();
+        }
+        if self.pending.closed().is_some() {
+            return;
         }
         if method == "ping" {
             return outlet.send(encode::answer(&id, &Ok(RawJson::empty_object())));
@@ -219,7 +239,7 @@ impl Dispatcher {
         let Some(kind) = kind else {
             return outlet.send(encode::answer(&id, &Err(RpcError::method_not_found(method))));
         };
-        let Ok(turn) = Arc::clone(&self.questions).try_acquire_owned() else {
+        let Ok(turn) = Arc::clone(&self.question_turns).try_acquire_owned() else {
             let busy = RpcError { code: -32000, message: "too many questions at once".to_owned(), data: None };
             return outlet.send(encode::answer(&id, &Err(busy)));
         };
@@ -229,7 +249,9 @@ impl Dispatcher {
         };
         let handler = Arc::clone(&self.handler);
         let outlet = Arc::clone(outlet);
-        tokio::spawn(async move {
+        let mut questions = lock(&self.questions);
+        while questions.try_join_next().is_some() {}
+        questions.spawn(async move {
             let answer = handler.question(Question { kind, params, during }).await;
             outlet.send(encode::answer(&id, &answer));
             drop(turn);
@@ -252,6 +274,10 @@ impl fmt::Debug for Dispatcher {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Dispatcher").field("in_flight", &self.pending.len()).finish_non_exhaustive()
     }
+}
+
+fn cancelled_request(params: &RawJson) -> Option<u64> {
+    params.member("requestId")?.parse().ok()
 }
 
 fn read_progress(params: &RawJson) -> Option<(u64, Progress)> {

@@ -54,9 +54,14 @@ pub(crate) fn read(frame: &ByteString) -> Incoming {
 }
 
 /// The messages of a batch (protocol version 2025-03-26 has them), or `None` when this is no array.
-pub(crate) fn batch(frame: &ByteString) -> Option<Vec<ByteString>> {
+///
+/// They are found one by one: millions of small ones take no more memory than the frame.
+pub(crate) fn batch(frame: &ByteString) -> Option<impl Iterator<Item = ByteString>> {
+    if scan::elements(frame).ok()?.any(|element| element.is_err()) {
+        return None;
+    }
     let elements = scan::elements(frame).ok()?;
-    elements.map(|element| element.ok().map(|text| frame.slice_ref(text))).collect()
+    Some(elements.map_while(Result::ok).map(|text| frame.slice_ref(text)))
 }
 
 /// The id of an answer of which only the beginning and the end are known: it was too large to keep.
@@ -65,6 +70,11 @@ pub(crate) fn recover_id(head: &str, tail: &str) -> Option<u64> {
     let head = ByteString::from(head);
     for member in scan::members(&head).ok()?.map_while(Result::ok) {
         envelope.take(&head, member);
+    }
+    // A question or a notification has its own ids, which are none of ours; a log line answers nothing.
+    let is_answer = envelope.method.is_none() && (envelope.json_rpc || tail.contains("\"jsonrpc\""));
+    if !is_answer {
+        return None;
     }
     if let Some(id) = envelope.id {
         return ours(id.as_str());
@@ -122,9 +132,13 @@ impl Envelope {
             return match (self.problem, self.id) {
                 // A request or notification that cannot be read concerns no call of ours.
                 (Some(_), _) => Incoming::Noise,
-                (None, Some(id)) => Incoming::Request { id, method, params: self.params },
+                (None, Some(id)) if can_be_echoed(&id) => Incoming::Request { id, method, params: self.params },
+                (None, Some(_)) => Incoming::Noise,
                 (None, None) => Incoming::Notification { method, params: self.params },
             };
+        }
+        if self.problem.is_none() && self.id.is_none() && self.result.is_none() && self.error.is_none() {
+            return Incoming::Noise;
         }
         let id = answer_id(self.id.as_ref());
         let unacceptable = |problem: &str| Incoming::Unacceptable { id, problem: problem.to_owned() };
@@ -140,6 +154,11 @@ impl Envelope {
             (None, None, None) => unacceptable("has neither a result nor an error"),
         }
     }
+}
+
+/// What is no string, number or null cannot be answered; and what is no JSON at all must not be written back.
+fn can_be_echoed(id: &RawJson) -> bool {
+    !id.as_str().starts_with(['{', '[', 't', 'f']) && id.check().is_ok()
 }
 
 fn answer_id(id: Option<&RawJson>) -> AnswerId {

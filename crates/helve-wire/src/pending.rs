@@ -115,6 +115,11 @@ impl Slot {
         }
     }
 
+    /// Is this a request that only ends when nobody listens any more?
+    pub(crate) const fn is_subscription(&self) -> bool {
+        matches!(self.listener, Some(Listener::Acknowledged(_)))
+    }
+
     pub(crate) fn fill(&self, answer: Answer) {
         let waker = {
             let mut state = lock(&self.state);

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use helve_model::ErrorCode;
 use helve_model::json::RawJson;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 use crate::channel::{Ask, Channel};
 use crate::connect::ConnectOptions;
@@ -51,6 +51,8 @@ struct Shared {
     /// How often a server that had forgotten the session was greeted again, and whose turn it is to do so.
     renewals: AtomicU64,
     renewing: Semaphore,
+    /// True once the last session is dropped: whatever else shares this must let go.
+    released: watch::Sender<bool>,
 }
 
 impl Session {
@@ -65,6 +67,7 @@ impl Session {
             listening: Mutex::default(),
             renewals: AtomicU64::new(0),
             renewing: Semaphore::new(1),
+            released: watch::Sender::new(false),
         });
         Self { _owner: Arc::new(Owner(Arc::clone(&shared))), shared }
     }
@@ -161,6 +164,7 @@ impl Shared {
 impl Drop for Owner {
     fn drop(&mut self) {
         self.0.stop_listening();
+        self.0.released.send_replace(true);
     }
 }
 

@@ -50,9 +50,9 @@ impl Link {
 
     pub(crate) async fn notify(&self, message: Vec<u8>) -> Result<()> {
         match self {
-            Self::Stream(link) => link.notify(message),
+            Self::Stream(link) => link.notify(message).await,
             #[cfg(unix)]
-            Self::Stdio(link) => link.stream().notify(message),
+            Self::Stdio(link) => link.stream().notify(message).await,
             Self::Streamable(link) => link.notify(message).await,
             Self::Sse(link) => link.notify(message).await,
         }

@@ -81,6 +81,7 @@ pub(crate) async fn probe(channel: &Channel, client: &ClientInfo, times: Times) 
         let meta = request_meta(version, client, channel.capabilities(), None);
         let ask = Ask {
             cancellable: false,
+            in_turn: false,
             times,
             era_meta: &meta,
             protocol_version: Some(version),

@@ -9,6 +9,9 @@
 use std::pin::pin;
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
+use futures_util::future::Either;
+use futures_util::stream::FuturesUnordered;
 use helve_model::{ErrorCode, HttpFlavour};
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -20,10 +23,13 @@ use crate::era::{Era, Greeting, ProtocolChoice, Verdict, legacy, modern, version
 use crate::error::{Error, Result};
 use crate::request::Times;
 
-/// How long the probe stays alone.
+/// How long the probe stays alone, and how long where the server was modern the last time.
 const SILENCE: Duration = Duration::from_millis(300);
-/// How long the second answer is waited for once the first is there.
+const SILENCE_WHEN_KNOWN: Duration = Duration::from_secs(3);
+/// How long the answer to the probe is waited for once `initialize` has succeeded: legacy servers may never give one.
 const SETTLE: Duration = Duration::from_millis(200);
+/// How long the second answer is waited for in all other cases: every server answers `initialize`.
+const SETTLE_AT_MOST: Duration = Duration::from_secs(1);
 
 /// What a handshake needs to know.
 #[derive(Debug, Clone, Copy)]
@@ -36,8 +42,8 @@ pub(crate) struct Handshake<'a> {
 /// What came of probing one process.
 enum Probed {
     Settled(Greeting),
-    /// This process is of no use any more; a fresh one is to be greeted in this era.
-    StartAgain(Era, Error),
+    /// This process is of no use any more; fresh ones are to be greeted in these eras, one after another.
+    StartAgain(&'static [Era], Error),
 }
 
 /// Greets a peer on a byte stream. `start` gives a fresh channel each time it is called.
@@ -45,27 +51,36 @@ pub(crate) async fn on_stream(
     start: impl Fn() -> Result<Channel> + Sync,
     handshake: Handshake<'_>,
 ) -> Result<(Channel, Greeting)> {
-    let known = match handshake.protocol {
-        ProtocolChoice::Pinned(version) => {
-            let verdict = Verdict::of_version(version).ok_or_else(|| unknown_pin(version))?;
-            return greet(start()?, &verdict, handshake).await;
-        }
-        ProtocolChoice::Known(verdict) => Some(verdict),
-        ProtocolChoice::Auto => None,
-    };
-    if let Some(verdict) = known {
-        // What was true yesterday may not be today: then it is found out again, on a fresh process.
-        if let Ok(greeted) = greet(start()?, verdict, handshake).await {
-            return Ok(greeted);
+    if let ProtocolChoice::Pinned(version) = handshake.protocol {
+        let verdict = Verdict::of_version(version).ok_or_else(|| unknown_pin(version))?;
+        return greet(start()?, &verdict, handshake).await.and_then(|greeted| only(version, greeted));
+    }
+    let mut channel = start()?;
+    let mut silence = SILENCE;
+    if let ProtocolChoice::Known(verdict) = handshake.protocol {
+        match verdict.era {
+            Era::Modern => silence = SILENCE_WHEN_KNOWN,
+            // What was true yesterday may not be today: then it is found out again, on a fresh process.
+            Era::Legacy => match greet(channel, verdict, handshake).await {
+                Ok(greeted) => return Ok(greeted),
+                Err(error) => channel = start().map_err(|_| error)?,
+            },
         }
     }
-    let channel = start()?;
-    match probe(&channel, handshake).await? {
+    match probe(&channel, handshake, silence).await? {
         Probed::Settled(greeting) => Ok((channel, greeting)),
-        Probed::StartAgain(era, reason) => {
+        Probed::StartAgain(eras, mut reason) => {
             channel.close().await;
-            let Ok(channel) = start() else { return Err(reason) };
-            greet(channel, &newest(era), handshake).await
+            for (position, era) in eras.iter().enumerate() {
+                let Ok(channel) = start() else { return Err(reason) };
+                match greet(channel, &newest(*era), handshake).await {
+                    Ok(greeted) => return Ok(greeted),
+                    // The first guess is the likelier one, and so is its error.
+                    Err(error) if position == 0 => reason = error,
+                    Err(_) => {}
+                }
+            }
+            Err(reason)
         }
     }
 }
@@ -90,7 +105,7 @@ pub(crate) async fn over_http(
                     let Ok(channel) = start.start(HttpKind::Sse).await else { return Err(error) };
                     greet(channel, &verdict, handshake).await.map_err(|_| error)
                 }
-                greeted => greeted,
+                greeted => greeted.and_then(|greeted| only(version, greeted)),
             };
         }
         ProtocolChoice::Known(verdict) => {
@@ -154,41 +169,63 @@ pub(crate) fn newest(era: Era) -> Verdict {
     Verdict { era, version: version.copied().unwrap_or_default().to_owned() }
 }
 
+/// A server may answer with another version than it was asked for; where one is pinned, that is too late.
+fn only(version: &str, greeted: (Channel, Greeting)) -> Result<(Channel, Greeting)> {
+    let theirs = &greeted.1.verdict.version;
+    if theirs == version {
+        return Ok(greeted);
+    }
+    Err(Error::new(
+        ErrorCode::ProtocolError,
+        format!("the server speaks protocol version {theirs}, and helve is pinned to {version}"),
+    )
+    .with_hint("pin the version that the server speaks, or none"))
+}
+
 pub(crate) fn unknown_pin(version: &str) -> Error {
     Error::new(ErrorCode::Config, format!("helve does not speak protocol version {version:?}"))
         .with_hint(format!("it speaks {}", super::all_versions()))
 }
 
-async fn probe(channel: &Channel, handshake: Handshake<'_>) -> Result<Probed> {
+async fn probe(channel: &Channel, handshake: Handshake<'_>, silence: Duration) -> Result<Probed> {
     let Handshake { client, times, .. } = handshake;
     let mut discover = pin!(modern::probe(channel, client, times));
-    if let Ok(probe) = timeout(SILENCE, &mut discover).await {
-        return match probe {
-            Probe::Modern(greeting) => {
-                channel.agree(&greeting.verdict);
-                Ok(Probed::Settled(greeting))
-            }
-            Probe::Refused(error) => Err(error),
-            Probe::OtherVersions { legacy: None, theirs } => Err(version_mismatch(&theirs)),
-            Probe::OtherVersions { legacy: Some(version), .. } => {
-                Ok(Probed::Settled(legacy::handshake(channel, client, &version, times).await?))
-            }
-            Probe::NotModern(error) if is_gone(&error) => Ok(Probed::StartAgain(Era::Legacy, error)),
-            Probe::NotModern(_) => {
-                let version = newest(Era::Legacy).version;
-                match legacy::handshake(channel, client, &version, times).await {
-                    // It answered the probe and then went: it may be one that takes nothing before `initialize`.
-                    Err(error) if is_gone(&error) => Ok(Probed::StartAgain(Era::Legacy, error)),
-                    settled => settled.map(Probed::Settled),
-                }
-            }
-        };
+    let Ok(probe) = timeout(silence, &mut discover).await else {
+        return probe_both(channel, handshake, discover).await;
+    };
+    let version = match probe {
+        Probe::Modern(greeting) => {
+            channel.agree(&greeting.verdict);
+            return Ok(Probed::Settled(greeting));
+        }
+        Probe::Refused(error) => return Err(error),
+        Probe::OtherVersions { legacy: None, theirs } => return Err(version_mismatch(&theirs)),
+        Probe::OtherVersions { legacy: Some(version), .. } => version,
+        Probe::NotModern(error) if is_gone(&error) => return Ok(Probed::StartAgain(&[Era::Legacy], error)),
+        Probe::NotModern(_) => newest(Era::Legacy).version,
+    };
+    match legacy::handshake(channel, client, &version, times).await {
+        // It may be one that takes nothing before `initialize`.
+        Err(error) if is_bad_mixture(&error) => Ok(Probed::StartAgain(&[Era::Legacy], error)),
+        settled => settled.map(Probed::Settled),
     }
+}
 
+/// The probe was met with silence: `initialize` as well, and see.
+async fn probe_both(
+    channel: &Channel,
+    handshake: Handshake<'_>,
+    discover: impl Future<Output = Probe>,
+) -> Result<Probed> {
+    let Handshake { client, times, .. } = handshake;
     let version = newest(Era::Legacy).version;
-    let mut initialize = pin!(legacy::initialize(channel, client, &version, times));
+    let discover = async { Either::Left(discover.await) };
+    let initialize = async { Either::Right(legacy::initialize(channel, client, &version, times).await) };
+    // It hands out what is finished in the order in which it was woken, which is the order of the answers.
+    let mut answers: FuturesUnordered<_> = [Either::Left(discover), Either::Right(initialize)].into_iter().collect();
     let mut discovered: Option<Probe> = None;
     let mut initialized: Option<Result<Greeting>> = None;
+    let mut last = Era::Legacy;
     let mut settled_at: Option<Instant> = None;
     while discovered.is_none() || initialized.is_none() {
         let settled = async {
@@ -199,43 +236,60 @@ async fn probe(channel: &Channel, handshake: Handshake<'_>) -> Result<Probed> {
         };
         tokio::select! {
             biased;
-            probe = &mut discover, if discovered.is_none() => {
-                // A later answer rules: what `initialize` said before is void then.
-                if let (Probe::Modern(_), Some(Ok(_))) = (&probe, &initialized) {
-                    initialized = Some(Err(Error::new(ErrorCode::ProtocolError, "superseded by `server/discover`")));
+            Some(answer) = answers.next() => match answer {
+                Either::Left(probe) => {
+                    last = Era::Modern;
+                    discovered = Some(probe);
                 }
-                if matches!(probe, Probe::Modern(_)) {
-                    settled_at = Some(Instant::now() + SETTLE);
+                Either::Right(greeting) => {
+                    last = Era::Legacy;
+                    initialized = Some(greeting);
                 }
-                discovered = Some(probe);
-            }
-            greeting = &mut initialize, if initialized.is_none() => {
-                if greeting.is_ok() {
-                    settled_at = Some(Instant::now() + SETTLE);
-                }
-                initialized = Some(greeting);
-            }
+            },
             () = settled => break,
         }
+        settled_at = match (&discovered, &initialized) {
+            (_, Some(Ok(_))) => Some(Instant::now() + SETTLE),
+            (Some(Probe::Modern(_)), _) | (_, Some(Err(_))) => Some(Instant::now() + SETTLE_AT_MOST),
+            _ => None,
+        };
     }
     match (discovered, initialized) {
+        (Some(Probe::Modern(greeting)), Some(Ok(_))) if last == Era::Modern => {
+            channel.agree(&greeting.verdict);
+            Ok(Probed::Settled(greeting))
+        }
         (_, Some(Ok(greeting))) => match legacy::begin(channel, &greeting).await {
-            Err(error) if is_gone(&error) => Ok(Probed::StartAgain(Era::Legacy, error)),
+            Err(error) if is_gone(&error) => Ok(Probed::StartAgain(&[Era::Legacy], error)),
             begun => begun.map(|()| Probed::Settled(greeting)),
         },
-        (Some(Probe::Modern(_)), Some(Err(error))) if is_gone(&error) => Ok(Probed::StartAgain(Era::Modern, error)),
-        (Some(Probe::Modern(greeting)), _) => {
+        (Some(Probe::Modern(_)), Some(Err(error))) if is_gone(&error) => Ok(Probed::StartAgain(&[Era::Modern], error)),
+        // There are servers that refuse `initialize` and then exit over it: is it still there?
+        (Some(Probe::Modern(_)), Some(Err(_))) => match modern::handshake(channel, client, times).await {
+            Err(error) if is_gone(&error) => Ok(Probed::StartAgain(&[Era::Modern], error)),
+            settled => settled.map(Probed::Settled),
+        },
+        (Some(Probe::Modern(greeting)), None) => {
             channel.agree(&greeting.verdict);
             Ok(Probed::Settled(greeting))
         }
         (Some(Probe::OtherVersions { theirs, legacy: None }), _) => Err(version_mismatch(&theirs)),
         (Some(Probe::Refused(error)), _) => Err(error),
-        (_, Some(Err(error))) if is_gone(&error) => Ok(Probed::StartAgain(Era::Legacy, error)),
+        (Some(Probe::NotModern(probe)), Some(Err(error))) if !is_gone(&probe) && is_bad_mixture(&error) => {
+            Ok(Probed::StartAgain(&[Era::Legacy], error))
+        }
+        // It said nothing to the probe, so it may be of either era.
+        (_, Some(Err(error))) if is_bad_mixture(&error) => Ok(Probed::StartAgain(&[Era::Legacy, Era::Modern], error)),
         (_, Some(Err(error))) | (Some(Probe::NotModern(error)), None) => Err(error),
         (Some(Probe::OtherVersions { .. }) | None, None) => {
             Err(Error::new(ErrorCode::Timeout, "the server answers neither `server/discover` nor `initialize`"))
         }
     }
+}
+
+/// Went, or refused: what a server does that takes no `initialize` after a probe.
+fn is_bad_mixture(error: &Error) -> bool {
+    is_gone(error) || error.rpc().is_some()
 }
 
 /// What HTTP+SSE is greeted with: it is older than the modern era.

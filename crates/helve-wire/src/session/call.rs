@@ -7,6 +7,7 @@ use std::time::Duration;
 use helve_model::json::{RawJson, scan};
 use helve_model::{CallKind, ErrorCode, Outcome, PromptOutcome, ReadOutcome};
 use helve_policy::Permit;
+use tokio::time::Instant;
 
 use super::{Session, Shared};
 use crate::channel::Ask;
@@ -108,11 +109,11 @@ impl Shared {
         }
         let Some(ttl) = call.options.as_task.filter(|_| call.method == "tools/call" && self.greeting.offers("tasks"))
         else {
-            return self.ask(self.ask_for(call, Params::Members(call.members))).await;
+            return self.ask(self.ask_for(call, Params::Members(call.members), call.options.times)).await;
         };
         let task = object(&[("ttl", &ttl.as_millis().to_string())]);
         let members = with(call.members, &[("task", task.as_str())]);
-        let result = self.ask(self.ask_for(call, Params::Members(&members))).await?;
+        let result = self.ask(self.ask_for(call, Params::Members(&members), call.options.times)).await?;
         match result.member("task") {
             Some(task) => self.follow_legacy_task(&task, call.options).await,
             None => Ok(result),
@@ -120,19 +121,28 @@ impl Shared {
     }
 
     /// The modern way: as long as the server needs to know more, the same call is made again with the answers.
+    ///
+    /// All rounds share the call's total; the time that our own side takes for its answers is not the server's.
     async fn call_in_rounds(self: &Arc<Self>, call: &Call<'_>) -> Result<RawJson> {
         let mut answers: Option<RawJson> = None;
         let mut state: Option<RawJson> = None;
-        for _ in 0..=self.options.limits.rounds {
+        let mut times = call.options.times;
+        let mut rounds = 0..self.options.limits.rounds;
+        loop {
             let mut extra = Vec::with_capacity(2);
             extra.extend(answers.as_ref().map(|answers| ("inputResponses", answers.as_str())));
             extra.extend(state.as_ref().map(|state| ("requestState", state.as_str())));
             let members = with(call.members, &extra);
-            let result = self.ask(self.ask_for(call, Params::Members(&members))).await?;
+            let started = Instant::now();
+            let result = self.ask(self.ask_for(call, Params::Members(&members), times)).await?;
+            times.total = times.total.saturating_sub(started.elapsed());
             match modern::result_kind(&result) {
                 ResultKind::Complete => return Ok(result),
                 ResultKind::Task => return self.follow_modern_task(&result, call.options).await,
                 ResultKind::InputRequired => {
+                    if rounds.next().is_none() {
+                        return Err(self.too_many_rounds());
+                    }
                     let questions = result.member("inputRequests");
                     state = result.member("requestState").filter(|state| state.as_str() != "null");
                     answers = match questions {
@@ -146,13 +156,16 @@ impl Shared {
                 }
             }
         }
-        let rounds = self.options.limits.rounds;
-        Err(Error::new(ErrorCode::LimitExceeded, format!("the server asked for more input {rounds} times in one call"))
-            .with_hint("the server may be asking in circles; raise the limit `rounds` if it is not")
-            .with_may_have_run(true))
     }
 
-    fn ask_for<'call>(&self, call: &Call<'call>, params: Params<'call>) -> Ask<'call> {
+    fn too_many_rounds(&self) -> Error {
+        let rounds = self.options.limits.rounds;
+        Error::new(ErrorCode::LimitExceeded, format!("the server asked for input more than {rounds} times in one call"))
+            .with_hint("the server may be asking in circles; raise the limit `rounds` if it is not")
+            .with_may_have_run(true)
+    }
+
+    fn ask_for<'call>(&self, call: &Call<'call>, params: Params<'call>, times: Times) -> Ask<'call> {
         let listener = call.options.on_progress.clone().map(Listener::Progress);
         let known = lock(&self.param_headers).get(call.subject).cloned();
         let headers = match known {
@@ -166,7 +179,7 @@ impl Shared {
             caller_meta: call.options.meta.as_ref(),
             wants_progress: true,
             listener,
-            times: call.options.times,
+            times,
             ..Ask::new(call.method, &[])
         }
     }
@@ -179,7 +192,9 @@ impl Shared {
         for member in members {
             let member = member.map_err(|_| broken_result("asks in a form that is no JSON"))?;
             let question = RawJson::part_of(questions.shared(), member.value);
-            let method = question.member_str("method").unwrap_or_default();
+            let Some(method) = question.member_str("method") else {
+                return Err(broken_result("asks something without a method"));
+            };
             let kind = QuestionKind::of_method(&method).filter(|kind| self.channel.capabilities().allow(*kind));
             let Some(kind) = kind else {
                 return Err(broken_result(&format!("asks for `{method}`, which it was not offered")));

@@ -124,20 +124,22 @@ impl Shared {
                 }
             };
             let page = Page::read(&page, key);
-            let Some(items) = page.items.and_then(|items| items.elements()) else {
-                let error =
-                    Error::new(ErrorCode::ProtocolError, format!("the answer to `{method}` has no list of `{key}`"));
+            let Some(items) = page.items.filter(|items| items.as_str().starts_with('[')) else {
+                let error = not_followed(format!("the answer to `{method}` has no list of `{key}`"));
                 if cursor.is_none() {
                     return Err(error);
                 }
                 listing.incomplete = Some(error);
                 return Ok(listing);
             };
-            listing.take(items, key);
+            if let Err(error) = listing.take(&items, key, self.options.limits.items) {
+                listing.incomplete = Some(error);
+                return Ok(listing);
+            }
             listing.cache = stricter(listing.cache, page.cache);
             cursor = page.next;
             let Some(next) = &cursor else { return Ok(listing) };
-            if let Err(error) = cursors.check(next, listing.items.len()) {
+            if let Err(error) = cursors.check(next) {
                 listing.incomplete = Some(error);
                 return Ok(listing);
             }
@@ -146,14 +148,20 @@ impl Shared {
 }
 
 impl<D: Definition> Listing<D> {
-    fn take(&mut self, items: Vec<RawJson>, key: &str) {
-        self.items.reserve(items.len());
-        for (position, item) in items.into_iter().enumerate() {
-            match D::from_raw(item) {
+    /// Takes the items of one page, one by one: a page of millions must not cost more than its good items.
+    fn take(&mut self, items: &RawJson, key: &str, limit: usize) -> Result<()> {
+        for (position, item) in scan::elements(items.as_str()).into_iter().flatten().enumerate() {
+            let item =
+                item.map_err(|error| not_followed(format!("the server's list of `{key}` is not JSON: {error}")))?;
+            if self.items.len() + self.warnings.len() >= limit {
+                return Err(over_limit(format!("the server lists more than {limit} items"), "items"));
+            }
+            match D::from_raw(RawJson::part_of(items.shared(), item)) {
                 Ok(item) => self.items.push(item),
                 Err(broken) => self.warnings.push(format!("{key}[{position}] left out: {broken}")),
             }
         }
+        Ok(())
     }
 }
 
@@ -164,17 +172,10 @@ struct Cursors<'a> {
 }
 
 impl Cursors<'_> {
-    fn check(&mut self, next: &RawJson, items: usize) -> Result<()> {
-        let limit = |message: String, name: &str| {
-            Error::new(ErrorCode::LimitExceeded, message)
-                .with_hint(format!("raise the limit `{name}` if this is meant"))
-        };
+    fn check(&mut self, next: &RawJson) -> Result<()> {
         if next.as_str().len() > self.limits.cursor_bytes {
             let bytes = self.limits.cursor_bytes;
-            return Err(limit(format!("the server's page cursor is larger than {bytes} bytes"), "cursor_bytes"));
-        }
-        if items >= self.limits.items {
-            return Err(limit(format!("the server lists more than {items} items"), "items"));
+            return Err(over_limit(format!("the server's page cursor is larger than {bytes} bytes"), "cursor_bytes"));
         }
         if !self.seen.insert(next.as_str().to_owned()) {
             return Err(Error::new(ErrorCode::ProtocolError, "the server gives the same page cursor twice")
@@ -182,10 +183,19 @@ impl Cursors<'_> {
         }
         if self.seen.len() >= self.limits.pages {
             let pages = self.limits.pages;
-            return Err(limit(format!("the server's list has more than {pages} pages"), "pages"));
+            return Err(over_limit(format!("the server's list has more than {pages} pages"), "pages"));
         }
         Ok(())
     }
+}
+
+fn over_limit(message: String, name: &str) -> Error {
+    Error::new(ErrorCode::LimitExceeded, message).with_hint(format!("raise the limit `{name}` if this is meant"))
+}
+
+fn not_followed(message: String) -> Error {
+    Error::new(ErrorCode::ProtocolError, message)
+        .with_hint("the server does not follow the protocol; report it to its authors")
 }
 
 /// One page, found in one pass: it may be large.

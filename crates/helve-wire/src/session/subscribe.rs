@@ -88,7 +88,8 @@ impl Session {
             return Ok(());
         }
         lock(&self.shared.listening).wish.uris.remove(uri);
-        Err(Error::new(ErrorCode::ResourceNotFound, format!("the server does not let {uri} be subscribed to")))
+        Err(Error::new(ErrorCode::ResourceNotFound, format!("the server does not let {uri} be subscribed to"))
+            .with_hint("read the resource again from time to time instead"))
     }
 
     /// No longer hears of updates of a resource.
@@ -112,11 +113,11 @@ impl Session {
         if !self.is_modern() {
             return Ok(None);
         }
-        let (heard, replaced) = {
+        let (heard, wish, before, mut replaced) = {
             let mut listening = lock(&self.shared.listening);
             let before = listening.wish.clone();
             change(&mut listening.wish);
-            if listening.wish == before && listening.task.is_some() {
+            if listening.wish == before && listening.task.as_ref().is_some_and(|task| !task.is_finished()) {
                 return Ok(Some(listening.wish.to_json()));
             }
             if listening.wish == Wish::default() {
@@ -125,15 +126,32 @@ impl Session {
             }
             let (sender, heard) = watch::channel(Heard::Nothing);
             let wish = listening.wish.clone();
-            let task = tokio::spawn(listen(Arc::clone(&self.shared), wish, sender)).abort_handle();
-            (heard, listening.task.replace(task))
+            let task = tokio::spawn(listen(Arc::clone(&self.shared), wish.clone(), sender)).abort_handle();
+            (heard, wish, before, Replaced(listening.task.replace(task)))
         };
-        let heard = acknowledged(heard, times).await;
-        // Only now: until the new request is acknowledged, the old one hears what happens.
-        if let Some(replaced) = replaced {
-            replaced.abort();
+        let acknowledged = acknowledged(heard, times).await;
+        if acknowledged.is_err() {
+            let mut listening = lock(&self.shared.listening);
+            // All is as it was before, unless somebody has wished for something else meanwhile.
+            if listening.wish == wish {
+                listening.stop();
+                listening.wish = before;
+                listening.task = replaced.0.take();
+            }
         }
-        heard.map(Some)
+        acknowledged.map(Some)
+    }
+}
+
+/// Who listened before. Until the new request is acknowledged, the old one hears what happens; then, or when the
+/// change is given up, it is let go.
+struct Replaced(Option<AbortHandle>);
+
+impl Drop for Replaced {
+    fn drop(&mut self) {
+        if let Some(task) = self.0.take() {
+            task.abort();
+        }
     }
 }
 
@@ -152,8 +170,10 @@ impl Shared {
 }
 
 async fn acknowledged(mut heard: watch::Receiver<Heard>, times: Times) -> Result<RawJson> {
-    let refusal =
-        |reason: &str| Error::new(ErrorCode::ProtocolError, format!("the server cannot be listened to: {reason}"));
+    let refusal = |reason: &str| {
+        Error::new(ErrorCode::ProtocolError, format!("the server cannot be listened to: {reason}"))
+            .with_hint("list again from time to time instead")
+    };
     match timeout(times.idle, heard.wait_for(|heard| !matches!(heard, Heard::Nothing))).await {
         Ok(Ok(heard)) => match &*heard {
             Heard::Acknowledged(accepted) => Ok(accepted.clone()),
@@ -161,7 +181,8 @@ async fn acknowledged(mut heard: watch::Receiver<Heard>, times: Times) -> Result
             Heard::Nothing => Err(refusal("it does not answer")),
         },
         Ok(Err(_)) => Err(refusal("the connection has ended")),
-        Err(_) => Err(Error::new(ErrorCode::Timeout, "the server did not acknowledge the subscription in time")),
+        Err(_) => Err(Error::new(ErrorCode::Timeout, "the server did not acknowledge the subscription in time")
+            .with_hint("raise the time-out of this server, or list again from time to time instead")),
     }
 }
 
@@ -179,7 +200,12 @@ async fn listen(shared: Arc<Shared>, wish: Wish, heard: watch::Sender<Heard>) {
             sender.send_replace(Heard::Acknowledged(accepted));
         }));
         let members = [("notifications", filter.as_str())];
-        let ask = Ask { times: FOR_EVER, listener: Some(listener), ..Ask::new("subscriptions/listen", &members) };
+        let ask = Ask {
+            times: FOR_EVER,
+            listener: Some(listener),
+            in_turn: false,
+            ..Ask::new("subscriptions/listen", &members)
+        };
         let ended = shared.ask(ask).await;
         if shared.channel.dispatcher().pending.closed().is_some() {
             return;

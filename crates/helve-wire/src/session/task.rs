@@ -136,8 +136,13 @@ impl Drop for Running<'_> {
         runtime.spawn(async move {
             let times = Times::exactly(POLL_MAX);
             let members = [("taskId", id.as_str())];
-            // Nobody is left to hear about it.
-            drop(session.ask(Ask { subject: Some(&name), times, ..Ask::new("tasks/cancel", &members) }).await);
+            let mut released = session.released.subscribe();
+            // Nobody is left to hear about it; and what is left of the session must not wait for it.
+            tokio::select! {
+                biased;
+                answer = session.ask(Ask { subject: Some(&name), times, ..Ask::new("tasks/cancel", &members) }) => drop(answer),
+                gone = released.wait_for(|released| *released) => drop(gone),
+            }
         });
     }
 }

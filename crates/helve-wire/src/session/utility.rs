@@ -5,7 +5,6 @@ use helve_model::json::RawJson;
 use super::Session;
 use crate::channel::Ask;
 use crate::encode::{object, quoted};
-use crate::era::modern;
 use crate::error::Result;
 #[cfg(unix)]
 use crate::launch::ExitReport;
@@ -63,10 +62,8 @@ impl Session {
     /// # Errors
     /// When no answer comes in time.
     pub async fn ping(&self, times: Times) -> Result<()> {
-        if self.is_modern() {
-            return modern::handshake(&self.shared.channel, &self.shared.options.client, times).await.map(drop);
-        }
-        self.shared.ask(Ask { times, ..Ask::new("ping", &[]) }).await.map(drop)
+        let method = if self.is_modern() { "server/discover" } else { "ping" };
+        self.shared.ask(Ask { times, ..Ask::new(method, &[]) }).await.map(drop)
     }
 
     /// Asks for log messages from this level on: at once in the legacy era, with each request in the modern one.

@@ -1,13 +1,16 @@
 //! A server that is a program: started, spoken to over its standard streams, watched, and ended with all it started.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::io;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use helve_model::ErrorCode;
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncRead, AsyncReadExt as _, ReadBuf};
 use tokio::net::unix::pipe;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
@@ -15,6 +18,7 @@ use tokio::time::timeout;
 
 use crate::dispatch::Dispatcher;
 use crate::error::Result;
+use crate::handler::BoxFuture;
 use crate::launch::{CloseTimes, ExitReport, Launcher, ServerCommand, ServerProcess};
 use crate::limits::Limits;
 use crate::pending::Closed;
@@ -23,8 +27,9 @@ use crate::transport::stream::{Source, StreamLink, WhyEnded};
 
 /// How long we look for the reason after a server closed its output: calls in flight wait for it.
 const REASON_TIME: Duration = Duration::from_millis(50);
-/// How much of the server's last words goes into an error.
+/// How much of the server's last words goes into an error: lines, and characters of each.
 const LAST_LINES: usize = 8;
+const LAST_LINE_LENGTH: usize = 300;
 /// What a pipe is widened to when large messages come.
 #[cfg(target_os = "linux")]
 const WIDE_PIPE: usize = 1 << 20;
@@ -66,7 +71,16 @@ impl StdioLink {
         let draining = tokio::spawn(Arc::clone(&stderr).drain(launched.stderr)).abort_handle();
         let program = command.program.to_string_lossy().into_owned();
         let why_ended = why_ended(program, Arc::clone(&process), Arc::clone(&stderr));
-        let stream = StreamLink::start(launched.stdout, Box::pin(launched.stdin), dispatcher, limits, why_ended);
+        let output = Output {
+            pipe: launched.stdout,
+            gone: Box::pin({
+                let process = Arc::clone(&process);
+                async move {
+                    process.wait().await;
+                }
+            }),
+        };
+        let stream = StreamLink::start(output, Box::pin(launched.stdin), dispatcher, limits, why_ended);
         Ok(Self { stream, process, stderr, draining, close_times })
     }
 
@@ -109,7 +123,8 @@ impl StderrTail {
     pub(crate) fn last_lines(&self) -> String {
         let text = self.text();
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-        lines.get(lines.len().saturating_sub(LAST_LINES)..).unwrap_or_default().join("\n")
+        let last = lines.get(lines.len().saturating_sub(LAST_LINES)..).unwrap_or_default();
+        last.iter().map(|line| shortened(line)).collect::<Vec<_>>().join("\n")
     }
 
     /// Reads to the end: a server whose stderr nobody reads stops when the pipe is full.
@@ -145,11 +160,38 @@ impl StderrTail {
     }
 }
 
-impl Source for pipe::Receiver {
+/// The server's output. It ends with the server, even when a process that the server started holds it open.
+struct Output {
+    pipe: pipe::Receiver,
+    gone: BoxFuture<'static, ()>,
+}
+
+impl AsyncRead for Output {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match Pin::new(&mut self.pipe).poll_read(context, buffer) {
+            // All that the server wrote has been read by now.
+            Poll::Pending => self.gone.as_mut().poll(context).map(Ok),
+            ready @ Poll::Ready(_) => ready,
+        }
+    }
+}
+
+impl Source for Output {
     #[cfg(target_os = "linux")]
     fn widen(&self) {
         // A wider pipe is quicker; without it (there is a limit per user) everything works all the same.
-        let _: rustix::io::Result<usize> = rustix::pipe::fcntl_setpipe_size(self, WIDE_PIPE);
+        let _: rustix::io::Result<usize> = rustix::pipe::fcntl_setpipe_size(&self.pipe, WIDE_PIPE);
+    }
+}
+
+fn shortened(line: &str) -> Cow<'_, str> {
+    match line.char_indices().nth(LAST_LINE_LENGTH).and_then(|(end, _)| line.get(..end)) {
+        Some(beginning) => Cow::Owned(format!("{beginning}…")),
+        None => Cow::Borrowed(line),
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use helve_model::ErrorCode;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::task::AbortHandle;
+use tokio::time::timeout;
 
 use crate::dispatch::{Dispatcher, Origin, Outlet, unacceptable};
 use crate::encode;
@@ -16,7 +17,7 @@ use crate::limits::Limits;
 use crate::pending::{Answer, Closed, Listener, Slot};
 use crate::request::{Outgoing, Times, within};
 use crate::transport::line::{Line, LineBuffer};
-use crate::transport::writer::Writer;
+use crate::transport::writer::{REASON_TIME, Writer};
 
 /// Bytes from a peer.
 pub(crate) trait Source: AsyncRead + Send + Unpin + 'static {
@@ -65,17 +66,31 @@ impl StreamLink {
     ) -> Result<Answer> {
         let slot = Arc::new(Slot::new(listener));
         self.dispatcher.pending.insert(request.id, Arc::clone(&slot))?;
-        let in_flight =
+        let mut in_flight =
             InFlight { link: self, id: request.id, cancellable: request.cancellable, meta: request.cancel_meta };
-        self.writer.send(Some(request.id), request.body, self.dispatcher.pending.len())?;
+        if let Err(error) = self.writer.send(Some(request.id), request.body, self.dispatcher.pending.len()) {
+            in_flight.cancellable = false;
+            return Err(self.why_unwritable(error).await);
+        }
         match within(times, &slot, slot.wait()).await {
             Ok(answer) => Ok(answer),
             Err(elapsed) => Err(elapsed.into_error(in_flight.abandon())),
         }
     }
 
-    pub(crate) fn notify(&self, message: Vec<u8>) -> Result<()> {
-        self.writer.send(None, message, 0)
+    pub(crate) async fn notify(&self, message: Vec<u8>) -> Result<()> {
+        match self.writer.send(None, message, 0) {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.why_unwritable(error).await),
+        }
+    }
+
+    /// A peer that cannot be written to has ended, as a rule: in a moment the reader can say how.
+    async fn why_unwritable(&self, error: Error) -> Error {
+        if error.code() != ErrorCode::TransportError {
+            return error;
+        }
+        timeout(REASON_TIME, self.dispatcher.ended()).await.unwrap_or(error)
     }
 
     /// Closes the peer's input and fails what is in flight.
@@ -113,7 +128,7 @@ impl InFlight<'_> {
         }
         if self.cancellable {
             // If the peer is gone, there is nothing left to cancel.
-            drop(self.link.notify(encode::cancelled(self.id, self.meta)));
+            drop(self.link.writer.send(None, encode::cancelled(self.id, self.meta), 0));
         }
         true
     }

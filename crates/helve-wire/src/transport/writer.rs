@@ -11,6 +11,7 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
 
 use helve_model::ErrorCode;
 use tokio::io::AsyncWrite;
@@ -28,13 +29,16 @@ const DIRECT_WRITES: usize = 4;
 const GATHERED: usize = 64;
 /// So many queued messages do not wait for more: the peer can begin with them while the next are being made.
 const FLUSHED_AT_ONCE: usize = 16;
+/// How long a failed write waits for the reader to find out how the peer ended.
+pub(super) const REASON_TIME: Duration = Duration::from_millis(100);
 
 /// The way to a peer on a byte stream.
 pub(crate) struct Writer {
     state: Mutex<State>,
     queued: Notify,
+    message_bytes: usize,
     outgoing_bytes: usize,
-    write_stall: std::time::Duration,
+    write_stall: Duration,
 }
 
 struct State {
@@ -67,6 +71,7 @@ impl Writer {
                 waiting: false,
             }),
             queued: Notify::new(),
+            message_bytes: limits.message_bytes,
             outgoing_bytes: limits.outgoing_bytes,
             write_stall: limits.write_stall,
         }
@@ -74,6 +79,9 @@ impl Writer {
 
     /// Sends one message, adding its line end. Never waits; order is kept.
     pub(crate) fn send(&self, id: Option<u64>, mut bytes: Vec<u8>, in_flight: usize) -> Result<()> {
+        if bytes.len() > self.message_bytes {
+            return Err(self.too_large());
+        }
         bytes.push(b'\n');
         {
             let mut state = lock(&self.state);
@@ -120,7 +128,10 @@ impl Writer {
     /// Closes the peer's input; gives the requests of which no byte got out.
     pub(crate) fn close(&self) -> Vec<u64> {
         let mut state = lock(&self.state);
-        state.sink = None;
+        if let Some(mut sink) = state.sink.take() {
+            // Dropping one half of a stream does not end it. What cannot be ended at once ends with the other half.
+            drop(sink.as_mut().poll_shutdown(&mut Context::from_waker(Waker::noop())));
+        }
         let unsent = state.take_untouched();
         state.queue.clear();
         state.queued_bytes = 0;
@@ -137,8 +148,7 @@ impl Writer {
                 let before = lock(&self.state).position;
                 match timeout(self.write_stall, poll_fn(|context| lock(&self.state).poll_queue(context))).await {
                     Ok(Ok(())) => break,
-                    // The reader notices the end of the peer and tells everybody why.
-                    Ok(Err(_)) => return,
+                    Ok(Err(error)) => return self.give_up(&error, &dispatcher).await,
                     Err(_) if lock(&self.state).position == before => {
                         let unsent = lock(&self.state).take_untouched();
                         for id in unsent {
@@ -149,6 +159,25 @@ impl Writer {
                 }
             }
         }
+    }
+
+    /// Nothing can be written any more. Of a peer that has ended, the reader tells everybody; of one that has only
+    /// closed its input, nobody else would tell those who wait for answers to what is still here.
+    async fn give_up(&self, error: &io::Error, dispatcher: &Dispatcher) {
+        if timeout(REASON_TIME, dispatcher.ended()).await.is_ok() {
+            return;
+        }
+        let half_written = lock(&self.state).queue.front().and_then(|message| message.id);
+        let unsent = self.close();
+        for id in half_written.into_iter().filter(|id| !unsent.contains(id)).chain(unsent.iter().copied()) {
+            dispatcher.reject(id, cannot_write(error.kind().into()));
+        }
+    }
+
+    fn too_large(&self) -> Error {
+        let limit = self.message_bytes;
+        Error::new(ErrorCode::LimitExceeded, format!("the message is larger than {limit} bytes, and was not sent"))
+            .with_hint("send less, or raise the limit `message_bytes`")
     }
 
     fn too_much_waiting(&self) -> Error {
@@ -245,5 +274,7 @@ impl fmt::Debug for Writer {
 }
 
 fn cannot_write(error: io::Error) -> Error {
-    Error::new(ErrorCode::TransportError, "the server's input is closed").with_source(error)
+    Error::new(ErrorCode::TransportError, "the server's input is closed")
+        .with_hint("the server does not read any more; restart it")
+        .with_source(error)
 }

@@ -1,1 +1,34 @@
-//! What bad peers do, and what it costs: their own calls an error, nobody else anything.
+//! Bad peers: each costs only its own calls a coded error with a hint, and nobody else anything.
+
+mod cancel;
+mod exit;
+mod flood;
+mod frame;
+#[cfg(target_os = "linux")]
+mod fuzz;
+#[cfg(target_os = "linux")]
+mod leak;
+#[cfg(target_os = "linux")]
+mod memory;
+mod page;
+mod question;
+mod stall;
+mod subscription;
+mod task;
+mod time;
+#[cfg(target_os = "linux")]
+mod tree;
+
+use std::time::{Duration, Instant};
+
+/// How soon a call must fail once there is a reason.
+const AT_ONCE: Duration = Duration::from_millis(100);
+
+/// The output of a future that must be there at once.
+async fn at_once<T>(what: &str, future: impl Future<Output = T>) -> T {
+    let started = Instant::now();
+    let output = future.await;
+    let took = started.elapsed();
+    assert!(took < AT_ONCE, "{what} took {took:?}");
+    output
+}

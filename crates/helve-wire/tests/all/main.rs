@@ -3,8 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 #![expect(clippy::panic, reason = "a helper that fails fails its test")]
 
+#[cfg(target_os = "linux")]
+mod alone;
 mod era;
 mod fault;
+mod hand;
 mod http;
 #[cfg(target_os = "linux")]
 mod launch;

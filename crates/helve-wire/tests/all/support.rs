@@ -7,7 +7,9 @@ use helve_model::json::RawJson;
 use helve_model::{CallKind, HttpFlavour, Outcome, QualifiedName, ServerName, ToolName};
 use helve_policy::{Decision, Permit, Request, RuleSet};
 use helve_testkit::{HttpServer, Scenario, peer_program};
-use helve_wire::launch::{Launcher, PlainLauncher, ServerCommand, WardenLauncher, WardenProgram, child_environment};
+use helve_wire::launch::{
+    Launched, Launcher, PlainLauncher, ServerCommand, WardenLauncher, WardenProgram, child_environment,
+};
 use helve_wire::{
     BoxFuture, CallOptions, ClientCapabilities, ConnectOptions, HttpTarget, Notification, PeerHandler, ProtocolChoice,
     Question, QuestionKind, Result, RpcError, Session, Times, connect_http, connect_stdio, connect_stream,
@@ -131,6 +133,41 @@ pub(crate) fn warden() -> impl Launcher {
     WardenLauncher::new(WardenProgram { path: env!("CARGO_BIN_EXE_helve-warden").into(), leading: Vec::new() })
 }
 
+/// A program of few words.
+pub(crate) fn shell(script: &str) -> ServerCommand {
+    ServerCommand {
+        program: "sh".into(),
+        args: vec!["-c".into(), script.into()],
+        working_directory: None,
+        environment: [("PATH", "/usr/bin:/bin")].into_iter().collect(),
+    }
+}
+
+/// Starts what it is told to, and remembers the numbers of the processes.
+#[derive(Debug)]
+pub(crate) struct Noting<L> {
+    launcher: L,
+    started: Mutex<Vec<u32>>,
+}
+
+impl<L> Noting<L> {
+    pub(crate) fn new(launcher: L) -> Self {
+        Self { launcher, started: Mutex::default() }
+    }
+
+    pub(crate) fn started(&self) -> Vec<u32> {
+        self.started.lock().unwrap().clone()
+    }
+}
+
+impl<L: Launcher> Launcher for Noting<L> {
+    fn launch(&self, command: &ServerCommand) -> Result<Launched> {
+        let launched = self.launcher.launch(command)?;
+        self.started.lock().unwrap().push(launched.process.id());
+        Ok(launched)
+    }
+}
+
 /// Code, message, hints and chain of an error, as a person would be shown it.
 pub(crate) fn shown(error: &helve_wire::Error) -> String {
     let mut text = format!("{}: {error}", error.code());
@@ -145,7 +182,14 @@ pub(crate) fn shown(error: &helve_wire::Error) -> String {
     if error.may_have_run() {
         text.push_str("\n  may have run");
     }
-    text
+    text.replace(&peer_program().display().to_string(), "peer")
+}
+
+/// What was the same each time: for a snapshot of what happens in a loop.
+pub(crate) fn the_same(mut texts: Vec<String>) -> String {
+    texts.dedup();
+    assert_eq!(texts.len(), 1, "{texts:#?}");
+    texts.remove(0)
 }
 
 /// Waits until something has become true, without sleeping for it: the runtime goes on in between.
