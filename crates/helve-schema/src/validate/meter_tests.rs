@@ -1,3 +1,5 @@
+//! What the `meter` module promises, case by case.
+
 use serde_json::{Value, json};
 
 use super::*;
