@@ -43,7 +43,10 @@ async fn a_subscription_that_never_lasts_is_asked_for_less_and_less() {
     let peer = Scenario::modern().scripted("subscriptions/listen", frame).in_process();
     let session = connect_stream(peer.stream, options()).await.unwrap();
     let error = session.follow(TOOLS, helve_wire::Times::exactly(Duration::from_secs(60))).await.unwrap_err();
-    insta::assert_snapshot!(shown(&error), @"TIMEOUT: the server did not acknowledge the subscription in time");
+    insta::assert_snapshot!(shown(&error), @r"
+    TIMEOUT: the server did not acknowledge the subscription in time
+      hint: raise the time-out of this server, or list again from time to time instead
+    ");
     let asked = peer.recorder.count("subscriptions/listen");
     assert!((5..=15).contains(&asked), "asked {asked} times in a minute");
 }
@@ -59,14 +62,20 @@ async fn a_refused_subscription_is_an_error_each_time() {
         errors.push(shown(&session.follow(TOOLS, times()).await.unwrap_err()));
         assert_eq!(peer.recorder.count("subscriptions/listen"), count);
     }
-    insta::assert_snapshot!(the_same(errors), @"PROTOCOL_ERROR: the server cannot be listened to: Method not found (-32601)");
+    insta::assert_snapshot!(the_same(errors), @r"
+    PROTOCOL_ERROR: the server cannot be listened to: Method not found (-32601)
+      hint: list again from time to time instead
+    ");
     let scenario = Scenario::modern().offers(Offers { resources: false, ..Offers::default() });
     let session = in_process(&scenario, options()).await.unwrap();
     let mut errors = Vec::new();
     for _ in 0..2 {
         errors.push(shown(&session.subscribe("test://watched", times()).await.unwrap_err()));
     }
-    insta::assert_snapshot!(the_same(errors), @"RESOURCE_NOT_FOUND: the server does not let test://watched be subscribed to");
+    insta::assert_snapshot!(the_same(errors), @r"
+    RESOURCE_NOT_FOUND: the server does not let test://watched be subscribed to
+      hint: read the resource again from time to time instead
+    ");
 }
 
 /// What was granted before stays granted when more is refused.
