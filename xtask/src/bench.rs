@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 
 use crate::programs::build;
 
-/// Measure against the floors and against rmcp, in release
+/// Measure in release: the wire against the floors and rmcp, the pure crates against the clock
 #[derive(Debug, Args)]
 pub(crate) struct Bench {
     #[command(subcommand)]
@@ -17,7 +17,24 @@ pub(crate) struct Bench {
 
 #[derive(Debug, Subcommand)]
 enum What {
+    Pure(Pure),
     Wire(Wire),
+}
+
+/// The pure crates: loading configuration, deciding, validating, validators that are not used
+///
+/// Medians over many short rounds in one process. Fails when a goal is missed.
+#[derive(Debug, Args)]
+struct Pure {
+    /// End with one line of JSON: {"measures": [{"name", "ratio", "goal", "met"}]}
+    #[arg(long)]
+    json: bool,
+    /// Only this measure: load, decide, validate, lazy
+    #[arg(long, value_name = "MEASURE")]
+    only: Option<String>,
+    /// Rounds to take medians over [default: 101]
+    #[arg(long, value_name = "N")]
+    rounds: Option<usize>,
 }
 
 /// The wire: calls, throughput, large results, listings, HTTP, memory, connecting
@@ -46,8 +63,28 @@ struct Wire {
 impl Bench {
     pub(crate) fn run(&self, root: &Path) -> Result<()> {
         match &self.what {
+            What::Pure(pure) => pure.run(root),
             What::Wire(wire) => wire.run(root),
         }
+    }
+}
+
+impl Pure {
+    fn run(&self, root: &Path) -> Result<()> {
+        let built = build(root, true, &["xtask-bench"])?;
+        let [bench] = built.as_slice() else { bail!("not everything was built") };
+        let mut command = Command::new(bench);
+        command.arg("pure");
+        if self.json {
+            command.arg("--json");
+        }
+        let rounds = self.rounds.map(|rounds| rounds.to_string());
+        for (option, value) in [("--only", &self.only), ("--rounds", &rounds)] {
+            if let Some(value) = value {
+                command.args([option, value]);
+            }
+        }
+        finish(&mut command)
     }
 }
 
@@ -69,10 +106,14 @@ impl Wire {
                 command.args([option, value]);
             }
         }
-        let status = command.status().context("cannot start the benchmark")?;
-        if !status.success() {
-            bail!("the benchmark did not succeed ({status})");
-        }
-        Ok(())
+        finish(&mut command)
     }
+}
+
+fn finish(benchmark: &mut Command) -> Result<()> {
+    let status = benchmark.status().context("cannot start the benchmark")?;
+    if !status.success() {
+        bail!("the benchmark did not succeed ({status})");
+    }
+    Ok(())
 }

@@ -3,18 +3,24 @@
 mod probe;
 mod process;
 mod servers;
+mod signatures;
 mod visit;
 
 use std::path::Path;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use helve_model::ToolDefinition;
 use xtask::table;
 
 use self::servers::{Era, Server, Transport};
+use self::signatures::Parsers;
+use self::visit::Found;
 use crate::programs::interop_directory;
 
 /// Visit real servers from the registries (installs them under target/interop)
+///
+/// The signatures of all their tools are then parsed by Python and by the TypeScript compiler.
 #[derive(Debug, Args)]
 pub(crate) struct Interop {
     /// Visit only servers with this name
@@ -32,6 +38,7 @@ impl Interop {
         let scratch = directory.join("scratch");
         fs_err::create_dir_all(&scratch)?;
         let mut servers = servers::install(&directory, &scratch)?;
+        let parsers = Parsers::install(&directory)?;
         servers.retain(|server| self.only.as_deref().is_none_or(|only| only == server.name));
         if servers.is_empty() {
             bail!("no such server: {}", self.only.as_deref().unwrap_or_default());
@@ -41,26 +48,32 @@ impl Interop {
         }
         let mark = process::mark();
         let mut rows = Vec::new();
+        let mut tools: Vec<(&str, ToolDefinition)> = Vec::new();
         let mut bad = 0;
+        let mut tell = |subject: &str, means: &str, outcome: Result<String>| {
+            let told = outcome.unwrap_or_else(|error| {
+                bad += 1;
+                format!("FAILED: {error:#}")
+            });
+            rows.push(vec![subject.to_owned(), means.to_owned(), told]);
+        };
         for server in &servers {
-            let told = match visit(server, &mark) {
-                Ok(words) => words,
-                Err(error) => {
-                    bad += 1;
-                    format!("FAILED: {error:#}")
-                }
-            };
-            rows.push(vec![server.name.to_owned(), transport(server).to_owned(), told]);
+            let outcome = visit(server, &mark).map(|found| {
+                tools.extend(found.tools.into_iter().map(|tool| (server.name, tool)));
+                found.words
+            });
+            tell(server.name, transport(server), outcome);
         }
+        tell("signatures", "", parsers.check(&tools));
         println!("{}", table::render(&["server", "transport", "visit"], &[], &rows));
         if bad > 0 {
-            bail!("{bad} of {} visits failed", servers.len());
+            bail!("{bad} of {} failed", rows.len());
         }
         Ok(())
     }
 }
 
-fn visit(server: &Server, mark: &str) -> Result<String> {
+fn visit(server: &Server, mark: &str) -> Result<Found> {
     let answer = probe::ask(server, mark)?;
     if answer.era != server.era {
         bail!("expected the {} era, but server/discover was answered with {}", era(server.era), answer.words);

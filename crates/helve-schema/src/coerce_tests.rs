@@ -1,3 +1,5 @@
+//! What the `coerce` module promises, case by case.
+
 use proptest::prelude::*;
 
 use super::*;

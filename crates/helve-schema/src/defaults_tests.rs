@@ -1,3 +1,5 @@
+//! What the `defaults` module promises, case by case.
+
 use super::*;
 
 const SCHEMA: &str = r##"{"properties": {"query": {"type": "string"}, "count": {"default": 10}, "page": {"$ref": "#/$defs/p"},

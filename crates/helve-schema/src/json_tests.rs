@@ -1,3 +1,5 @@
+//! What the `json` module promises, case by case.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -35,3 +35,31 @@ fn plain(name: &str) -> String {
         name.chars().filter(|character| character.is_alphanumeric()).flat_map(char::to_lowercase).collect();
     if plain.is_empty() { name.to_owned() } else { plain }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_are_found_and_strangers_are_not() {
+        let known = ["query", "max_results", "repository", "owner", "id", "page", "per_page"];
+        for (name, meant) in [
+            ("quer", Some("query")),
+            ("qeury", Some("query")),
+            ("Query", Some("query")),
+            ("maxResults", Some("max_results")),
+            ("max-results", Some("max_results")),
+            ("repo", Some("repository")),
+            ("ownr", Some("owner")),
+            ("pages", Some("page")),
+            ("perpage", Some("per_page")),
+            ("query", None),
+            ("colour", None),
+            ("x", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(name, known), meant, "{name}");
+        }
+        assert_eq!(nearest(&"q".repeat(100), known), None);
+    }
+}

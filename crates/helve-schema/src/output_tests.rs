@@ -1,3 +1,5 @@
+//! What the `output` module promises, case by case.
+
 use super::*;
 
 const SCHEMA: &str = r#"{"type": "object", "properties": {"celsius": {"type": "number"}}, "required": ["celsius"]}"#;

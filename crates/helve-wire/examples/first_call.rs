@@ -22,11 +22,10 @@ use helve_wire::{CallOptions, ConnectOptions, Times, connect_stdio};
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let mut words = env::args_os().skip(1);
-    let program = words.next().unwrap_or_else(|| helve_testkit::peer_program().into());
-    let mut args: Vec<OsString> = words.collect();
-    if args.is_empty() && program == OsString::from(helve_testkit::peer_program()) {
-        args.push(helve_testkit::Scenario::dual().to_json().into());
-    }
+    let (program, args): (OsString, Vec<OsString>) = match words.next() {
+        Some(program) => (program, words.collect()),
+        None => (helve_testkit::peer_program().into(), vec![helve_testkit::Scenario::dual().to_json().into()]),
+    };
     let command =
         ServerCommand { program, args, working_directory: None, environment: child_environment(env::vars_os(), []) };
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use helve_model::json::RawJson;
-use helve_model::{CallKind, HttpFlavour, QualifiedName, ServerName, ToolName};
+use helve_model::{CallKind, HttpFlavour, QualifiedName, ServerName, ToolDefinition, ToolName};
 use helve_policy::{Decision, Permit, Request, RuleSet};
 use helve_wire::launch::{PlainLauncher, ServerCommand, child_environment};
 use helve_wire::{CallOptions, ConnectOptions, HttpTarget, Session, Times, connect_http, connect_stdio};
@@ -26,8 +26,16 @@ struct Expected {
     prompt: Option<(&'static str, &'static str)>,
 }
 
-/// Visits `server`, and says in a few words what was found.
-pub(crate) fn visit(server: &Server, mark: &str) -> Result<String> {
+/// What a visit found.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// In a few words.
+    pub(crate) words: String,
+    pub(crate) tools: Vec<ToolDefinition>,
+}
+
+/// Visits `server`.
+pub(crate) fn visit(server: &Server, mark: &str) -> Result<Found> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
         let name = ServerName::new(server.name)?;
         let options = ConnectOptions { startup: PATIENCE, ..ConnectOptions::new(name) };
@@ -46,7 +54,7 @@ pub(crate) fn visit(server: &Server, mark: &str) -> Result<String> {
     })
 }
 
-async fn look_around(server: &Server, session: Session) -> Result<String> {
+async fn look_around(server: &Server, session: Session) -> Result<Found> {
     let verdict = session.greeting().verdict.clone();
     let era = match verdict.era {
         helve_wire::Era::Legacy => Era::Legacy,
@@ -75,7 +83,8 @@ async fn look_around(server: &Server, session: Session) -> Result<String> {
     }
     session.ping(times()).await?;
     session.close().await;
-    Ok(format!("{}: {} tools, {resources} resources, {prompts} prompts", verdict.version, tools.items.len()))
+    let words = format!("{}: {} tools, {resources} resources, {prompts} prompts", verdict.version, tools.items.len());
+    Ok(Found { words, tools: tools.items })
 }
 
 fn expected(server: &str) -> Result<Expected> {

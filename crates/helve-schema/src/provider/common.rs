@@ -1,7 +1,7 @@
-//! Owns what all providers need done to a schema first: read it, repair it into JSON Schema 2020-12, and make its top a
-//! plain object with properties.
+//! Owns what all providers need done to a schema first: read it, take out what leads nowhere, and make its top a plain
+//! object with properties.
 
-use super::{Said, object};
+use super::{Said, object, repair};
 use crate::document::{Document, Target, subschemas_mut};
 use crate::json::{self, Json, Object, push_pointer};
 use crate::validate::SCHEMA_CAPS;
@@ -12,15 +12,13 @@ const MAX_MERGED: usize = 64;
 /// Characters of a constraint said in words.
 const SAID_CHARACTERS: usize = 200;
 
-const TYPES: [&str; 7] = ["null", "boolean", "integer", "number", "string", "array", "object"];
-
 /// Reads a schema and repairs what would make a strict reader refuse it.
 pub(super) fn readable(text: &str) -> Result<Json, String> {
     let mut schema = json::parse(text, SCHEMA_CAPS).map_err(|problem| problem.to_string())?;
     let Json::Object(object) = &mut schema else { return Err("a schema must be a JSON object".to_owned()) };
     // The draft is 2020-12 from here on, and a name of its own is of no use to a provider.
     object.shift_remove("$schema");
-    repair(object);
+    repair::repair(object);
     without_strangers(&mut schema);
     Ok(schema)
 }
@@ -145,6 +143,8 @@ fn drop_unused(top: &mut Object) {
     loop {
         let mut used: Vec<String> = Vec::new();
         collect_references(top, &mut used);
+        used.sort_unstable();
+        used.dedup();
         let is_used = |keyword: &str, name: &str| {
             let mut pointer = format!("#/{keyword}");
             push_pointer(&mut pointer, name);
@@ -171,18 +171,16 @@ fn drop_unused(top: &mut Object) {
 }
 
 fn collect_references(object: &Object, found: &mut Vec<String>) {
-    for (keyword, value) in object {
+    for keyword in ["$ref", "$dynamicRef", "$recursiveRef"] {
+        found.extend(object.get(keyword).and_then(Json::as_str).map(str::to_owned));
+    }
+    for value in object.values() {
         match value {
-            Json::String(text) => {
-                if matches!(keyword.as_str(), "$ref" | "$dynamicRef" | "$recursiveRef") && !found.contains(text) {
-                    found.push(text.clone());
-                }
-            }
             Json::Object(inner) => collect_references(inner, found),
             Json::Array(items) => {
                 items.iter().filter_map(Json::as_object).for_each(|inner| collect_references(inner, found));
             }
-            _ => {}
+            Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
         }
     }
 }
@@ -304,150 +302,4 @@ fn in_order(mut top: Object) -> Object {
     }
     ordered.extend(top);
     ordered
-}
-
-/// Anthropic: "JSON schema is invalid. It must match JSON Schema draft 2020-12"; the others check less, but check. So
-/// older drafts are rewritten, and a keyword whose value makes no sense is dropped.
-fn repair(object: &mut Object) {
-    for keyword in ["exclusiveMinimum", "exclusiveMaximum"] {
-        // Draft 4: a flag that makes `minimum` exclusive.
-        if let Some(Json::Bool(flag)) = object.get(keyword) {
-            let limit = if keyword == "exclusiveMinimum" { "minimum" } else { "maximum" };
-            let flag = *flag;
-            object.shift_remove(keyword);
-            if flag && let Some(value) = object.shift_remove(limit) {
-                object.insert(keyword.to_owned(), value);
-            }
-        }
-    }
-    if let Some(Json::Array(_)) = object.get("items") {
-        // Before 2020-12 `items` could be a list, with the rest in `additionalItems`.
-        if let Some(first) = object.shift_remove("items") {
-            object.insert("prefixItems".to_owned(), first);
-        }
-        if let Some(rest) = object.shift_remove("additionalItems") {
-            object.insert("items".to_owned(), rest);
-        }
-    }
-    // OpenAPI 3.0.
-    if object.shift_remove("nullable") == Some(Json::Bool(true)) {
-        allow_null(object);
-    }
-    if let Some(Json::String(kind)) = object.get("type")
-        && !TYPES.contains(&kind.as_str())
-    {
-        let lower = kind.to_ascii_lowercase();
-        let words = format!("Type: {}.", one_line(kind, 40));
-        if TYPES.contains(&lower.as_str()) {
-            object.insert("type".to_owned(), lower.into());
-        } else {
-            object.shift_remove("type");
-            say_in(object, &words);
-        }
-    }
-    object.retain(|keyword, value| is_well_formed(keyword, value));
-    for child in subschemas_mut(object) {
-        match child {
-            Json::Object(child) => repair(child),
-            Json::Bool(_) => {}
-            // A property that is no schema says nothing.
-            other => *other = Object::new().into(),
-        }
-    }
-}
-
-/// Lets a schema take `null` too.
-pub(super) fn allow_null(object: &mut Object) {
-    match object.get_mut("type") {
-        Some(Json::String(kind)) => {
-            let kinds = vec![Json::String(std::mem::take(kind)), "null".into()];
-            object.insert("type".to_owned(), Json::Array(kinds));
-        }
-        Some(Json::Array(kinds)) => {
-            if !kinds.contains(&"null".into()) {
-                kinds.push("null".into());
-            }
-        }
-        _ => {
-            if let Some(Json::Array(either)) = object.get_mut("anyOf") {
-                either.push(super::object([("type", Some("null".into()))]).into());
-                return;
-            }
-            let description = object.shift_remove("description");
-            let definitions = object.shift_remove("$defs");
-            let inner = std::mem::take(object);
-            let either = vec![inner.into(), super::object([("type", Some("null".into()))]).into()];
-            *object = super::object([
-                ("description", description),
-                ("anyOf", Some(Json::Array(either))),
-                ("$defs", definitions),
-            ]);
-            return;
-        }
-    }
-    if let Some(Json::Array(values)) = object.get_mut("enum")
-        && !values.contains(&Json::Null)
-    {
-        values.push(Json::Null);
-    }
-}
-
-fn is_well_formed(keyword: &str, value: &mut Json) -> bool {
-    let is_schema = |value: &Json| matches!(value, Json::Object(_) | Json::Bool(_));
-    match keyword {
-        "type" => match value {
-            Json::String(_) => true,
-            Json::Array(kinds) => {
-                kinds.retain(|kind| kind.as_str().is_some_and(|kind| TYPES.contains(&kind)));
-                distinct(kinds);
-                !kinds.is_empty()
-            }
-            _ => false,
-        },
-        "required" => match value {
-            Json::Array(names) => {
-                names.retain(|name| name.as_str().is_some());
-                distinct(names);
-                true
-            }
-            _ => false,
-        },
-        "enum" => matches!(value, Json::Array(values) if !values.is_empty()),
-        "properties" | "patternProperties" | "dependentSchemas" | "$defs" | "definitions" => {
-            matches!(value, Json::Object(_))
-        }
-        "allOf" | "anyOf" | "oneOf" | "prefixItems" => matches!(value, Json::Array(items) if !items.is_empty()),
-        "not"
-        | "if"
-        | "then"
-        | "else"
-        | "items"
-        | "contains"
-        | "additionalProperties"
-        | "unevaluatedProperties"
-        | "unevaluatedItems"
-        | "propertyNames" => is_schema(value),
-        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
-            matches!(value, Json::Number(_))
-        }
-        "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties" | "maxProperties" | "minContains"
-        | "maxContains" => matches!(value, Json::Number(number) if number.is_u64()),
-        "uniqueItems" | "deprecated" | "readOnly" | "writeOnly" => matches!(value, Json::Bool(_)),
-        "title" | "description" | "format" | "pattern" | "$ref" | "$id" | "$anchor" | "$comment" => {
-            matches!(value, Json::String(_))
-        }
-        "examples" => matches!(value, Json::Array(_)),
-        _ => true,
-    }
-}
-
-fn distinct(values: &mut Vec<Json>) {
-    let mut seen: Vec<Json> = Vec::new();
-    values.retain(|value| {
-        let new = !seen.contains(value);
-        if new {
-            seen.push(value.clone());
-        }
-        new
-    });
 }

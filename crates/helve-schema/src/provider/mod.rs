@@ -12,6 +12,7 @@ mod gemini;
 mod inline;
 mod name;
 mod openai;
+mod repair;
 mod strict;
 
 use std::fmt;

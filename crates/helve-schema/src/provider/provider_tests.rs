@@ -1,3 +1,5 @@
+//! What the `provider` module promises, case by case.
+
 use serde_json::Value;
 
 use super::*;

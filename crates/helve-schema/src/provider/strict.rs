@@ -5,7 +5,7 @@
 //! `then` and `else` are not supported, nor is a root that is not an object; up to 5,000 properties and ten levels;
 //! 120,000 characters of names and values; 1,000 enum values.
 
-use super::common;
+use super::{common, repair};
 use crate::document::Document;
 use crate::json::{Json, Object};
 
@@ -174,7 +174,7 @@ fn close(object: &mut Object, counted: &Counted) -> Result<(), &'static str> {
                 if !required.iter().any(|required| required.as_str() == Some(name))
                     && let Json::Object(schema) = schema
                 {
-                    common::allow_null(schema);
+                    repair::allow_null(schema);
                 }
             }
             properties.keys().cloned().collect()

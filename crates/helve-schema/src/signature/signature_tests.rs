@@ -1,3 +1,5 @@
+//! What the `signature` module promises, case by case.
+
 use super::*;
 
 fn shown(schema: &str, style: Style) -> String {

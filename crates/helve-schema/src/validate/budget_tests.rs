@@ -1,3 +1,5 @@
+//! What the `budget` module promises, case by case.
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

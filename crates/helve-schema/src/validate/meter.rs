@@ -280,3 +280,7 @@ fn size(value: &Value) -> u64 {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 1,
     }
 }
+
+#[cfg(test)]
+#[path = "meter_tests.rs"]
+mod tests;

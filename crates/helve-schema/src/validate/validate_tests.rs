@@ -1,3 +1,5 @@
+//! What the `validate` module promises, case by case.
+
 use super::*;
 
 fn check(schema: &str, arguments: &str) -> Verdict {

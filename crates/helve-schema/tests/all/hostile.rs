@@ -86,6 +86,7 @@ fn every_hostile_schema_is_decided() {
     a long chain of references: arguments not checked: the schema nests more than 128 subschemas once each `$ref` is followed
     a chain of references around deep data: valid
     a chain of references around deeper data: arguments not checked: the values nest too deep for this recursive schema
+    references and data that together nest as deep as they may: invalid: 1 and 0 more, not all looked for
     documents inside that refer to each other: valid
     many documents inside: arguments not checked: the schema has more than 3 schemas with an `$id` inside
     a schema as an argument: invalid: 1 and 0 more
@@ -282,6 +283,15 @@ fn shape_cases() -> Vec<Case> {
             "a chain of references around deeper data",
             chain(15, json!({"properties": {"a": {"$ref": "#/$defs/l0"}}}), |next| json!({"allOf": [next]})),
             x(deep(60)),
+        ),
+        case(
+            "references and data that together nest as deep as they may",
+            chain(
+                27,
+                json!({"properties": {"a": {"$ref": "#/$defs/l0"}}, "required": ["a"]}),
+                |next| json!({"anyOf": [next, {"type": "null"}]}),
+            ),
+            x(deep(17)),
         ),
         case("documents inside that refer to each other", documents(3), deep(5)),
         case("many documents inside", documents(8), deep(5)),

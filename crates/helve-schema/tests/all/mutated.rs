@@ -1,8 +1,8 @@
 //! A hundred thousand schemas made from sound ones by chance: none may panic, and whatever comes out must hold together.
 
 use helve_schema::{
-    ArgumentLimits, LazyValidator, Provider, Strictness, Style, ToolEntry, coerce, documented, signature, statement,
-    tool_array, with_defaults,
+    ArgumentLimits, LazyValidator, Provider, Strictness, Style, ToolEntry, Verdict, coerce, documented, signature,
+    statement, tool_array, with_defaults,
 };
 use serde_json::{Map, Value, json};
 
@@ -37,7 +37,7 @@ fn mutated_schemas_are_shown_two() {
 
 fn validate_share(share: u64) {
     let mut chance = Chance::new(share + 1);
-    let mut decided = 0_u64;
+    let (mut decided, mut compared) = (0_u64, 0_u64);
     for _ in 0..VALIDATED / SHARES {
         let (schema, arguments) = (chance.schema(), chance.arguments());
         let validator = LazyValidator::new(schema);
@@ -45,9 +45,32 @@ fn validate_share(share: u64) {
         // The same question has the same answer.
         assert_eq!(verdict, validator.check("tool", &arguments, ArgumentLimits::default()), "{}", validator.schema());
         decided += u64::from(validator.unvalidated().is_none());
+        compared += u64::from(compare_with_plain(&validator, &arguments, &verdict));
     }
     // If chance broke every schema, nothing would have been tested.
     assert!(decided > VALIDATED / SHARES / 4, "only {decided} schemas could be used");
+    assert!(compared > VALIDATED / SHARES / 10, "only {compared} answers could be compared");
+}
+
+/// Seen through the meter, a value is as valid as seen without it.
+fn compare_with_plain(validator: &LazyValidator<String>, arguments: &str, verdict: &Verdict) -> bool {
+    let valid = match verdict {
+        Verdict::Valid => true,
+        Verdict::Invalid(_) => false,
+        Verdict::Unvalidated(_) | Verdict::Refused(_) => return false,
+    };
+    let (Ok(schema), Ok(value)) =
+        (serde_json::from_str::<Value>(validator.schema()), serde_json::from_str::<Value>(arguments))
+    else {
+        return false;
+    };
+    // A notice says that something is checked in another way.
+    if !validator.notices().is_empty() || !value.is_object() {
+        return false;
+    }
+    let Ok(plain) = jsonschema::options().should_validate_formats(false).build(&schema) else { return false };
+    assert_eq!(plain.is_valid(&value), valid, "{} and {arguments}", validator.schema());
+    true
 }
 
 fn show_share(share: u64) {
@@ -110,7 +133,7 @@ impl Chance {
     fn schema(&mut self) -> String {
         let start = self.below(self.seeds.len());
         let mut schema = self.seeds[start].clone();
-        for _ in 0..=self.below(4) {
+        for _ in 0..=self.below(2) {
             let donor_start = self.below(self.seeds.len());
             let donor = self.seeds[donor_start].clone();
             let graft = self.pick(&donor).clone();

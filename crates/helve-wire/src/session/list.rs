@@ -123,7 +123,8 @@ impl Shared {
                     return Ok(listing);
                 }
             };
-            let Some(items) = page.member(key).filter(|items| items.as_str().starts_with('[')) else {
+            let page = Page::read(&page, key);
+            let Some(items) = page.items.filter(|items| items.as_str().starts_with('[')) else {
                 let error = not_followed(format!("the answer to `{method}` has no list of `{key}`"));
                 if cursor.is_none() {
                     return Err(error);
@@ -135,8 +136,8 @@ impl Shared {
                 listing.incomplete = Some(error);
                 return Ok(listing);
             }
-            listing.cache = stricter(listing.cache, cache_hint(&page));
-            cursor = page.member("nextCursor").filter(|cursor| cursor.as_str() != "null");
+            listing.cache = stricter(listing.cache, page.cache);
+            cursor = page.next;
             let Some(next) = &cursor else { return Ok(listing) };
             if let Err(error) = cursors.check(next) {
                 listing.incomplete = Some(error);
@@ -197,13 +198,34 @@ fn not_followed(message: String) -> Error {
         .with_hint("the server does not follow the protocol; report it to its authors")
 }
 
-fn cache_hint(page: &RawJson) -> Option<CacheHint> {
-    let ttl_ms = page.member("ttlMs")?.parse().ok()?;
-    let scope = match page.member("cacheScope")?.as_str() {
-        "\"public\"" => CacheScope::Public,
-        _ => CacheScope::Private,
-    };
-    Some(CacheHint { ttl_ms, scope })
+/// One page, found in one pass: it may be large.
+struct Page {
+    items: Option<RawJson>,
+    next: Option<RawJson>,
+    cache: Option<CacheHint>,
+}
+
+impl Page {
+    fn read(result: &RawJson, key: &str) -> Self {
+        let mut page = Self { items: None, next: None, cache: None };
+        let (mut ttl_ms, mut scope) = (None, None);
+        for member in scan::members(result.as_str()).into_iter().flatten().map_while(Result::ok) {
+            let raw = || RawJson::part_of(result.shared(), member.value);
+            if member.key_is(key) {
+                page.items = Some(raw());
+            } else if member.key_is("nextCursor") {
+                page.next = Some(raw()).filter(|cursor| cursor.as_str() != "null");
+            } else if member.key_is("ttlMs") {
+                ttl_ms = raw().parse().ok();
+            } else if member.key_is("cacheScope") {
+                scope = Some(if member.value == "\"public\"" { CacheScope::Public } else { CacheScope::Private });
+            }
+        }
+        if let (Some(ttl_ms), Some(scope)) = (ttl_ms, scope) {
+            page.cache = Some(CacheHint { ttl_ms, scope });
+        }
+        page
+    }
 }
 
 fn stricter(left: Option<CacheHint>, right: Option<CacheHint>) -> Option<CacheHint> {

@@ -10,6 +10,8 @@ use crate::envelope;
 const IDLE_BYTES: usize = 4 << 10;
 /// The least room for a read once a message does not fit the idle buffer.
 const READ_BYTES: usize = 64 << 10;
+/// The most room made at once: doubling a large buffer would hold, and first touch, far more than the message needs.
+const GROW_BYTES: usize = 8 << 20;
 /// Lines from this size on take the buffer with them instead of being copied out of it.
 const TAKE_BYTES: usize = 16 << 10;
 /// What is kept of a line that is too large: enough to find its id at either end.
@@ -59,14 +61,15 @@ impl LineBuffer {
                 self.data = Vec::new();
             }
             self.data.clear();
-        } else if self.start > READ_BYTES {
+        } else if self.start > READ_BYTES || (self.start > 0 && self.data.capacity() - self.data.len() < IDLE_BYTES / 2)
+        {
             drop(self.data.drain(..self.start));
             self.searched -= self.start;
             self.start = 0;
         }
-        let room = if self.is_within_large() { READ_BYTES.max(self.data.len().min(self.limit)) } else { IDLE_BYTES };
+        let room = if self.is_within_large() { self.data.len().clamp(READ_BYTES, GROW_BYTES) } else { IDLE_BYTES };
         if self.data.capacity() - self.data.len() < room / 2 {
-            self.data.reserve(room);
+            self.data.reserve_exact(room);
         }
         &mut self.data
     }

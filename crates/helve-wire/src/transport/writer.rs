@@ -27,6 +27,8 @@ use crate::sync::lock;
 const DIRECT_WRITES: usize = 4;
 /// So many queued messages go into one system call.
 const GATHERED: usize = 64;
+/// So many queued messages do not wait for more: the peer can begin with them while the next are being made.
+const FLUSHED_AT_ONCE: usize = 16;
 /// How long a failed write waits for the reader to find out how the peer ended.
 pub(super) const REASON_TIME: Duration = Duration::from_millis(100);
 
@@ -48,6 +50,8 @@ struct State {
     front_written: usize,
     /// Grows with every byte that gets out: how the stall is noticed.
     position: u64,
+    /// The queue's task waits for room in the pipe; nobody else may poll the sink then, or the task is never woken.
+    waiting: bool,
 }
 
 struct Queued {
@@ -64,6 +68,7 @@ impl Writer {
                 queued_bytes: 0,
                 front_written: 0,
                 position: 0,
+                waiting: false,
             }),
             queued: Notify::new(),
             message_bytes: limits.message_bytes,
@@ -97,6 +102,12 @@ impl Writer {
             }
             state.queued_bytes += bytes.len() - written;
             state.queue.push_back(Queued { id, bytes });
+            if state.queue.len() >= FLUSHED_AT_ONCE && !state.waiting {
+                let flushed = state.poll_drain(&mut Context::from_waker(Waker::noop()));
+                if matches!(flushed, Poll::Ready(Ok(()))) {
+                    return Ok(());
+                }
+            }
         }
         self.queued.notify_one();
         Ok(())
@@ -135,7 +146,7 @@ impl Writer {
             tokio::task::yield_now().await;
             loop {
                 let before = lock(&self.state).position;
-                match timeout(self.write_stall, poll_fn(|context| lock(&self.state).poll_drain(context))).await {
+                match timeout(self.write_stall, poll_fn(|context| lock(&self.state).poll_queue(context))).await {
                     Ok(Ok(())) => break,
                     Ok(Err(error)) => return self.give_up(&error, &dispatcher).await,
                     Err(_) if lock(&self.state).position == before => {
@@ -198,6 +209,13 @@ impl State {
         }
         self.position += written as u64;
         Ok(written)
+    }
+
+    /// The queue's task writes.
+    fn poll_queue(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let drained = self.poll_drain(context);
+        self.waiting = drained.is_pending();
+        drained
     }
 
     fn poll_drain(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -48,6 +48,8 @@ pub(crate) enum Kind {
     Rmcp,
     /// helve's wire, servers started by the plain launcher.
     Helve,
+    /// helve's wire, with the typed view of every answer opened.
+    HelveTyped,
     /// helve's wire, servers held by a warden.
     HelveWarden,
 }

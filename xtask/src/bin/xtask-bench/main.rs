@@ -1,4 +1,5 @@
-//! The benchmark of the wire, built in release by `cargo xtask bench wire`: a driver that runs itself as its children.
+//! The benchmarks, built in release by `cargo xtask bench`: for the wire a driver that runs itself as its children, for
+//! the pure crates loops in this process.
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -12,6 +13,7 @@ mod child;
 mod job;
 mod measures;
 mod memory;
+mod pure;
 mod report;
 mod soak;
 mod stats;
@@ -25,6 +27,7 @@ use clap::{Parser, Subcommand};
 
 use crate::bench::{Bench, real_time_allowed};
 use crate::job::{Kind, Subject};
+use crate::report::Line;
 use crate::soak::Soak;
 
 #[derive(Debug, Parser)]
@@ -49,6 +52,18 @@ enum Command {
         /// Only the measures that count (instructions, allocations, connections); these gate
         #[arg(long)]
         counts: bool,
+        /// Only this measure
+        #[arg(long)]
+        only: Option<String>,
+        /// Print a last line of JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Take the measures of the pure crates
+    Pure {
+        /// Rounds; the medians are taken over them
+        #[arg(long, default_value_t = 101)]
+        rounds: usize,
         /// Only this measure
         #[arg(long)]
         only: Option<String>,
@@ -95,6 +110,7 @@ fn main() -> ExitCode {
             }
             runs.into_iter().try_for_each(|run| soak(run, Subject::new(candidate), &server))
         }
+        Command::Pure { rounds, only, json } => pure(rounds, only.as_deref(), json),
         Command::Wire { server, candidate, rounds, counts, only, json } => {
             let real_time = real_time_allowed();
             if !real_time && !counts {
@@ -122,12 +138,26 @@ fn wire(bench: &Bench, counts: bool, only: Option<&str>, json: bool) -> Result<(
             lines.extend(measure(bench)?);
         }
     }
+    tell(&lines, only, json)
+}
+
+fn pure(rounds: usize, only: Option<&str>, json: bool) -> Result<()> {
+    let mut lines = Vec::new();
+    for (name, measure) in pure::MEASURES {
+        if only.is_none_or(|only| only == *name) {
+            lines.extend(measure(rounds)?);
+        }
+    }
+    tell(&lines, only, json)
+}
+
+fn tell(lines: &[Line], only: Option<&str>, json: bool) -> Result<()> {
     if lines.is_empty() {
         bail!("no measure is called {}", only.unwrap_or_default());
     }
-    print!("{}", report::for_people(&lines));
+    print!("{}", report::for_people(lines));
     if json {
-        println!("{}", report::for_machines(&lines)?);
+        println!("{}", report::for_machines(lines)?);
     }
     let missed = lines.iter().filter(|line| line.met() == Some(false)).count();
     if missed > 0 {

@@ -102,6 +102,7 @@ pub(crate) async fn with_stdio<W: StdioWork>(subject: Subject, work: W) -> Resul
         Kind::Floor => work.run::<floor_stdio::PingPong>(subject.era).await,
         Kind::Rmcp => work.run::<rmcp_stdio::Typed>(subject.era).await,
         Kind::Helve => work.run::<helve_stdio::Helve<helve_stdio::Plain>>(subject.era).await,
+        Kind::HelveTyped => work.run::<helve_stdio::Helve<helve_stdio::Typed>>(subject.era).await,
         Kind::HelveWarden => work.run::<helve_stdio::Helve<helve_stdio::Warden>>(subject.era).await,
     }
 }
@@ -111,6 +112,7 @@ pub(crate) async fn with_shared<W: SharedWork>(subject: Subject, work: W) -> Res
         Kind::Floor => bail!("the floor takes one call at a time"),
         Kind::Rmcp => work.run::<rmcp_stdio::Typed>(subject.era).await,
         Kind::Helve => work.run::<helve_stdio::Helve<helve_stdio::Plain>>(subject.era).await,
+        Kind::HelveTyped => work.run::<helve_stdio::Helve<helve_stdio::Typed>>(subject.era).await,
         Kind::HelveWarden => work.run::<helve_stdio::Helve<helve_stdio::Warden>>(subject.era).await,
     }
 }
@@ -118,7 +120,7 @@ pub(crate) async fn with_shared<W: SharedWork>(subject: Subject, work: W) -> Res
 pub(crate) async fn with_http<W: HttpWork>(subject: Subject, work: W) -> Result<W::Output> {
     match subject.client {
         Kind::Floor => work.run::<floor_http::Hyper>(subject.era).await,
-        Kind::Helve | Kind::HelveWarden => work.run::<helve_http::Helve>(subject.era).await,
+        Kind::Helve | Kind::HelveTyped | Kind::HelveWarden => work.run::<helve_http::Helve>(subject.era).await,
         Kind::Rmcp => bail!("rmcp's HTTP client stands on another HTTP library and is not measured here"),
     }
 }

@@ -16,10 +16,11 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Line>> {
         return Ok(vec![Line::unmeasured("64 in flight, calls per second / rmcp", OVER_RMCP, "one call at a time")]);
     }
     let job = |subject| bench.job(subject, Work::Flood { calls: CALLS, in_flight: IN_FLIGHT });
-    let [rmcp, rmcp_one_thread, ours] = bench.rounds([
+    let [rmcp, rmcp_one_thread, ours, typed] = bench.rounds([
         job(Subject::new(Kind::Rmcp).on(Runtime::MultiThread)),
         job(Subject::new(Kind::Rmcp)),
         job(bench.candidate()),
+        job(Subject::new(Kind::HelveTyped)),
     ])?;
     let rate = |sample: &Sample| sample.calls as f64 / sample.total_seconds;
     let line = |rounds: &crate::bench::Rounds| {
@@ -33,5 +34,10 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Line>> {
     Ok(vec![
         Line::new("64 in flight, calls per second / rmcp", ratio, OVER_RMCP, seen),
         Line::for_information("64 in flight, calls per second / rmcp on one thread", ratio_one, seen_one),
+        Line::for_information(
+            "64 in flight, answers opened, calls per second / rmcp",
+            median_ratio(&typed.each(rate), &rmcp.each(rate)),
+            format!("{:.0} k/s", typed.median(rate) / 1e3),
+        ),
     ])
 }

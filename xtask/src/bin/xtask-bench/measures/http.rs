@@ -56,6 +56,6 @@ pub(crate) fn measure_connections(bench: &Bench) -> Result<Vec<Line>> {
 fn speaks_http(candidate: Kind) -> bool {
     match candidate {
         Kind::Floor | Kind::Rmcp => false,
-        Kind::Helve | Kind::HelveWarden => true,
+        Kind::Helve | Kind::HelveTyped | Kind::HelveWarden => true,
     }
 }
