@@ -1,7 +1,7 @@
 //! Who a tool is, and how it is spelled.
 //!
 //! The identity of a tool is the pair (server, tool): the server as configured, the tool as the server says it.
-//! A spelling is a view of that pair. [`spelling`] renders one identity, [`NameTable`] makes the views of a whole
+//! A spelling is a view of that pair. `spelling` renders one identity, [`NameTable`] makes the views of a whole
 //! catalog injective and turns any of them back.
 
 mod spelling;

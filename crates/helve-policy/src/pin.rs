@@ -2,7 +2,7 @@
 //!
 //! A pin covers the whole definition as the server gave it: name, title, description, schemas, annotations, icons and
 //! whatever else it says, known to helve or not. Only `_meta` stays out: it does not reach a model, and servers put
-//! times and counters there. How the JSON is spelled does not count, see [`canonical`].
+//! times and counters there. How the JSON is spelled does not count, see `canonical`.
 
 pub(crate) mod canonical;
 mod diff;
