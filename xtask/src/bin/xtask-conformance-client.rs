@@ -11,22 +11,23 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow};
 use helve_model::json::{RawJson, scan};
-use helve_model::{CallKind, HttpFlavour, QualifiedName, ServerName, ToolName};
-use helve_policy::{Decision, Permit, Request, RuleSet};
+use helve_model::{CallKind, HttpFlavour, ServerName};
+use helve_policy::Permit;
 use helve_wire::{
     BoxFuture, CallOptions, ClientCapabilities, ClientInfo, ConnectOptions, HttpTarget, PeerHandler, ProtocolChoice,
     Question, QuestionKind, RpcError, Session, Times, connect_http,
 };
 
+const SERVER: &str = "suite";
 const PATIENCE: Duration = Duration::from_secs(25);
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     match run().await {
         Ok(()) => {
-            println!("conformance client: done");
+            println!("{}", xtask::CLIENT_DONE);
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -110,15 +111,11 @@ async fn call(session: &Session, tool: &str, arguments: &str) -> Result<()> {
 }
 
 fn permit(kind: CallKind, subject: &str, arguments: &str) -> Result<Permit> {
-    let name = QualifiedName::new(server()?, ToolName::new(subject));
-    match RuleSet::allow_all().decide(Request { name, kind, arguments: RawJson::checked(arguments)? }) {
-        Decision::Allow(permit) => Ok(permit),
-        Decision::Ask(_) | Decision::Deny(_) => bail!("a rule set that allows all has refused"),
-    }
+    xtask::allowed::permit(SERVER, kind, subject, arguments)
 }
 
 fn server() -> Result<ServerName> {
-    ServerName::new("suite").map_err(|error| anyhow!(error))
+    ServerName::new(SERVER).map_err(|error| anyhow!(error))
 }
 
 fn times() -> Times {

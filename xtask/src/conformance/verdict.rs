@@ -7,9 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
-
-/// What our client prints last when it did all that a scenario asked for.
-pub(crate) const CLIENT_DONE: &str = "conformance client: done";
+use xtask::CLIENT_DONE;
 
 /// Scenarios that a revision runs without scoring them, but that we hold ourselves to.
 const ALSO_REQUIRED: &[&str] = &["json-schema-2020-12-preservation"];

@@ -4,15 +4,16 @@ use std::ffi::OsString;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
-use helve_model::json::RawJson;
-use helve_model::{CallKind, Outcome, QualifiedName, ServerName, ToolDefinition, ToolName};
-use helve_policy::{Decision, Permit, Request, RuleSet};
+use anyhow::{Result, bail};
+use helve_model::{CallKind, Outcome, ServerName, ToolDefinition};
+use helve_policy::Permit;
 use helve_wire::launch::{Launcher, PlainLauncher, ServerCommand, WardenLauncher, WardenProgram, child_environment};
 use helve_wire::{CallOptions, ConnectOptions, Listing, ProtocolChoice, Session, Times, connect_stdio};
 
 use super::{Server, SharedClient, StdioClient, TEXT};
 use crate::job::{Era, Shape};
+
+const SERVER: &str = "echo";
 
 /// A session, used in the manner `M`.
 #[derive(Debug)]
@@ -164,14 +165,9 @@ pub(super) fn echo() -> Result<Permit> {
 }
 
 fn permit(tool: &str, arguments: &str) -> Result<Permit> {
-    let name = QualifiedName::new(server()?, ToolName::new(tool));
-    let arguments = RawJson::checked(arguments).context("arguments of our own")?;
-    match RuleSet::allow_all().decide(Request { name, kind: CallKind::Tool, arguments }) {
-        Decision::Allow(permit) => Ok(permit),
-        Decision::Ask(_) | Decision::Deny(_) => bail!("a rule set that allows all has refused"),
-    }
+    xtask::allowed::permit(SERVER, CallKind::Tool, tool, arguments)
 }
 
 fn server() -> Result<ServerName> {
-    Ok(ServerName::new("echo")?)
+    Ok(ServerName::new(SERVER)?)
 }
