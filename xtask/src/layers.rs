@@ -20,6 +20,9 @@ pub(crate) const LAYERS: &[Layer] = &[
         .free_of(&[FACES, CONFIG_FILES, HOME, OTHER_SDKS])
         .silent_on(&[ENVIRONMENT, PRINTING])
         .versions_under("src/era"),
+    Layer::new("helve", "a terminal, listeners, ambient environment or home")
+        .free_of(&[FACES, CONFIG_FILES, HOME, OTHER_SDKS])
+        .silent_on(&[ENVIRONMENT, PRINTING]),
     Layer::new("helve-testkit", "helve-wire: it is the independent second opinion")
         .free_of(&[&["helve-wire"]])
         .even_in_its_tests()

@@ -384,6 +384,7 @@ fn is_same(left: &ConfiguredServer, right: &ConfiguredServer) -> bool {
         (TransportSpec::Http(left), TransportSpec::Http(right)) => {
             left.url == right.url && left.headers == right.headers
         }
+        (TransportSpec::Builtin(left), TransportSpec::Builtin(right)) => left == right,
         _ => false,
     }
 }

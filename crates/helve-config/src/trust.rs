@@ -124,6 +124,12 @@ pub fn hash_server(spec: &ServerSpec, rules: &[Rule], project: &Path) -> TrustHa
             hasher.list("headers", http.headers.keys().map(String::as_str));
             hasher.part("flavour", &format!("{:?}", http.flavour));
         }
+        TransportSpec::Builtin(builtin) => {
+            hasher.part("builtin", &builtin.kind);
+            for (option, values) in &builtin.options {
+                hasher.list(option, values.iter().map(hashed));
+            }
+        }
     }
     hasher.part("inherits", if spec.inherit_environment { "yes" } else { "no" });
     if let Some(oauth) = &spec.oauth {

@@ -28,6 +28,6 @@ pub use origin::{Layer, Origin};
 pub use outcome::{Outcome, OutcomeView, PromptMessage, PromptOutcome, ReadOutcome};
 pub use rule::{Action, CallKind, Risk, Rule};
 pub use spec::{
-    AccessSpec, ConfigText, HttpFlavour, HttpSpec, Listed, OAuthSpec, ServerSpec, StdioSpec, TransportSpec,
+    AccessSpec, BuiltinSpec, ConfigText, HttpFlavour, HttpSpec, Listed, OAuthSpec, ServerSpec, StdioSpec, TransportSpec,
 };
 pub use status::{DisabledReason, Failure, PendingReason, ServerStatus};

@@ -53,6 +53,30 @@ impl Outcome {
         Self { raw }
     }
 
+    /// A result that is one text.
+    #[must_use]
+    pub fn text(text: &str) -> Self {
+        let text = serde_json::Value::from(text);
+        Self::new(RawJson::assembled(format!(r#"{{"content":[{{"type":"text","text":{text}}}]}}"#)))
+    }
+
+    /// The tool ran and failed, for this reason.
+    #[must_use]
+    pub fn failure(reason: &str) -> Self {
+        let reason = serde_json::Value::from(reason);
+        Self::new(RawJson::assembled(format!(r#"{{"content":[{{"type":"text","text":{reason}}}],"isError":true}}"#)))
+    }
+
+    /// A structured result, with the same as text beside it for those who read only text.
+    #[must_use]
+    pub fn structured(value: &RawJson, text: &str) -> Self {
+        let text = serde_json::Value::from(text);
+        Self::new(RawJson::assembled(format!(
+            r#"{{"content":[{{"type":"text","text":{text}}}],"structuredContent":{}}}"#,
+            value.as_str()
+        )))
+    }
+
     /// The result exactly as the server sent it.
     #[must_use]
     pub const fn raw(&self) -> &RawJson {

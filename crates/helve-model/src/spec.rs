@@ -77,6 +77,17 @@ pub enum TransportSpec {
     Stdio(StdioSpec),
     /// A server reached over HTTP.
     Http(HttpSpec),
+    /// Tools that ship inside helve and run in its own process.
+    Builtin(BuiltinSpec),
+}
+
+/// A set of tools that ships inside helve.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BuiltinSpec {
+    /// Which set: `filesystem`, `sqlite`, `time`.
+    pub kind: String,
+    /// How it is set up: each option with its values, a single value being a list of one.
+    pub options: IndexMap<String, Vec<ConfigText>>,
 }
 
 /// A program that speaks the protocol on its standard streams.

@@ -28,6 +28,7 @@ fn command(spec: Option<&ServerSpec>) -> String {
     match spec.map(|spec| &spec.transport) {
         Some(TransportSpec::Stdio(stdio)) => stdio.command.written().to_owned(),
         Some(TransportSpec::Http(http)) => http.url.written().to_owned(),
+        Some(TransportSpec::Builtin(builtin)) => builtin.kind.clone(),
         None => "nothing".to_owned(),
     }
 }

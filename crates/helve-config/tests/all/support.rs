@@ -142,6 +142,13 @@ fn describe_server(out: &mut String, server: &ConfiguredServer) {
                     writeln!(out, "  header {name}: {}", text(value)).unwrap();
                 }
             }
+            TransportSpec::Builtin(builtin) => {
+                writeln!(out, "  builtin {}", builtin.kind).unwrap();
+                for (option, values) in &builtin.options {
+                    let values: Vec<String> = values.iter().map(text).collect();
+                    writeln!(out, "  option {option}: {}", values.join(" | ")).unwrap();
+                }
+            }
         }
         for (flag, name) in [
             (spec.required, "required"),

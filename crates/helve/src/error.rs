@@ -1,0 +1,228 @@
+//! The one error of the host: what happened, at which server and tool, what to do; a code to branch on.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+use helve_model::json::RawJson;
+use helve_model::{ErrorCode, QualifiedName, ServerName, ToolName};
+use helve_policy::Refusal;
+use serde_json::{Map, Value};
+
+use crate::tool::ToolFailure;
+
+/// Why there is no outcome.
+///
+/// `Display` prints one level; walk [`std::error::Error::source`] for the chain.
+pub struct CallError(Box<Inner>);
+
+struct Inner {
+    code: ErrorCode,
+    message: String,
+    server: Option<ServerName>,
+    tool: Option<ToolName>,
+    hints: Vec<String>,
+    may_have_run: bool,
+    challenge: Option<String>,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl CallError {
+    /// An error of this kind.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner {
+            code,
+            message: message.into(),
+            server: None,
+            tool: None,
+            hints: Vec::new(),
+            may_have_run: false,
+            challenge: None,
+            source: None,
+        }))
+    }
+
+    /// Says which server it is about.
+    #[must_use]
+    pub fn at_server(mut self, server: &ServerName) -> Self {
+        self.0.server = Some(server.clone());
+        self
+    }
+
+    /// Says which tool it is about.
+    #[must_use]
+    pub fn at(mut self, name: &QualifiedName) -> Self {
+        self.0.server = Some(name.server.clone());
+        self.0.tool = Some(name.tool.clone());
+        self
+    }
+
+    /// Adds a sentence that tells the person what to do.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hints.push(hint.into());
+        self
+    }
+
+    /// Adds the cause.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.0.source = Some(source.into());
+        self
+    }
+
+    /// The kind of error, to branch on.
+    #[must_use]
+    pub fn code(&self) -> ErrorCode {
+        self.0.code
+    }
+
+    /// What happened, in one line.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// Which server it is about.
+    #[must_use]
+    pub fn server(&self) -> Option<&ServerName> {
+        self.0.server.as_ref()
+    }
+
+    /// Which tool it is about.
+    #[must_use]
+    pub fn tool(&self) -> Option<&ToolName> {
+        self.0.tool.as_ref()
+    }
+
+    /// What the person can do about it.
+    #[must_use]
+    pub fn hints(&self) -> &[String] {
+        &self.0.hints
+    }
+
+    /// True when the tool may have run although no answer arrived: repeating the call may do it twice.
+    #[must_use]
+    pub fn may_have_run(&self) -> bool {
+        self.0.may_have_run
+    }
+
+    /// What the server wants to be authorised with, as it said it.
+    #[must_use]
+    pub fn challenge(&self) -> Option<&str> {
+        self.0.challenge.as_deref()
+    }
+
+    /// `{"error": …, "code": …, "server": …, "tool": …, "hints": […]}`, the shape every door gives errors in.
+    #[must_use]
+    pub fn to_json(&self) -> RawJson {
+        let mut object = Map::new();
+        object.insert("error".to_owned(), Value::from(self.chain()));
+        object.insert("code".to_owned(), Value::from(self.0.code.as_str()));
+        if let Some(server) = &self.0.server {
+            object.insert("server".to_owned(), Value::from(server.as_str()));
+        }
+        if let Some(tool) = &self.0.tool {
+            object.insert("tool".to_owned(), Value::from(tool.as_str()));
+        }
+        object.insert("hints".to_owned(), Value::from(self.0.hints.clone()));
+        RawJson::assembled(Value::Object(object).to_string())
+    }
+
+    /// The message and its causes, in one line.
+    #[must_use]
+    pub fn chain(&self) -> String {
+        let mut text = self.0.message.clone();
+        let mut source = self.source();
+        while let Some(cause) = source {
+            let cause_text = cause.to_string();
+            if !text.contains(&cause_text) {
+                text.push_str(": ");
+                text.push_str(&cause_text);
+            }
+            source = cause.source();
+        }
+        text
+    }
+
+    /// An error of the wire, on the way to `name`'s server.
+    pub(crate) fn from_wire(error: helve_wire::Error, server: &ServerName) -> Self {
+        let mut ours = Self::new(error.code(), error.message()).at_server(server);
+        ours.0.hints = error.hints().to_vec();
+        ours.0.may_have_run = error.may_have_run();
+        ours.0.challenge = error.challenge().map(ToOwned::to_owned);
+        // The message is the wire error's own; its causes follow it.
+        match error.source() {
+            Some(_) => ours.with_source(WireCause(error)),
+            None => ours,
+        }
+    }
+
+    /// A refusal, in the words of the policy.
+    pub(crate) fn from_refusal(refusal: &Refusal) -> Self {
+        let mut ours = Self::new(refusal.code(), refusal.to_string()).at(refusal.name());
+        ours.0.hints = refusal.hints();
+        ours
+    }
+
+    pub(crate) fn from_tool(failure: ToolFailure, name: &QualifiedName) -> Self {
+        let mut ours = Self::new(failure.code, failure.message).at(name);
+        ours.0.hints = failure.hints;
+        ours
+    }
+
+    pub(crate) fn set_may_have_run(&mut self, may_have_run: bool) {
+        self.0.may_have_run = may_have_run;
+    }
+}
+
+/// Skips the level of the wire's own error, whose message the host's error repeats.
+#[derive(Debug)]
+struct WireCause(helve_wire::Error);
+
+impl fmt::Display for WireCause {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.source() {
+            Some(source) => source.fmt(formatter),
+            None => self.0.fmt(formatter),
+        }
+    }
+}
+
+impl StdError for WireCause {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.source().and_then(StdError::source)
+    }
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0.message)
+    }
+}
+
+impl fmt::Debug for CallError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let inner = &self.0;
+        let mut debug = formatter.debug_struct("CallError");
+        debug.field("code", &inner.code).field("message", &inner.message);
+        if let Some(server) = &inner.server {
+            debug.field("server", server);
+        }
+        if let Some(tool) = &inner.tool {
+            debug.field("tool", tool);
+        }
+        if !inner.hints.is_empty() {
+            debug.field("hints", &inner.hints);
+        }
+        if let Some(source) = &inner.source {
+            debug.field("source", source);
+        }
+        debug.finish()
+    }
+}
+
+impl StdError for CallError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.source.as_deref().map(|source| source as &(dyn StdError + 'static))
+    }
+}

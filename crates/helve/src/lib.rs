@@ -1,0 +1,11 @@
+//! The handle between an agent and its tools.
+//!
+//! A [`Toolbox`] holds tools written in Rust, beside the MCP servers.
+
+#![warn(missing_docs)]
+
+mod error;
+mod tool;
+
+pub use error::CallError;
+pub use tool::{Tool, ToolContext, ToolFailure, Toolbox, definition};

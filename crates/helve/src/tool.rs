@@ -1,0 +1,132 @@
+//! Tools written in Rust: what one is, and how a set of them stands beside the MCP servers.
+//!
+//! A native tool takes the same way as every other: its `call` wants a [`Permit`], and only a decision makes one.
+
+use std::fmt;
+use std::sync::Arc;
+
+use helve_model::json::RawJson;
+use helve_model::{AccessSpec, Definition as _, ErrorCode, Origin, Outcome, ServerName, ToolDefinition};
+use helve_policy::{Caller, Permit};
+use helve_wire::{BoxFuture, ProgressCallback};
+use serde_json::Value;
+
+/// A tool that runs in this process.
+pub trait Tool: Send + Sync {
+    /// What the tool is: name, description, schemas, annotations. Asked once, when its toolbox is put in.
+    fn definition(&self) -> ToolDefinition;
+
+    /// Does it. The arguments, which fit the schema, are the permit's.
+    ///
+    /// Cancel safe or not is the tool's business: the future is dropped when the caller gives up.
+    fn call<'a>(&'a self, permit: &'a Permit, context: &'a ToolContext) -> BoxFuture<'a, Result<Outcome, ToolFailure>>;
+}
+
+/// What a native tool may know about the call it serves.
+#[derive(Clone)]
+pub struct ToolContext {
+    /// Who calls.
+    pub caller: Caller,
+    /// Who wants to hear how far it has come.
+    pub on_progress: Option<ProgressCallback>,
+}
+
+/// A native tool could not be run at all. A tool that ran and failed gives [`Outcome::failure`] instead.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ToolFailure {
+    /// The kind of failure.
+    pub code: ErrorCode,
+    /// One line that says it.
+    pub message: String,
+    /// What to do about it.
+    pub hints: Vec<String>,
+}
+
+/// A set of native tools under one name, beside the MCP servers of a host.
+#[derive(Clone)]
+pub struct Toolbox {
+    pub(crate) name: ServerName,
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    pub(crate) instructions: Option<String>,
+    pub(crate) access: AccessSpec,
+    pub(crate) origin: Origin,
+}
+
+impl ToolContext {
+    /// For a caller that does not want to hear about progress.
+    #[must_use]
+    pub const fn new(caller: Caller) -> Self {
+        Self { caller, on_progress: None }
+    }
+}
+
+impl ToolFailure {
+    /// A failure of this kind.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), hints: Vec::new() }
+    }
+
+    /// The same with a sentence that tells the person what to do.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+}
+
+impl Toolbox {
+    /// An empty toolbox. What its tools say about themselves counts: they are the program's own code.
+    #[must_use]
+    pub fn new(name: ServerName) -> Self {
+        let access = AccessSpec { trust_annotations: true, ..AccessSpec::default() };
+        Self { name, tools: Vec::new(), instructions: None, access, origin: Origin::Program }
+    }
+
+    /// The same with one more tool.
+    #[must_use]
+    pub fn with(mut self, tool: impl Tool + 'static) -> Self {
+        self.tools.push(Arc::new(tool));
+        self
+    }
+
+    /// The same with what a model should know about these tools.
+    #[must_use]
+    pub fn with_instructions(mut self, instructions: impl Into<String>) -> Self {
+        self.instructions = Some(instructions.into());
+        self
+    }
+
+    /// Its name, which stands where a server's name stands.
+    #[must_use]
+    pub const fn name(&self) -> &ServerName {
+        &self.name
+    }
+}
+
+/// A definition from its parts.
+///
+/// `annotations` is an object of the protocol's hints, such as `{"readOnlyHint": true}`.
+#[must_use]
+pub fn definition(name: &str, description: &str, input_schema: &Value, annotations: &Value) -> ToolDefinition {
+    let raw = RawJson::assembled(format!(
+        r#"{{"name":{},"description":{},"inputSchema":{input_schema},"annotations":{annotations}}}"#,
+        Value::from(name),
+        Value::from(description),
+    ));
+    // An object with a string for its name is a definition; there is no other way to fail.
+    ToolDefinition::from_raw(raw).unwrap_or_else(|problem| unreachable!("{problem}"))
+}
+
+impl fmt::Debug for ToolContext {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("ToolContext").field("caller", &self.caller).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Toolbox {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tools: Vec<_> = self.tools.iter().map(|tool| tool.definition().name().clone()).collect();
+        formatter.debug_struct("Toolbox").field("name", &self.name).field("tools", &tools).finish_non_exhaustive()
+    }
+}
