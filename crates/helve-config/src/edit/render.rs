@@ -259,7 +259,7 @@ fn cannot(shape: &Shape, what: &str) -> EditError {
     EditError::NotPossible(format!("{} cannot {what}", shape.title))
 }
 
-fn timeout_value(timeout: Duration, unit: Unit) -> Written {
+pub(super) fn timeout_value(timeout: Duration, unit: Unit) -> Written {
     match unit {
         Unit::Seconds if timeout.subsec_nanos() == 0 => {
             Written::Integer(i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX))
