@@ -230,7 +230,10 @@ fn address(dialect: Dialect, url: &str, flavour: HttpFlavour, fields: &mut Field
         }
         _ => {}
     }
-    transport_type(shape, if wants_sse { 2 } else { 1 }, fields);
+    // In helve's own file an address without a type is tried both ways, which is what `Auto` means.
+    if dialect != Dialect::Helve || flavour != HttpFlavour::Auto {
+        transport_type(shape, if wants_sse { 2 } else { 1 }, fields);
+    }
     let field = if shape.key_of(Field::Endpoint).is_some() { Field::Endpoint } else { Field::Url };
     put(shape, field, Written::Text(url.to_owned()), fields)
 }

@@ -34,10 +34,16 @@ pub(super) fn apply(text: &str, spot: &Spot, action: &Action) -> Option<String> 
     }
     match (action, removed) {
         (Action::Insert(_), _) if is_first => put_behind_comments(&mut document, spot),
-        (Action::Remove, Some((position, before))) => keep_comments(&mut document, position, &before),
+        (Action::Remove, Some((position, before))) => {
+            let is_at_the_top = text.trim_start_matches(BYTE_ORDER_MARK).starts_with(&format!("{before}["));
+            let set_off = before.rsplit_once("\n\n").map(|(set_off, _)| set_off);
+            let kept = set_off.or_else(|| is_at_the_top.then_some(before.as_str()));
+            keep_comments(&mut document, position, kept.unwrap_or_default());
+        }
         _ => {}
     }
     let edited = document.to_string();
+    let edited = if text.starts_with('\n') { edited } else { edited.trim_start_matches('\n').to_owned() };
     // `toml_edit` writes line feeds only; a file from Windows keeps its line breaks.
     let edited = if text.contains("\r\n") { edited.replace("\r\n", "\n").replace('\n', "\r\n") } else { edited };
     let mark = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK } else { "" };
@@ -62,9 +68,13 @@ fn put_behind_comments(document: &mut DocumentMut, spot: &Spot) {
     document.set_trailing("");
 }
 
-/// What stands in front of a removed table goes with it if it stands right above; what a blank line sets off stays.
-fn keep_comments(document: &mut DocumentMut, position: isize, before: &str) {
-    let Some((kept, _)) = before.rsplit_once("\n\n").filter(|(kept, _)| !kept.trim().is_empty()) else { return };
+/// What stands in front of a removed table goes with it if it stands right above; what a blank line sets off stays,
+/// and so does what opens the file, which may be about all of it.
+fn keep_comments(document: &mut DocumentMut, position: isize, kept: &str) {
+    let kept = kept.trim_end_matches('\n');
+    if kept.trim().is_empty() {
+        return;
+    }
     match next_position(document.as_table(), position) {
         Some(next) => put_before(document.as_table_mut(), next, kept),
         None => {
