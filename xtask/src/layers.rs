@@ -23,6 +23,7 @@ pub(crate) const LAYERS: &[Layer] = &[
     Layer::new("helve", "a terminal, listeners, ambient environment or home")
         .free_of(&[FACES, CONFIG_FILES, HOME, OTHER_SDKS])
         .silent_on(&[ENVIRONMENT, PRINTING]),
+    Layer::new("helve-cli", "protocol logic").free_of(&[OTHER_SDKS]).silent_on(&[SOCKETS, PRINTING]),
     Layer::new("helve-testkit", "helve-wire: it is the independent second opinion")
         .free_of(&[&["helve-wire"]])
         .even_in_its_tests()
