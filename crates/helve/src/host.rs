@@ -20,8 +20,8 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::ask::{Approver, Elicitor};
 use crate::builder::HostBuilder;
-use crate::call::{CallContext, CallOutcome};
-use crate::catalog::{Listed, ServerCatalog, ServerEntry, Snapshot};
+use crate::call::{CallContext, CallOutcome, PreparedCall};
+use crate::catalog::{Listed, ServerCatalog, ServerEntry, Snapshot, ToolEntry};
 use crate::error::CallError;
 use crate::event::{EventSink, Events, HostEvent};
 use crate::handler::ServerHandler;
@@ -130,15 +130,8 @@ impl Host {
     /// # Errors
     /// Everything but an outcome: unknown names, refusals, arguments that do not fit, broken connections, time-outs.
     pub async fn call(&self, name: &str, arguments: RawJson, context: CallContext) -> Result<CallOutcome, CallError> {
-        let snapshot = self.snapshot();
-        let prepared = match snapshot.prepare(name) {
-            Ok(prepared) => prepared,
-            Err(error) => {
-                self.wait_for_servers_of(name, &snapshot, context.timeout, error).await?;
-                self.snapshot().prepare(name)?
-            }
-        };
-        prepared.invoke(arguments, context).await
+        let tool = self.find_tool(name, context.timeout).await?;
+        self.prepare(tool).invoke(arguments, context).await
     }
 
     /// Makes several calls at once; the results are in the order of the calls.
@@ -241,6 +234,32 @@ impl Host {
         true
     }
 
+    /// Puts a set of native tools in, or in the place of the one of that name.
+    ///
+    /// # Errors
+    /// `CONFIG` when a configured server has that name.
+    pub fn put_toolbox(&self, toolbox: Toolbox) -> Result<(), CallError> {
+        let name = toolbox.name.clone();
+        self.change_toolbox(&name, |_| toolbox)
+    }
+
+    pub(crate) fn change_toolbox(
+        &self,
+        name: &ServerName,
+        change: impl FnOnce(Option<Toolbox>) -> Toolbox,
+    ) -> Result<(), CallError> {
+        let mut state = lock(&self.shared.state);
+        if state.servers.contains_key(name) {
+            let message = format!("a configured server has the name `{name}`, which native tools are to have");
+            return Err(CallError::new(ErrorCode::Config, message).at_server(name));
+        }
+        let toolbox = change(state.toolboxes.remove(name));
+        state.toolboxes.insert(name.clone(), toolbox);
+        self.shared.compile(&mut state);
+        self.shared.publish_state(&mut state);
+        Ok(())
+    }
+
     /// Rules that cannot be used as they are written.
     #[must_use]
     pub fn rule_problems(&self) -> Vec<Problem> {
@@ -272,6 +291,22 @@ impl Host {
         });
         stop_all(stopped).await;
         changes
+    }
+
+    /// The tool a text names; waits for servers that have not listed theirs yet, if one of them may have it.
+    pub(crate) async fn find_tool(&self, name: &str, timeout: Option<Duration>) -> Result<Arc<ToolEntry>, CallError> {
+        let snapshot = self.snapshot();
+        match snapshot.tool(name) {
+            Ok(tool) => Ok(Arc::clone(tool)),
+            Err(error) => {
+                self.wait_for_servers_of(name, &snapshot, timeout, error).await?;
+                self.snapshot().tool(name).cloned()
+            }
+        }
+    }
+
+    pub(crate) fn prepare(&self, tool: Arc<ToolEntry>) -> PreparedCall {
+        PreparedCall::new(Arc::clone(&self.shared), tool)
     }
 
     /// A name is not known: perhaps its server has not listed its tools yet.

@@ -7,6 +7,8 @@
 
 mod ask;
 mod backoff;
+pub mod blocking;
+pub mod broker;
 mod builder;
 mod call;
 mod catalog;
@@ -17,6 +19,7 @@ mod handler;
 mod host;
 mod link;
 mod random;
+mod registry;
 mod settings;
 mod status;
 mod supervisor;
@@ -30,6 +33,7 @@ pub use catalog::{ServerEntry, Snapshot, ToolEntry};
 pub use error::CallError;
 pub use event::{CallEnd, CallRecord, Events, HostEvent};
 pub use host::{Host, ServerChanges};
+pub use registry::{Clash, Definitions, Narrowing, Registry, Scope};
 pub use settings::{Builtins, HostSettings, Plan, Planned, Surroundings};
 pub use status::ServerReport;
 pub use tool::{Tool, ToolContext, ToolFailure, Toolbox, definition};

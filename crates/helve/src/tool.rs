@@ -87,9 +87,11 @@ impl Toolbox {
         Self { name, tools: Vec::new(), instructions: None, access, origin: Origin::Program }
     }
 
-    /// The same with one more tool.
+    /// The same with one more tool; a second one of the same name replaces the first.
     #[must_use]
     pub fn with(mut self, tool: impl Tool + 'static) -> Self {
+        let name = tool.definition().name().clone();
+        self.tools.retain(|other| *other.definition().name() != name);
         self.tools.push(Arc::new(tool));
         self
     }
