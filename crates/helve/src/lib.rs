@@ -4,6 +4,7 @@
 
 #![warn(missing_docs)]
 
+mod backoff;
 mod error;
 mod tool;
 
