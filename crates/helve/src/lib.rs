@@ -6,7 +6,9 @@
 
 mod backoff;
 mod error;
+mod schema_cache;
 mod tool;
 
 pub use error::CallError;
+pub use schema_cache::{CacheKey, CachedIndex, CachedServer, IndexedTool, SchemaCache};
 pub use tool::{Tool, ToolContext, ToolFailure, Toolbox, definition};
