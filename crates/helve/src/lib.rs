@@ -7,6 +7,7 @@
 mod backoff;
 mod error;
 mod schema_cache;
+pub mod tags;
 mod tool;
 
 pub use error::CallError;
