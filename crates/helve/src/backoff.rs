@@ -34,3 +34,7 @@ impl Backoff {
         was_good
     }
 }
+
+#[cfg(test)]
+#[path = "backoff_tests.rs"]
+mod tests;

@@ -26,6 +26,7 @@ use crate::error::CallError;
 use crate::event::{EventSink, Events, HostEvent};
 use crate::handler::ServerHandler;
 use crate::link::{Command, Link};
+use crate::memory::Memory;
 use crate::settings::{Builtins, HostSettings, Plan, Planned, Surroundings};
 use crate::status::ServerReport;
 use crate::supervisor::Supervisor;
@@ -53,6 +54,7 @@ pub(crate) struct Shared {
     pub(crate) approver: Arc<dyn Approver>,
     pub(crate) elicitor: Option<Arc<dyn Elicitor>>,
     pub(crate) approvals: Mutex<Approvals>,
+    pub(crate) memory: Option<Memory>,
     builtins: Option<Arc<dyn Builtins>>,
     mcp: bool,
     state: Mutex<HostState>,
@@ -359,6 +361,7 @@ impl Shared {
                 approver,
                 elicitor,
                 approvals: Mutex::new(approvals.into_iter().collect()),
+                memory: Memory::open(&settings, &surroundings),
                 builtins,
                 mcp,
                 state: Mutex::new(HostState {

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use helve_model::{BuiltinSpec, DisabledReason, QualifiedName, ServerSpec};
 use helve_policy::pin::DefinitionHash;
@@ -62,6 +62,8 @@ pub struct Surroundings {
     pub cache_directory: Option<PathBuf>,
     /// Where results that are too large are kept whole; `None`: they are not cut.
     pub spill_directory: Option<PathBuf>,
+    /// What time it is: by it kept lists grow old.
+    pub clock: fn() -> SystemTime,
 }
 
 /// Which servers a host is to have, and what may be called.
@@ -125,8 +127,14 @@ impl Default for Surroundings {
             launcher: Arc::new(PlainLauncher),
             cache_directory: None,
             spill_directory: None,
+            clock: system_clock,
         }
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one clock of the host, which a test replaces")]
+fn system_clock() -> SystemTime {
+    SystemTime::now()
 }
 
 impl From<ServerSpec> for Planned {

@@ -121,6 +121,7 @@ impl Supervisor {
 
     /// Runs until it is stopped or its host is gone.
     pub(crate) async fn run(mut self) {
+        self.remember().await;
         if self.is_on && self.link.status() == ServerStatus::Pending(PendingReason::Connecting) {
             self.begin();
         }
@@ -135,7 +136,7 @@ impl Supervisor {
                 Event::Command(Command::Stop(stopped)) => {
                     self.close().await;
                     // Whoever waits may have gone.
-                    drop(stopped.send(()));
+                    let _ = stopped.send(());
                     return;
                 }
                 Event::Abandoned => return,
@@ -151,6 +152,18 @@ impl Supervisor {
                 Event::PingDue => self.ping(),
                 Event::Pong(pong) => self.pong(pong),
             }
+        }
+    }
+
+    /// What an earlier run found out: the tools, for the catalog, and the era, which saves a round trip.
+    async fn remember(&mut self) {
+        let Some(memory) = self.shared.upgrade().and_then(|shared| shared.memory.clone()) else { return };
+        let Some(remembered) = memory.recall(Arc::clone(&self.spec)).await else { return };
+        self.verdict = Some(remembered.verdict);
+        if let Some(catalog) = remembered.catalog
+            && self.is_on
+        {
+            self.publish(catalog);
         }
     }
 
@@ -426,6 +439,8 @@ impl Supervisor {
         }
         if let Some(error) = &listing.incomplete {
             self.warn(format!("its list of tools is not whole: {error}"));
+        } else if let Some(memory) = self.shared.upgrade().and_then(|shared| shared.memory.clone()) {
+            memory.keep(Arc::clone(&self.spec), session.greeting().clone(), &listing);
         }
         let instructions = session.greeting().instructions.clone();
         let tools = listing.items.into_iter().map(Listed::Remote).collect();
