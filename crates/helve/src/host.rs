@@ -68,6 +68,7 @@ struct HostState {
     entries: BTreeMap<ServerName, Arc<ServerEntry>>,
     /// Native tools the program put in; they are not part of any plan.
     toolboxes: BTreeMap<ServerName, Toolbox>,
+    narrowing: Vec<ServerAccess>,
     rules: Vec<SourcedRule>,
     rule_set: Option<RuleSet>,
     problems: Vec<Problem>,
@@ -132,7 +133,7 @@ impl Host {
     /// # Errors
     /// Everything but an outcome: unknown names, refusals, arguments that do not fit, broken connections, time-outs.
     pub async fn call(&self, name: &str, arguments: RawJson, context: CallContext) -> Result<CallOutcome, CallError> {
-        let tool = self.find_tool(name, context.timeout).await?;
+        let tool = self.tool(name, context.timeout).await?;
         self.prepare(tool).invoke(arguments, context).await
     }
 
@@ -287,16 +288,20 @@ impl Host {
 
     /// Changes the servers there are at that very moment, so that two changes at once both count.
     async fn change_plan(&self, change: impl FnOnce(&mut Vec<Planned>)) -> ServerChanges {
-        let (changes, stopped) = self.shared.apply(|mut servers| {
-            change(&mut servers);
-            Plan { servers, rules: None, pins: None }
+        let (changes, stopped) = self.shared.apply(|mut plan| {
+            change(&mut plan.servers);
+            plan
         });
         stop_all(stopped).await;
         changes
     }
 
-    /// The tool a text names; waits for servers that have not listed theirs yet, if one of them may have it.
-    pub(crate) async fn find_tool(&self, name: &str, timeout: Option<Duration>) -> Result<Arc<ToolEntry>, CallError> {
+    /// The tool a text names, in any spelling. Waits for servers that have not listed theirs yet, if one of them may
+    /// have it, and starts those that wait for their first use.
+    ///
+    /// # Errors
+    /// `TOOL_NOT_FOUND` or `SERVER_NOT_FOUND` with what comes nearest, or why its server does not come.
+    pub async fn tool(&self, name: &str, timeout: Option<Duration>) -> Result<Arc<ToolEntry>, CallError> {
         let snapshot = self.snapshot();
         match snapshot.tool(name) {
             Ok(tool) => Ok(Arc::clone(tool)),
@@ -307,7 +312,9 @@ impl Host {
         }
     }
 
-    pub(crate) fn prepare(&self, tool: Arc<ToolEntry>) -> PreparedCall {
+    /// A call of a tool of this host.
+    #[must_use]
+    pub fn prepare(&self, tool: Arc<ToolEntry>) -> PreparedCall {
         PreparedCall::new(Arc::clone(&self.shared), tool)
     }
 
@@ -385,16 +392,22 @@ impl Shared {
     }
 
     /// Brings what there is in line with a plan; what has to be ended comes back.
-    pub(crate) fn apply(self: &Arc<Self>, plan: impl FnOnce(Vec<Planned>) -> Plan) -> (ServerChanges, Vec<Kept>) {
+    pub(crate) fn apply(self: &Arc<Self>, plan: impl FnOnce(Plan) -> Plan) -> (ServerChanges, Vec<Kept>) {
         let mut changes = ServerChanges::default();
         let mut stopped = Vec::new();
         let mut state = lock(&self.state);
-        let plan = plan(state.servers.values().map(|server| server.planned.clone()).collect());
+        let plan = plan(Plan {
+            servers: state.servers.values().map(|server| server.planned.clone()).collect(),
+            narrowing: state.narrowing.clone(),
+            rules: None,
+            pins: None,
+        });
         if state.is_closed {
             let closed = || CallError::new(ErrorCode::ServerUnavailable, "the host has been shut down");
             changes.errors = plan.servers.into_iter().map(|planned| (planned.spec.name, closed())).collect();
             return (changes, stopped);
         }
+        state.narrowing = plan.narrowing;
         if let Some(rules) = plan.rules {
             state.rules = rules;
         }
@@ -492,7 +505,10 @@ impl Shared {
         let servers =
             state.servers.values().map(|server| ServerAccess::new(&server.planned.spec, server.planned.trust));
         let toolboxes = state.toolboxes.values().map(Toolbox::server_access);
-        let (rule_set, problems) = RuleSet::compile(state.rules.iter().cloned(), servers.chain(toolboxes));
+        let (rule_set, problems) = RuleSet::compile(
+            state.rules.iter().cloned(),
+            servers.chain(toolboxes).chain(state.narrowing.iter().cloned()),
+        );
         let mut entries = BTreeMap::new();
         for (name, server) in &state.servers {
             let spec = Arc::new(server.planned.spec.clone());
