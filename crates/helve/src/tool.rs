@@ -103,6 +103,12 @@ impl Toolbox {
         self
     }
 
+    /// What its tools are.
+    #[must_use]
+    pub fn definitions(&self) -> Vec<ToolDefinition> {
+        self.tools.iter().map(|tool| tool.definition()).collect()
+    }
+
     /// What its tools may do, as a server's entry would say it.
     pub(crate) fn server_access(&self) -> ServerAccess {
         ServerAccess::new(&self.spec(), Trust::Trusted)
