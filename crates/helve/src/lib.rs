@@ -6,7 +6,9 @@
 
 mod backoff;
 mod error;
+mod private_directory;
 mod schema_cache;
+mod spill;
 pub mod tags;
 mod tool;
 
