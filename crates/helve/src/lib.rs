@@ -7,6 +7,7 @@
 mod backoff;
 mod error;
 mod private_directory;
+mod result_cache;
 mod schema_cache;
 mod spill;
 pub mod tags;
