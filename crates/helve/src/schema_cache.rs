@@ -22,6 +22,7 @@ use helve_model::json::RawJson;
 use helve_model::{Definition as _, ServerSpec, ToolDefinition};
 use helve_wire::{CacheHint, Greeting, Verdict};
 
+use crate::private_directory;
 use format::{Header, Kind, Texts};
 pub use index::{CachedIndex, IndexedTool};
 pub use key::CacheKey;
@@ -72,7 +73,8 @@ impl SchemaCache {
     /// # Errors
     /// When the directory cannot be made, written to, or closed to others.
     pub fn open(directory: PathBuf) -> io::Result<Self> {
-        make_private(&directory)?;
+        private_directory::create(&directory)?;
+        private_directory::close_to_others(&directory)?;
         let salt = key::Salt::open(&directory)?;
         Ok(Self { directory, salt, pruned: AtomicBool::new(false) })
     }
@@ -269,30 +271,6 @@ fn remove(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
-}
-
-#[cfg(unix)]
-fn make_private(directory: &Path) -> io::Result<()> {
-    use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
-
-    const OWNER_ONLY: u32 = 0o700;
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(OWNER_ONLY)
-        .create(directory)
-        .map_err(|error| io::Error::new(error.kind(), format!("cannot make {}: {error}", directory.display())))?;
-    // Only the owner can do this: a directory of somebody else is refused here.
-    let mut permissions = fs_err::metadata(directory)?.permissions();
-    if permissions.mode() & 0o077 != 0 {
-        permissions.set_mode(OWNER_ONLY);
-        fs_err::set_permissions(directory, permissions)?;
-    }
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn make_private(directory: &Path) -> io::Result<()> {
-    fs_err::create_dir_all(directory)
 }
 
 #[cfg(test)]
