@@ -27,6 +27,7 @@ use crate::event::{EventSink, Events, HostEvent};
 use crate::handler::ServerHandler;
 use crate::link::{Command, Link};
 use crate::memory::Memory;
+use crate::result_cache::{ResultCache, ResultCacheLimits};
 use crate::settings::{Builtins, HostSettings, Plan, Planned, Surroundings};
 use crate::status::ServerReport;
 use crate::supervisor::Supervisor;
@@ -54,6 +55,7 @@ pub(crate) struct Shared {
     pub(crate) approver: Arc<dyn Approver>,
     pub(crate) elicitor: Option<Arc<dyn Elicitor>>,
     pub(crate) approvals: Mutex<Approvals>,
+    pub(crate) results: Mutex<ResultCache>,
     pub(crate) memory: Option<Memory>,
     builtins: Option<Arc<dyn Builtins>>,
     mcp: bool,
@@ -368,6 +370,10 @@ impl Shared {
                 approver,
                 elicitor,
                 approvals: Mutex::new(approvals.into_iter().collect()),
+                results: Mutex::new(ResultCache::new(ResultCacheLimits {
+                    ttl: settings.result_cache_ttl.unwrap_or_default(),
+                    ..ResultCacheLimits::default()
+                })),
                 memory: Memory::open(&settings, &surroundings),
                 builtins,
                 mcp,
@@ -443,6 +449,9 @@ impl Shared {
             state.servers.insert(name, supervised);
         }
         changes.removed = old.keys().cloned().collect();
+        for gone in changes.removed.iter().chain(&changes.changed) {
+            lock(&self.results).forget_server(gone);
+        }
         stopped.extend(old.into_values().map(|server| server.kept));
 
         self.compile(&mut state);
