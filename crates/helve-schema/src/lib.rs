@@ -63,24 +63,35 @@ mod coerce;
 mod defaults;
 mod document;
 mod entry;
+mod form;
 mod json;
 mod nearest;
 mod output;
 mod provider;
 mod signature;
 mod types;
+mod uri_template;
 mod validate;
 mod words;
 
 pub use coerce::{Coerced, WordError, coerce};
 pub use defaults::with_defaults;
 pub use entry::ToolEntry;
+pub use form::{
+    Bound, Choice, Elicitation, ElicitationProblem, Field, FieldKind, FieldProblem, FieldProblemKind, Form, FormNotice,
+    FormProblem, FormRequest, LeftEmpty, MAX_ELICITATION_BYTES, MAX_FIELD_PROBLEMS, MAX_FORM_BYTES, MAX_FORM_CHOICES,
+    MAX_FORM_FIELDS, MAX_URL_BYTES, NumberRules, TextFormat, TextRules, UrlProblem, UrlRequest, UrlWarning,
+};
 pub use json::JsonProblem;
 pub use output::{
     MAX_CHECKED_RESULT_BYTES, MAX_CHECKED_RESULT_VALUES, OutputCheck, OutputProblem, OutputVerdict, check_output,
 };
 pub use provider::{CallProblem, Notice, NoticeKind, Provider, ResolvedCall, Strictness, ToolArray, tool_array};
 pub use signature::{CHARACTERS_PER_TOKEN, Style, documented, signature, statement};
+pub use uri_template::{
+    FillProblem, MAX_TEMPLATE_BYTES, MAX_TEMPLATE_VARIABLES, MAX_URI_BYTES, TemplateProblem, TemplateValue,
+    TemplateValues, UriTemplate,
+};
 pub use validate::{
     ArgumentLimits, Excess, InvalidArguments, LazyValidator, MAX_ARGUMENT_BYTES, MAX_ARGUMENT_DEPTH,
     MAX_ARGUMENT_VALUES, MAX_EMBEDDED_RESOURCES, MAX_ENUM_VALUES, MAX_EXPANDED_SUBSCHEMAS, MAX_NESTED_SUBSCHEMAS,
