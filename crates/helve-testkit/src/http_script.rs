@@ -20,7 +20,7 @@ pub struct HttpScript {
     pub close_after_events: Option<usize>,
     /// Modern: check `MCP-Protocol-Version`, `Mcp-Method`, `Mcp-Name` and `Mcp-Param-*` against the body.
     pub check_headers: bool,
-    /// Refuse requests whose `Host` is not this server: what is left of a browser's request after DNS rebinding.
+    /// Refuse requests whose `Host` is not this machine, as those of a browser are after DNS rebinding.
     pub check_host: bool,
     /// Faults, tried in order; the first that fits a request is used.
     pub faults: Vec<HttpFault>,

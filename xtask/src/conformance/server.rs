@@ -47,7 +47,7 @@ impl Server {
             let eras = [Era::Dual, own_era(revision)];
             for era in eras.into_iter().filter(|known| self.era.is_none_or(|only| only == *known)) {
                 let server = Running::start(fixture, era)?;
-                let label = format!("server of the {} era", era.word());
+                let label = format!("server, {} fixture", era.word());
                 tally.go(&suite, &Go { revision, label: &label, aim: ["--url", &server.url] })?;
                 went += 1;
             }

@@ -46,7 +46,8 @@ impl Suite {
 
     /// Runs all scenarios of one revision. Also says whether the suite itself was content.
     pub(super) fn run(&self, leg: Leg, go: &Go<'_>, baseline: &Path) -> Result<(BTreeMap<String, Record>, bool)> {
-        let results = self.directory.join(format!("results-{}-{}", go.label.replace(' ', "-"), go.revision));
+        let label = go.label.replace(", ", "-").replace(' ', "-");
+        let results = self.directory.join(format!("results-{label}-{}", go.revision));
         if results.exists() {
             fs_err::remove_dir_all(&results)?;
         }

@@ -77,7 +77,7 @@ impl Exchange {
         {
             return Ok(plain(StatusCode::FORBIDDEN, "this origin may not talk to me"));
         }
-        if self.shared.peer.scenario().http.check_host && !self.header("host").is_some_and(is_own) {
+        if self.shared.peer.scenario().http.check_host && !self.header("host").is_some_and(is_local) {
             return Ok(plain(StatusCode::FORBIDDEN, "this is not my name"));
         }
         match self.shared.form {
@@ -110,6 +110,12 @@ impl Exchange {
         let verb = self.head.method.to_string();
         self.shared.peer.recorder().add(Entry::Http { verb, path, headers: headers.collect() });
     }
+}
+
+/// Whether a `Host` names this machine, with or without a port.
+fn is_local(host: &str) -> bool {
+    let name = host.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok()).map_or(host, |(name, _)| name);
+    matches!(name, "localhost" | "127.0.0.1" | "[::1]")
 }
 
 pub(crate) fn plain(status: StatusCode, text: &'static str) -> Response<Body> {

@@ -71,7 +71,8 @@ pub(crate) fn definitions(contents: Contents) -> Vec<String> {
 
 /// The arguments of a tool that are mirrored into headers: their names, and the headers in lower case.
 pub(crate) fn mirrored_arguments(contents: Contents, tool: &str) -> Vec<(String, String)> {
-    let parsed = definitions(contents).into_iter().filter_map(|text| serde_json::from_str::<Value>(&text).ok());
+    let mirroring = definitions(contents).into_iter().filter(|text| text.contains("x-mcp-header"));
+    let parsed = mirroring.filter_map(|text| serde_json::from_str::<Value>(&text).ok());
     let definition = parsed.into_iter().find(|definition| definition["name"] == tool).unwrap_or_default();
     let properties = definition["inputSchema"]["properties"].as_object().cloned().unwrap_or_default();
     let mirrored = properties.into_iter().filter_map(|(name, property)| {
