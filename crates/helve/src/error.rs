@@ -182,8 +182,8 @@ struct WireCause(helve_wire::Error);
 impl fmt::Display for WireCause {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.source() {
-            Some(source) => source.fmt(formatter),
-            None => self.0.fmt(formatter),
+            Some(source) => fmt::Display::fmt(source, formatter),
+            None => fmt::Display::fmt(&self.0, formatter),
         }
     }
 }
