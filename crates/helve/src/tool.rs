@@ -6,9 +6,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use helve_model::json::RawJson;
-use helve_model::{AccessSpec, Definition as _, ErrorCode, Origin, Outcome, ServerName, ToolDefinition};
-use helve_policy::{Caller, Permit};
+use helve_model::{
+    AccessSpec, BuiltinSpec, Definition as _, ErrorCode, Layer, Origin, Outcome, ServerName, ServerSpec,
+    ToolDefinition, TransportSpec,
+};
+use helve_policy::{Caller, Permit, ServerAccess, Trust};
 use helve_wire::{BoxFuture, ProgressCallback};
+use indexmap::IndexMap;
 use serde_json::Value;
 
 /// A tool that runs in this process.
@@ -83,9 +87,20 @@ impl Toolbox {
         Self { name, tools: Vec::new(), instructions: None, access, origin: Origin::Program }
     }
 
-    /// The same with one more tool.
+    /// An empty toolbox that stands where a configured server stands: under its name, with its lists, at its place.
+    ///
+    /// What its tools say about themselves counts all the same.
+    #[must_use]
+    pub fn for_server(spec: &helve_model::ServerSpec) -> Self {
+        let access = AccessSpec { trust_annotations: true, ..spec.access.clone() };
+        Self { access, origin: spec.origin.clone(), ..Self::new(spec.name.clone()) }
+    }
+
+    /// The same with one more tool; a second one of the same name replaces the first.
     #[must_use]
     pub fn with(mut self, tool: impl Tool + 'static) -> Self {
+        let name = tool.definition().name().clone();
+        self.tools.retain(|other| *other.definition().name() != name);
         self.tools.push(Arc::new(tool));
         self
     }
@@ -97,10 +112,40 @@ impl Toolbox {
         self
     }
 
+    /// What its tools are.
+    #[must_use]
+    pub fn definitions(&self) -> Vec<ToolDefinition> {
+        self.tools.iter().map(|tool| tool.definition()).collect()
+    }
+
+    /// What its tools may do, as a server's entry would say it.
+    pub(crate) fn server_access(&self) -> ServerAccess {
+        ServerAccess::new(&self.spec(), Trust::Trusted)
+    }
+
+    /// The toolbox as a server.
+    pub(crate) fn spec(&self) -> ServerSpec {
+        let transport = TransportSpec::Builtin(BuiltinSpec { kind: "native".to_owned(), options: IndexMap::new() });
+        let spec = ServerSpec::new(self.name.clone(), transport, self.origin.clone(), Layer::CommandLine);
+        ServerSpec { access: self.access.clone(), ..spec }
+    }
+
     /// Its name, which stands where a server's name stands.
     #[must_use]
     pub const fn name(&self) -> &ServerName {
         &self.name
+    }
+
+    /// Its tools, in the order they were put in.
+    #[must_use]
+    pub fn tools(&self) -> &[Arc<dyn Tool>] {
+        &self.tools
+    }
+
+    /// What a model should know about these tools.
+    #[must_use]
+    pub fn instructions(&self) -> Option<&str> {
+        self.instructions.as_deref()
     }
 }
 
