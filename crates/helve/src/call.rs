@@ -50,8 +50,8 @@ pub struct CallOutcome {
     pub name: QualifiedName,
     /// What came back: whole, or cut with the rest in [`CallOutcome::kept_in`].
     pub outcome: Outcome,
-    /// Where a result that was too large is kept whole.
-    pub kept_in: Option<PathBuf>,
+    /// Where a result that was too large is kept: its images and sounds, then the whole.
+    pub kept_in: Vec<PathBuf>,
     /// How long it took.
     pub duration: Duration,
     /// It was kept from an earlier call.
@@ -127,13 +127,26 @@ impl PreparedCall {
 
         let (arguments, mut warnings) = arguments::check(tool, arguments)?;
         let permit = authorize::permit(host, tool, arguments, context.caller, recording).await?;
+        let cache_key = shape::cache_key(host, tool, &permit);
+        if let Some(outcome) = shape::from_cache(host, cache_key.as_ref()) {
+            return Ok(CallOutcome {
+                name: tool.name().clone(),
+                outcome,
+                kept_in: Vec::new(),
+                duration: started.elapsed(),
+                from_cache: true,
+                warnings,
+            });
+        }
         let outcome = dispatch::send(host, tool, &permit, context, timeout, recording).await?;
         recording.took_bytes(outcome.raw().as_str().len());
         warnings.extend(shape::broken_promise(tool, &outcome));
+        shape::into_cache(host, cache_key, &outcome);
+        let (outcome, kept_in) = shape::cut(host, tool, outcome, context, &mut warnings).await;
         Ok(CallOutcome {
             name: tool.name().clone(),
             outcome,
-            kept_in: None,
+            kept_in,
             duration: started.elapsed(),
             from_cache: false,
             warnings,

@@ -313,6 +313,14 @@ impl ToolEntry {
         self.facts().unpinned
     }
 
+    /// What a person should know about its schema. Compiles it if that has not happened.
+    #[must_use]
+    pub fn schema_notices(&self) -> Vec<String> {
+        let validator = self.validator();
+        let unchecked = validator.unvalidated().map(|reason| format!("its arguments are not checked: {reason}"));
+        unchecked.into_iter().chain(validator.notices().iter().map(ToString::to_string)).collect()
+    }
+
     /// The schema of its arguments.
     #[must_use]
     pub fn input_schema(&self) -> &str {

@@ -27,6 +27,7 @@ use crate::event::{EventSink, Events, HostEvent};
 use crate::handler::ServerHandler;
 use crate::link::{Command, Link};
 use crate::memory::Memory;
+use crate::result_cache::{ResultCache, ResultCacheLimits};
 use crate::settings::{Builtins, HostSettings, Plan, Planned, Surroundings};
 use crate::status::ServerReport;
 use crate::supervisor::Supervisor;
@@ -54,6 +55,7 @@ pub(crate) struct Shared {
     pub(crate) approver: Arc<dyn Approver>,
     pub(crate) elicitor: Option<Arc<dyn Elicitor>>,
     pub(crate) approvals: Mutex<Approvals>,
+    pub(crate) results: Mutex<ResultCache>,
     pub(crate) memory: Option<Memory>,
     builtins: Option<Arc<dyn Builtins>>,
     mcp: bool,
@@ -68,6 +70,7 @@ struct HostState {
     entries: BTreeMap<ServerName, Arc<ServerEntry>>,
     /// Native tools the program put in; they are not part of any plan.
     toolboxes: BTreeMap<ServerName, Toolbox>,
+    narrowing: Vec<ServerAccess>,
     rules: Vec<SourcedRule>,
     rule_set: Option<RuleSet>,
     problems: Vec<Problem>,
@@ -132,7 +135,7 @@ impl Host {
     /// # Errors
     /// Everything but an outcome: unknown names, refusals, arguments that do not fit, broken connections, time-outs.
     pub async fn call(&self, name: &str, arguments: RawJson, context: CallContext) -> Result<CallOutcome, CallError> {
-        let tool = self.find_tool(name, context.timeout).await?;
+        let tool = self.tool(name, context.timeout).await?;
         self.prepare(tool).invoke(arguments, context).await
     }
 
@@ -287,16 +290,20 @@ impl Host {
 
     /// Changes the servers there are at that very moment, so that two changes at once both count.
     async fn change_plan(&self, change: impl FnOnce(&mut Vec<Planned>)) -> ServerChanges {
-        let (changes, stopped) = self.shared.apply(|mut servers| {
-            change(&mut servers);
-            Plan { servers, rules: None, pins: None }
+        let (changes, stopped) = self.shared.apply(|mut plan| {
+            change(&mut plan.servers);
+            plan
         });
         stop_all(stopped).await;
         changes
     }
 
-    /// The tool a text names; waits for servers that have not listed theirs yet, if one of them may have it.
-    pub(crate) async fn find_tool(&self, name: &str, timeout: Option<Duration>) -> Result<Arc<ToolEntry>, CallError> {
+    /// The tool a text names, in any spelling. Waits for servers that have not listed theirs yet, if one of them may
+    /// have it, and starts those that wait for their first use.
+    ///
+    /// # Errors
+    /// `TOOL_NOT_FOUND` or `SERVER_NOT_FOUND` with what comes nearest, or why its server does not come.
+    pub async fn tool(&self, name: &str, timeout: Option<Duration>) -> Result<Arc<ToolEntry>, CallError> {
         let snapshot = self.snapshot();
         match snapshot.tool(name) {
             Ok(tool) => Ok(Arc::clone(tool)),
@@ -307,7 +314,9 @@ impl Host {
         }
     }
 
-    pub(crate) fn prepare(&self, tool: Arc<ToolEntry>) -> PreparedCall {
+    /// A call of a tool of this host.
+    #[must_use]
+    pub fn prepare(&self, tool: Arc<ToolEntry>) -> PreparedCall {
         PreparedCall::new(Arc::clone(&self.shared), tool)
     }
 
@@ -361,6 +370,10 @@ impl Shared {
                 approver,
                 elicitor,
                 approvals: Mutex::new(approvals.into_iter().collect()),
+                results: Mutex::new(ResultCache::new(ResultCacheLimits {
+                    ttl: settings.result_cache_ttl.unwrap_or_default(),
+                    ..ResultCacheLimits::default()
+                })),
                 memory: Memory::open(&settings, &surroundings),
                 builtins,
                 mcp,
@@ -385,16 +398,22 @@ impl Shared {
     }
 
     /// Brings what there is in line with a plan; what has to be ended comes back.
-    pub(crate) fn apply(self: &Arc<Self>, plan: impl FnOnce(Vec<Planned>) -> Plan) -> (ServerChanges, Vec<Kept>) {
+    pub(crate) fn apply(self: &Arc<Self>, plan: impl FnOnce(Plan) -> Plan) -> (ServerChanges, Vec<Kept>) {
         let mut changes = ServerChanges::default();
         let mut stopped = Vec::new();
         let mut state = lock(&self.state);
-        let plan = plan(state.servers.values().map(|server| server.planned.clone()).collect());
+        let plan = plan(Plan {
+            servers: state.servers.values().map(|server| server.planned.clone()).collect(),
+            narrowing: state.narrowing.clone(),
+            rules: None,
+            pins: None,
+        });
         if state.is_closed {
             let closed = || CallError::new(ErrorCode::ServerUnavailable, "the host has been shut down");
             changes.errors = plan.servers.into_iter().map(|planned| (planned.spec.name, closed())).collect();
             return (changes, stopped);
         }
+        state.narrowing = plan.narrowing;
         if let Some(rules) = plan.rules {
             state.rules = rules;
         }
@@ -430,6 +449,9 @@ impl Shared {
             state.servers.insert(name, supervised);
         }
         changes.removed = old.keys().cloned().collect();
+        for gone in changes.removed.iter().chain(&changes.changed) {
+            lock(&self.results).forget_server(gone);
+        }
         stopped.extend(old.into_values().map(|server| server.kept));
 
         self.compile(&mut state);
@@ -492,7 +514,10 @@ impl Shared {
         let servers =
             state.servers.values().map(|server| ServerAccess::new(&server.planned.spec, server.planned.trust));
         let toolboxes = state.toolboxes.values().map(Toolbox::server_access);
-        let (rule_set, problems) = RuleSet::compile(state.rules.iter().cloned(), servers.chain(toolboxes));
+        let (rule_set, problems) = RuleSet::compile(
+            state.rules.iter().cloned(),
+            servers.chain(toolboxes).chain(state.narrowing.iter().cloned()),
+        );
         let mut entries = BTreeMap::new();
         for (name, server) in &state.servers {
             let spec = Arc::new(server.planned.spec.clone());

@@ -40,7 +40,7 @@ pub use error::CallError;
 pub use event::{CallEnd, CallRecord, Events, HostEvent};
 pub use host::{Host, ServerChanges};
 pub use registry::{Clash, Definitions, Narrowing, Registry, Scope};
+pub use schema_cache::{CacheKey, CachedIndex, CachedServer, IndexedTool, SchemaCache};
 pub use settings::{Builtins, HostSettings, Plan, Planned, Surroundings};
 pub use status::ServerReport;
-pub use schema_cache::{CacheKey, CachedIndex, CachedServer, IndexedTool, SchemaCache};
 pub use tool::{Tool, ToolContext, ToolFailure, Toolbox, definition};

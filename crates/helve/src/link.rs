@@ -217,6 +217,17 @@ impl Link {
                 format!("the server `{server}` needs the variable {variable}, which is not set"),
             )
             .with_hint(format!("set {variable}, or give it a default in the configuration")),
+            ServerStatus::Disabled(DisabledReason::Invalid) => {
+                CallError::new(ErrorCode::Config, format!("the configuration of the server `{server}` has mistakes"))
+                    .with_hint("`helve doctor` says which")
+            }
+            ServerStatus::Disabled(DisabledReason::NeedsInput(id)) => {
+                let message = format!("the server `{server}` needs the value `{id}`, which a person has to give");
+                CallError::new(ErrorCode::ApprovalRequired, message)
+            }
+            ServerStatus::Disabled(DisabledReason::Unsupported(what)) => {
+                CallError::new(ErrorCode::Config, format!("the server `{server}` cannot be used: {what}"))
+            }
             ServerStatus::Disabled(DisabledReason::HostOff) => CallError::new(
                 ErrorCode::ServerDisabled,
                 format!("the server `{server}` is off because MCP as a whole is off"),

@@ -116,10 +116,8 @@ impl Scope {
     /// # Errors
     /// `CONFIG` when a glob cannot be read.
     pub fn narrow(&self, narrowing: &Narrowing) -> Result<Self, CallError> {
-        let compiled = Compiled {
-            only: narrowing.only.as_deref().map(globs).transpose()?,
-            without: globs(&narrowing.without)?,
-        };
+        let compiled =
+            Compiled { only: narrowing.only.as_deref().map(globs).transpose()?, without: globs(&narrowing.without)? };
         let mut narrower = self.clone();
         narrower.narrowings.push(Arc::new(compiled));
         Ok(narrower)
@@ -151,7 +149,7 @@ impl Scope {
         let known = self.host.snapshot().find(&own).cloned();
         let tool = match known {
             Some(tool) => tool,
-            None => self.host.find_tool(name, context.timeout).await?,
+            None => self.host.tool(name, context.timeout).await?,
         };
         if !self.includes(tool.name()) {
             let message = format!("`{}` is not among the tools of this agent", tool.name());
@@ -190,7 +188,10 @@ impl Scope {
             let name = if identity.server == self.own {
                 identity.tool.as_str().to_owned()
             } else {
-                snapshot.names().spell(identity, Spelling::Provider).unwrap_or_else(|| Spelling::Provider.render(identity))
+                snapshot
+                    .names()
+                    .spell(identity, Spelling::Provider)
+                    .unwrap_or_else(|| Spelling::Provider.render(identity))
             };
             match taken.get(&name) {
                 Some(winner) => clashes.push(Clash { name, winner: (*winner).clone(), loser: identity.clone() }),
@@ -232,9 +233,8 @@ impl Definitions {
 }
 
 fn globs(patterns: &[String]) -> Result<GlobSet, CallError> {
-    let unreadable = |error: globset::Error| {
-        CallError::new(ErrorCode::Config, "a scope's glob cannot be read").with_source(error)
-    };
+    let unreadable =
+        |error: globset::Error| CallError::new(ErrorCode::Config, "a scope's glob cannot be read").with_source(error);
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
         set.add(GlobBuilder::new(pattern).build().map_err(unreadable)?);
@@ -244,7 +244,11 @@ fn globs(patterns: &[String]) -> Result<GlobSet, CallError> {
 
 impl fmt::Display for Clash {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "`{}` and `{}` both want the name `{}`: the first keeps it", self.winner, self.loser, self.name)
+        write!(
+            formatter,
+            "`{}` and `{}` both want the name `{}`: the first keeps it",
+            self.winner, self.loser, self.name
+        )
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use helve_model::{BuiltinSpec, DisabledReason, QualifiedName, ServerSpec};
 use helve_policy::pin::DefinitionHash;
-use helve_policy::{SourcedRule, Trust};
+use helve_policy::{ServerAccess, SourcedRule, Trust};
 use helve_wire::launch::{CloseTimes, Launcher, PlainLauncher};
 use helve_wire::{ClientInfo, Limits};
 
@@ -71,6 +71,8 @@ pub struct Surroundings {
 pub struct Plan {
     /// The servers.
     pub servers: Vec<Planned>,
+    /// Further entries of these servers, hidden by the ones above, that still narrow what may be called.
+    pub narrowing: Vec<ServerAccess>,
     /// The rules; `None` keeps those the host has.
     pub rules: Option<Vec<SourcedRule>>,
     /// Definitions the person accepted, and no others of these tools may be called; `None` keeps those the host has.
@@ -147,7 +149,7 @@ impl From<ServerSpec> for Planned {
 impl From<Vec<ServerSpec>> for Plan {
     /// These servers, and the rules as they are.
     fn from(specs: Vec<ServerSpec>) -> Self {
-        Self { servers: specs.into_iter().map(Planned::from).collect(), rules: None, pins: None }
+        Self { servers: specs.into_iter().map(Planned::from).collect(), ..Self::default() }
     }
 }
 

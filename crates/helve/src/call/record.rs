@@ -55,10 +55,6 @@ impl<'call> Recording<'call> {
         self.result_bytes = bytes;
     }
 
-    pub(super) fn end_with(&mut self, end: CallEnd) {
-        self.end = end;
-    }
-
     pub(super) fn finish(mut self, result: &Result<CallOutcome, CallError>) {
         self.end = match result {
             Ok(outcome) if outcome.from_cache => CallEnd::FromCache,
