@@ -40,10 +40,8 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 pub(crate) struct Spilled {
     /// What is passed on.
     pub(crate) outcome: Outcome,
-    /// Where the whole result is.
-    pub(crate) whole: PathBuf,
-    /// Where the media are that were taken out of it.
-    pub(crate) media: Vec<PathBuf>,
+    /// The files that were written: the media that were taken out of the result, then the whole result.
+    pub(crate) files: Vec<PathBuf>,
 }
 
 /// Cuts a result of more than `limit` bytes, and keeps it whole in a new file. `None`: it is small enough.
@@ -98,10 +96,10 @@ pub(crate) fn spill(
     if shape.is_as_it_was && shape.left_out.is_empty() {
         return Ok(None);
     }
-    let whole = files.write(raw.as_bytes(), "json")?;
+    let whole = files.keep(raw.as_bytes(), "json")?;
     shape.say_where(&whole);
     let outcome = Outcome::new(RawJson::assembled(format!(r#"{{"content":[{}]{members}}}"#, shape.blocks.join(","))));
-    Ok(Some(Spilled { outcome, whole, media: files.media }))
+    Ok(Some(Spilled { outcome, files: files.written }))
 }
 
 /// What is passed on, so far.
@@ -181,15 +179,14 @@ impl Shape {
     fn put_into_file(&mut self, what: &str, mime_type: &str, data: &str, files: &mut Files) -> io::Result<()> {
         let mime = shown(mime_type);
         let what = if mime.is_empty() { what.to_owned() } else { format!("{what} {mime}") };
-        if files.media.len() >= MAX_MEDIA_FILES {
+        if files.written.len() >= MAX_MEDIA_FILES {
             self.left_out.push(what);
             return Ok(());
         }
         match LENIENT.decode(data) {
             Ok(bytes) => {
-                let path = files.write(&bytes, extension(mime_type))?;
+                let path = files.keep(&bytes, extension(mime_type))?;
                 self.push_text(&format!("[{what}, {} bytes, is in {}]", bytes.len(), path.display()));
-                files.media.push(path);
             }
             Err(_) => self.left_out.push(format!("{what} that is not base 64")),
         }
@@ -216,17 +213,17 @@ impl Shape {
 struct Files {
     directory: PathBuf,
     prefix: String,
-    media: Vec<PathBuf>,
+    written: Vec<PathBuf>,
 }
 
 impl Files {
     fn new(directory: &Path, name: &QualifiedName) -> Self {
         let prefix = format!("{}-{}-", file_name_part(name.server.as_str()), file_name_part(name.tool.as_str()));
-        Self { directory: directory.to_path_buf(), prefix, media: Vec::new() }
+        Self { directory: directory.to_path_buf(), prefix, written: Vec::new() }
     }
 
     /// Writes a file that was not there before.
-    fn write(&self, contents: &[u8], extension: &str) -> io::Result<PathBuf> {
+    fn keep(&mut self, contents: &[u8], extension: &str) -> io::Result<PathBuf> {
         private_directory::create(&self.directory)?;
         let mut file = tempfile::Builder::new()
             .prefix(&self.prefix)
@@ -235,6 +232,7 @@ impl Files {
             .tempfile_in(&self.directory)?;
         file.write_all(contents)?;
         let (_, path) = file.keep()?;
+        self.written.push(path.clone());
         Ok(path)
     }
 }

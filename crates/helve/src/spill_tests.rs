@@ -23,14 +23,15 @@ fn spilled(result: &Value, limit: usize, directory: &Path) -> Spilled {
 /// What is passed on, then what is in the files; random names and the directory left out.
 fn shown(result: &Value, limit: usize) -> String {
     let directory = tempfile::tempdir().unwrap();
-    let Spilled { outcome: passed_on, whole, media } = spilled(result, limit, directory.path());
+    let Spilled { outcome: passed_on, files } = spilled(result, limit, directory.path());
     let mut text = passed_on.raw().as_str().to_owned();
     passed_on.raw().check().unwrap();
-    assert_eq!(fs_err::read_to_string(&whole).unwrap(), outcome(result).raw().as_str());
-    for file in &media {
+    let (whole, media) = files.split_last().unwrap();
+    assert_eq!(fs_err::read_to_string(whole).unwrap(), outcome(result).raw().as_str());
+    for file in media {
         text.push_str(&format!("\n{}: {:?}", file.display(), fs_err::read(file).unwrap()));
     }
-    for (number, file) in media.iter().chain([&whole]).enumerate() {
+    for (number, file) in files.iter().enumerate() {
         let random = file.file_stem().unwrap().to_string_lossy().rsplit_once('-').unwrap().1.to_owned();
         text = text.replace(&random, &format!("RANDOM{number}"));
     }
@@ -121,8 +122,8 @@ fn other_members_have_a_share_of_their_own() {
 fn thousands_of_pieces_make_neither_thousands_of_files_nor_a_long_line() {
     let picture = json!({"type": "image", "data": "AAAA", "mimeType": "image/png"});
     let directory = tempfile::tempdir().unwrap();
-    let Spilled { outcome, media, .. } = spilled(&json!({"content": vec![picture; 5_000]}), 10, directory.path());
-    assert_eq!(media.len(), MAX_MEDIA_FILES);
+    let Spilled { outcome, files } = spilled(&json!({"content": vec![picture; 5_000]}), 10, directory.path());
+    assert_eq!(files.len(), 1 + MAX_MEDIA_FILES);
     let text = outcome.open().unwrap().to_text();
     let last = text.lines().last().unwrap();
     assert!(last.contains("image image/png, 4976 more left out"), "{last}");
@@ -144,12 +145,11 @@ fn only_the_owner_may_read_the_files() {
     let directory = tempfile::tempdir().unwrap();
     let made = directory.path().join("a/b");
     let result = json!({"content": [{"type": "image", "data": "AAAA", "mimeType": "image/png"}]});
-    let (first, second) = (spilled(&result, 1, &made), spilled(&result, 1, &made));
+    let first = spilled(&result, 1, &made).files;
+    let second = spilled(&result, 1, &made).files;
     assert_eq!(mode(&made), 0o700);
-    for file in [&first.whole, &first.media[0], &second.whole, &second.media[0]] {
-        assert_eq!(mode(file), 0o600);
-    }
-    assert!(first.whole != second.whole && first.media != second.media);
+    assert!(first.iter().chain(&second).all(|file| mode(file) == 0o600));
+    assert!(first.iter().all(|file| !second.contains(file)));
 }
 
 proptest! {
