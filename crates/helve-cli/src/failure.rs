@@ -133,6 +133,18 @@ impl Failure {
         self
     }
 
+    /// Says which tool it is about.
+    #[must_use]
+    pub(crate) fn at_tool(mut self, tool: impl Into<String>) -> Self {
+        self.0.tool = Some(tool.into());
+        self
+    }
+
+    /// True when somebody wanted it so: nothing to warn about.
+    pub(crate) fn is_a_choice(&self) -> bool {
+        self.0.code == Code::Error(ErrorCode::ServerDisabled)
+    }
+
     /// Adds a cause and the causes of that.
     #[must_use]
     pub(crate) fn cause(mut self, cause: &(dyn StdError + 'static)) -> Self {

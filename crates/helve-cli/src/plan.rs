@@ -9,7 +9,6 @@ use helve_model::{Action, DisabledReason, Layer, Origin, Rule, ServerSpec};
 use helve_policy::{Problem, RuleSet, ServerAccess, SourcedRule, Trust};
 
 use crate::context::file_of;
-use crate::defaults::default_servers;
 use crate::env::Env;
 use crate::options::GlobalOptions;
 
@@ -62,7 +61,7 @@ pub(crate) fn plan(env: &Env, options: &GlobalOptions, configuration: &Configura
     let hidden =
         shadowed.filter_map(|server| Some(ServerAccess::new(server.spec.as_ref()?, trust_of(server)))).collect();
     if configuration.servers.is_empty() && options.files.is_empty() {
-        for spec in default_servers(env.working_directory()) {
+        for spec in helve_builtin::defaults(env.working_directory()) {
             let held = options.no_mcp.then_some(Held::Disabled(DisabledReason::HostOff));
             servers.push(Planned { spec, trust: Trust::Trusted, held });
         }
