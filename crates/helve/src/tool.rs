@@ -17,7 +17,7 @@ use serde_json::Value;
 
 /// A tool that runs in this process.
 pub trait Tool: Send + Sync {
-    /// What the tool is: name, description, schemas, annotations. Asked once, when its toolbox is put in.
+    /// What the tool is: name, description, schemas, annotations. Asked once, when it is put into a toolbox.
     fn definition(&self) -> ToolDefinition;
 
     /// Does it. The arguments, which fit the schema, are the permit's.
@@ -51,7 +51,8 @@ pub struct ToolFailure {
 #[derive(Clone)]
 pub struct Toolbox {
     pub(crate) name: ServerName,
-    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    /// Each with its definition, which is asked for once.
+    pub(crate) tools: Vec<(ToolDefinition, Arc<dyn Tool>)>,
     pub(crate) instructions: Option<String>,
     pub(crate) access: AccessSpec,
     pub(crate) origin: Origin,
@@ -90,9 +91,9 @@ impl Toolbox {
     /// The same with one more tool; a second one of the same name replaces the first.
     #[must_use]
     pub fn with(mut self, tool: impl Tool + 'static) -> Self {
-        let name = tool.definition().name().clone();
-        self.tools.retain(|other| *other.definition().name() != name);
-        self.tools.push(Arc::new(tool));
+        let definition = tool.definition();
+        self.tools.retain(|(other, _)| other.name() != definition.name());
+        self.tools.push((definition, Arc::new(tool)));
         self
     }
 
@@ -106,7 +107,7 @@ impl Toolbox {
     /// What its tools are.
     #[must_use]
     pub fn definitions(&self) -> Vec<ToolDefinition> {
-        self.tools.iter().map(|tool| tool.definition()).collect()
+        self.tools.iter().map(|(definition, _)| definition.clone()).collect()
     }
 
     /// What its tools may do, as a server's entry would say it.
@@ -150,7 +151,7 @@ impl fmt::Debug for ToolContext {
 
 impl fmt::Debug for Toolbox {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tools: Vec<_> = self.tools.iter().map(|tool| tool.definition().name().clone()).collect();
+        let tools: Vec<_> = self.tools.iter().map(|(definition, _)| definition.name()).collect();
         formatter.debug_struct("Toolbox").field("name", &self.name).field("tools", &tools).finish_non_exhaustive()
     }
 }
