@@ -306,8 +306,12 @@ impl Shared {
 
     /// Makes the rules and every server's entry anew.
     fn compile(&self, state: &mut HostState) {
-        let servers =
-            state.servers.values().map(|server| ServerAccess::new(&server.planned.spec, server.planned.trust));
+        let servers = state.servers.values().map(|server| {
+            let mut access = ServerAccess::new(&server.planned.spec, server.planned.trust);
+            // What ships inside does not lie about itself.
+            access.access.trust_annotations |= matches!(server.planned.spec.transport, TransportSpec::Builtin(_));
+            access
+        });
         let toolboxes = state.toolboxes.values().map(Toolbox::server_access);
         let (rule_set, problems) = RuleSet::compile(
             state.rules.iter().cloned(),
@@ -528,8 +532,8 @@ impl Drop for Owner {
 }
 
 fn native_catalog(toolbox: &Toolbox) -> Arc<ServerCatalog> {
-    let native = |(definition, tool): &(_, _)| Listed::Native(Clone::clone(definition), Arc::clone(tool));
-    let tools = toolbox.tools.iter().map(native).collect();
+    let native = toolbox.definitions.iter().zip(&toolbox.tools);
+    let tools = native.map(|(definition, tool)| Listed::Native(definition.clone(), Arc::clone(tool))).collect();
     Arc::new(ServerCatalog { tools, instructions: toolbox.instructions.clone(), from_cache: false })
 }
 

@@ -51,8 +51,9 @@ pub struct ToolFailure {
 #[derive(Clone)]
 pub struct Toolbox {
     pub(crate) name: ServerName,
-    /// Each with its definition, which is asked for once.
-    pub(crate) tools: Vec<(ToolDefinition, Arc<dyn Tool>)>,
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    /// What each of them is, asked for once.
+    pub(crate) definitions: Vec<ToolDefinition>,
     pub(crate) instructions: Option<String>,
     pub(crate) access: AccessSpec,
     pub(crate) origin: Origin,
@@ -85,15 +86,28 @@ impl Toolbox {
     #[must_use]
     pub fn new(name: ServerName) -> Self {
         let access = AccessSpec { trust_annotations: true, ..AccessSpec::default() };
-        Self { name, tools: Vec::new(), instructions: None, access, origin: Origin::Program }
+        Self { name, tools: Vec::new(), definitions: Vec::new(), instructions: None, access, origin: Origin::Program }
+    }
+
+    /// An empty toolbox that stands where a configured server stands: under its name, with its lists, at its place.
+    ///
+    /// What its tools say about themselves counts all the same.
+    #[must_use]
+    pub fn for_server(spec: &helve_model::ServerSpec) -> Self {
+        let access = AccessSpec { trust_annotations: true, ..spec.access.clone() };
+        Self { access, origin: spec.origin.clone(), ..Self::new(spec.name.clone()) }
     }
 
     /// The same with one more tool; a second one of the same name replaces the first.
     #[must_use]
     pub fn with(mut self, tool: impl Tool + 'static) -> Self {
         let definition = tool.definition();
-        self.tools.retain(|(other, _)| other.name() != definition.name());
-        self.tools.push((definition, Arc::new(tool)));
+        if let Some(same) = self.definitions.iter().position(|other| other.name() == definition.name()) {
+            drop(self.definitions.remove(same));
+            drop(self.tools.remove(same));
+        }
+        self.definitions.push(definition);
+        self.tools.push(Arc::new(tool));
         self
     }
 
@@ -107,7 +121,7 @@ impl Toolbox {
     /// What its tools are.
     #[must_use]
     pub fn definitions(&self) -> Vec<ToolDefinition> {
-        self.tools.iter().map(|(definition, _)| definition.clone()).collect()
+        self.definitions.clone()
     }
 
     /// What its tools may do, as a server's entry would say it.
@@ -126,6 +140,18 @@ impl Toolbox {
     #[must_use]
     pub const fn name(&self) -> &ServerName {
         &self.name
+    }
+
+    /// Its tools, in the order they were put in.
+    #[must_use]
+    pub fn tools(&self) -> &[Arc<dyn Tool>] {
+        &self.tools
+    }
+
+    /// What a model should know about these tools.
+    #[must_use]
+    pub fn instructions(&self) -> Option<&str> {
+        self.instructions.as_deref()
     }
 }
 
@@ -151,7 +177,7 @@ impl fmt::Debug for ToolContext {
 
 impl fmt::Debug for Toolbox {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tools: Vec<_> = self.tools.iter().map(|(definition, _)| definition.name()).collect();
+        let tools: Vec<_> = self.definitions.iter().map(|definition| definition.name()).collect();
         formatter.debug_struct("Toolbox").field("name", &self.name).field("tools", &tools).finish_non_exhaustive()
     }
 }

@@ -69,6 +69,7 @@ const TRANSPORT_FIELDS: &[Field] = &[
     Field::Arguments,
     Field::Environment,
     Field::WorkingDirectory,
+    Field::Builtin,
     Field::Url,
     Field::StreamableUrl,
     Field::Headers,
@@ -94,7 +95,8 @@ pub(super) fn update(dialect: Dialect, new: &NewServer, node: &Node) -> Result<V
     for entry in node.entries() {
         let Some(field) = shape.field_of(&entry.key) else { continue };
         let is_wanted = wanted.iter().any(|(_, other, _)| *other == field);
-        if TRANSPORT_FIELDS.contains(&field) && !is_wanted {
+        let says_how = TRANSPORT_FIELDS.contains(&field) || matches!(field, Field::BuiltinOption(_));
+        if says_how && !is_wanted {
             steps.push(Step::Unset(entry.key.clone()));
         }
     }
@@ -230,7 +232,10 @@ fn address(dialect: Dialect, url: &str, flavour: HttpFlavour, fields: &mut Field
         }
         _ => {}
     }
-    transport_type(shape, if wants_sse { 2 } else { 1 }, fields);
+    // In helve's own file an address without a type is tried both ways, which is what `Auto` means.
+    if dialect != Dialect::Helve || flavour != HttpFlavour::Auto {
+        transport_type(shape, if wants_sse { 2 } else { 1 }, fields);
+    }
     let field = if shape.key_of(Field::Endpoint).is_some() { Field::Endpoint } else { Field::Url };
     put(shape, field, Written::Text(url.to_owned()), fields)
 }
@@ -259,7 +264,7 @@ fn cannot(shape: &Shape, what: &str) -> EditError {
     EditError::NotPossible(format!("{} cannot {what}", shape.title))
 }
 
-fn timeout_value(timeout: Duration, unit: Unit) -> Written {
+pub(super) fn timeout_value(timeout: Duration, unit: Unit) -> Written {
     match unit {
         Unit::Seconds if timeout.subsec_nanos() == 0 => {
             Written::Integer(i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX))
