@@ -26,6 +26,7 @@ mod result_cache;
 mod schema_cache;
 mod settings;
 mod spill;
+mod state;
 mod status;
 mod supervisor;
 mod sync;
