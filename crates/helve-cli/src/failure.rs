@@ -16,6 +16,7 @@ use std::error::Error as StdError;
 use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
+use helve::CallError;
 use helve_config::edit::EditError;
 use helve_model::ErrorCode;
 use serde::Serialize;
@@ -182,6 +183,19 @@ impl Failure {
             server: inner.server.as_deref(),
             tool: inner.tool.as_deref(),
             hints: &inner.hints,
+        }
+    }
+}
+
+impl From<CallError> for Failure {
+    fn from(error: CallError) -> Self {
+        let mut failure = Self::new(error.code(), error.message());
+        failure.0.server = error.server().map(ToString::to_string);
+        failure.0.tool = error.tool().map(ToString::to_string);
+        failure.0.hints = error.hints().to_vec();
+        match StdError::source(&error) {
+            Some(cause) => failure.cause(cause),
+            None => failure,
         }
     }
 }
