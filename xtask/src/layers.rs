@@ -24,6 +24,9 @@ pub(crate) const LAYERS: &[Layer] = &[
         .free_of(&[FACES, CONFIG_FILES, HOME, OTHER_SDKS])
         .silent_on(&[ENVIRONMENT, PRINTING]),
     Layer::new("helve-cli", "protocol logic").free_of(&[OTHER_SDKS]).silent_on(&[SOCKETS, PRINTING]),
+    Layer::new("helve-builtin", "network, processes, ambient environment or home")
+        .free_of(&[FACES, CONFIG_FILES, HOME, OTHER_SDKS])
+        .silent_on(&[SOCKETS, CHILDREN, BORROWED_SOCKETS_AND_CHILDREN, SURROUNDINGS, PRINTING]),
     Layer::new("helve-testkit", "helve-wire: it is the independent second opinion")
         .free_of(&[&["helve-wire"]])
         .even_in_its_tests()
@@ -144,6 +147,9 @@ const ASYNC: Words = &["async", "await"];
 const CLOCK: Words = &["Instant::now", "SystemTime::now"];
 const SOCKETS: Words = &["std::net", "std::os::unix::net"];
 const CHILDREN: Words = &["std::process"];
+/// The same, from crates that a crate has for other things.
+const BORROWED_SOCKETS_AND_CHILDREN: Words =
+    &["tokio::net", "tokio::process", "rustix::net", "rustix::process", "helve_wire"];
 const FILE_SYSTEM: Words = &["std::fs", "io::stdin", "io::stdout", "io::stderr"];
 const SURROUNDINGS: Words = &["std::env"];
 /// What is left of `std::env` for a crate that ships a program: its arguments.

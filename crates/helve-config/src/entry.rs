@@ -3,6 +3,7 @@
 //! Whatever cannot be understood keeps this server from running, and no other: a filter that was misspelt must not
 //! turn into no filter.
 
+mod builtin;
 mod transport;
 mod values;
 
@@ -59,6 +60,8 @@ pub(crate) fn read(
 
 /// Everything but the transport.
 fn describe(values: &mut Values<'_, '_>, transport: TransportSpec) {
+    // helve's own tools tell the truth about themselves.
+    let is_own = matches!(transport, TransportSpec::Builtin(_));
     let mut spec =
         ServerSpec::new(values.server.name.clone(), transport, values.server.origin.clone(), values.server.layer);
     spec.enabled = switches(values);
@@ -90,7 +93,7 @@ fn describe(values: &mut Values<'_, '_>, transport: TransportSpec) {
         }
     }
     spec.access.readonly = values.bool(Field::Readonly);
-    spec.access.trust_annotations = values.bool(Field::TrustAnnotations).unwrap_or(false);
+    spec.access.trust_annotations = values.bool(Field::TrustAnnotations).unwrap_or(is_own);
     approvals(values);
     values.server.spec = Some(spec);
 }
@@ -275,6 +278,7 @@ fn is_misspelt_limit(values: &Values<'_, '_>, key: &str) -> bool {
                 | Field::Readonly
                 | Field::Enabled
                 | Field::Disabled
+                | Field::BuiltinOption(_)
         )
     );
     is_limit && matches!(values.file.place.dialect, Dialect::Helve | Dialect::ClaudeLoop)

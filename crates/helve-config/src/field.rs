@@ -20,6 +20,10 @@ pub(crate) enum Field {
     RequiredVariables,
     InheritEnvironment,
     WorkingDirectory,
+    /// Which of helve's built-in servers.
+    Builtin,
+    /// An option of a built-in server.
+    BuiltinOption(OptionShape),
     Url,
     /// An address that speaks Streamable HTTP.
     StreamableUrl,
@@ -69,6 +73,15 @@ pub(crate) enum Unit {
     Milliseconds,
     /// Milliseconds, where anything under a second is a mistake that Claude Code ignores.
     MillisecondsFromOneSecond,
+}
+
+/// What an option of a built-in server holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OptionShape {
+    Path,
+    Paths,
+    Flag,
+    Count,
 }
 
 /// One key and its meaning.

@@ -4,9 +4,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::dialect::helve::{KEYS, ROOT_KEYS, RULE_KEYS, SETTINGS_KEYS};
+use crate::dialect::helve::{BUILTINS, KEYS, ROOT_KEYS, RULE_KEYS, SETTINGS_KEYS};
 use crate::discover;
-use crate::field::Field;
+use crate::field::{Field, Known};
 
 /// The JSON Schema of `helve.toml`.
 #[must_use]
@@ -20,12 +20,21 @@ pub fn helve_toml() -> Value {
         "properties": properties(ROOT_KEYS, root),
         "$defs": {
             "server": {
-                "description": "One server: a command to start, or an address to reach; or just enabled = false for one that another file configures.",
+                "description": "One server: a command to start, an address to reach, or one that is built in; or just enabled = false for one that another file configures.",
                 "type": "object",
                 "additionalProperties": false,
                 "properties": server_properties(),
-                "anyOf": [{ "required": ["command"] }, { "required": ["url"] }, { "required": ["enabled"] }],
-                "not": { "required": ["command", "url"] }
+                "anyOf": [
+                    { "required": ["command"] },
+                    { "required": ["url"] },
+                    { "required": ["builtin"] },
+                    { "required": ["enabled"] }
+                ],
+                "not": { "anyOf": [
+                    { "required": ["command", "url"] },
+                    { "required": ["command", "builtin"] },
+                    { "required": ["url", "builtin"] }
+                ] }
             },
             "rule": {
                 "description": "Who may call what. Asked from top to bottom; the first rule that fits decides.",
@@ -63,7 +72,7 @@ fn properties(keys: &[&str], describe: fn(&str) -> Value) -> Value {
 
 fn server_properties() -> Value {
     let properties: Map<String, Value> =
-        KEYS.iter().map(|known| (known.key.to_owned(), server_key(known.field))).collect();
+        KEYS.iter().map(|known| (known.key.to_owned(), server_key(known))).collect();
     Value::Object(properties)
 }
 
@@ -113,8 +122,8 @@ fn rule(key: &str) -> Value {
 }
 
 /// What a server's key may hold. Meanings that helve's own file does not use are texts.
-fn server_key(field: Field) -> Value {
-    match field {
+fn server_key(known: &Known) -> Value {
+    match known.field {
         Field::Type => json!({
             "description": "The transport; found out when left away.",
             "enum": ["stdio", "http", "streamable-http", "sse"]
@@ -129,6 +138,11 @@ fn server_key(field: Field) -> Value {
         Field::PassedVariables => texts("Variables of your environment to hand on when they are set."),
         Field::InheritEnvironment => flag("Hand on your whole environment.", false),
         Field::WorkingDirectory => text("Where the program runs."),
+        Field::Builtin => json!({
+            "description": "One of the servers that ship inside helve.",
+            "enum": BUILTINS.iter().map(|(kind, _)| *kind).collect::<Vec<_>>()
+        }),
+        Field::BuiltinOption(_) => builtin_option(known.key),
         Field::Url => text("The address of a server over HTTP."),
         Field::Headers => table("Headers for every request."),
         Field::BearerVariable => text("The variable that holds a bearer token."),
@@ -161,6 +175,28 @@ fn server_key(field: Field) -> Value {
         Field::TrustAnnotations => flag("Believe the server when it calls a tool harmless.", false),
         _ => text("For people."),
     }
+}
+
+/// What an option of a built-in server may hold.
+fn builtin_option(key: &str) -> Value {
+    match key {
+        "roots" => json!({
+            "description": "filesystem: the directories it may use, and nothing outside of them.",
+            "type": "array",
+            "items": { "type": "string", "minLength": 1 },
+            "minItems": 1
+        }),
+        "database" => text("sqlite: the file."),
+        "writable" => flag("filesystem, sqlite: there are tools that change something.", false),
+        "max_file_bytes" => count_from_one("filesystem: the most that is read at once.", 10_485_760),
+        "max_rows" => count_from_one("sqlite: the most rows a result has.", 1_000),
+        "max_bytes" => count_from_one("sqlite: the most bytes a result has.", 1_048_576),
+        _ => count_from_one("sqlite: the most steps a statement takes.", 500_000_000),
+    }
+}
+
+fn count_from_one(description: &str, default: u64) -> Value {
+    json!({ "description": description, "type": "integer", "minimum": 1, "default": default })
 }
 
 fn text(description: &str) -> Value {

@@ -87,6 +87,15 @@ impl Toolbox {
         Self { name, tools: Vec::new(), instructions: None, access, origin: Origin::Program }
     }
 
+    /// An empty toolbox that stands where a configured server stands: under its name, with its lists, at its place.
+    ///
+    /// What its tools say about themselves counts all the same.
+    #[must_use]
+    pub fn for_server(spec: &helve_model::ServerSpec) -> Self {
+        let access = AccessSpec { trust_annotations: true, ..spec.access.clone() };
+        Self { access, origin: spec.origin.clone(), ..Self::new(spec.name.clone()) }
+    }
+
     /// The same with one more tool; a second one of the same name replaces the first.
     #[must_use]
     pub fn with(mut self, tool: impl Tool + 'static) -> Self {
@@ -125,6 +134,18 @@ impl Toolbox {
     #[must_use]
     pub const fn name(&self) -> &ServerName {
         &self.name
+    }
+
+    /// Its tools, in the order they were put in.
+    #[must_use]
+    pub fn tools(&self) -> &[Arc<dyn Tool>] {
+        &self.tools
+    }
+
+    /// What a model should know about these tools.
+    #[must_use]
+    pub fn instructions(&self) -> Option<&str> {
+        self.instructions.as_deref()
     }
 }
 

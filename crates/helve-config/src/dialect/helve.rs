@@ -6,7 +6,7 @@ use helve_model::{Action, CallKind, HttpFlavour, Risk, Rule};
 use super::Shape;
 use crate::diagnostic::{Code, Diagnostic, Severity, nearest, quoted};
 use crate::document::{Entry, Format, Node, Value};
-use crate::field::{Field, Known, Unit, known};
+use crate::field::{Field, Known, OptionShape, Unit, known};
 use crate::interpolate;
 use crate::reader::{FileReader, wrong_type};
 use crate::settings::Import;
@@ -36,6 +36,14 @@ pub(crate) const KEYS: &[Known] = &[
     known("pass_env", Field::PassedVariables),
     known("inherit_env", Field::InheritEnvironment),
     known("cwd", Field::WorkingDirectory),
+    known("builtin", Field::Builtin),
+    known("roots", Field::BuiltinOption(OptionShape::Paths)),
+    known("database", Field::BuiltinOption(OptionShape::Path)),
+    known("writable", Field::BuiltinOption(OptionShape::Flag)),
+    known("max_file_bytes", Field::BuiltinOption(OptionShape::Count)),
+    known("max_rows", Field::BuiltinOption(OptionShape::Count)),
+    known("max_bytes", Field::BuiltinOption(OptionShape::Count)),
+    known("max_steps", Field::BuiltinOption(OptionShape::Count)),
     known("url", Field::Url),
     known("headers", Field::Headers),
     known("bearer_token_env_var", Field::BearerVariable),
@@ -54,6 +62,13 @@ pub(crate) const KEYS: &[Known] = &[
     known("readonly", Field::Readonly),
     known("trust_annotations", Field::TrustAnnotations),
     known("description", Field::Ignored),
+];
+
+/// helve's built-in servers and the options each of them has.
+pub(crate) const BUILTINS: &[(&str, &[&str])] = &[
+    ("filesystem", &["roots", "writable", "max_file_bytes"]),
+    ("sqlite", &["database", "writable", "max_rows", "max_bytes", "max_steps"]),
+    ("time", &[]),
 ];
 
 /// The keys of the whole file.

@@ -69,6 +69,7 @@ const TRANSPORT_FIELDS: &[Field] = &[
     Field::Arguments,
     Field::Environment,
     Field::WorkingDirectory,
+    Field::Builtin,
     Field::Url,
     Field::StreamableUrl,
     Field::Headers,
@@ -94,7 +95,8 @@ pub(super) fn update(dialect: Dialect, new: &NewServer, node: &Node) -> Result<V
     for entry in node.entries() {
         let Some(field) = shape.field_of(&entry.key) else { continue };
         let is_wanted = wanted.iter().any(|(_, other, _)| *other == field);
-        if TRANSPORT_FIELDS.contains(&field) && !is_wanted {
+        let says_how = TRANSPORT_FIELDS.contains(&field) || matches!(field, Field::BuiltinOption(_));
+        if says_how && !is_wanted {
             steps.push(Step::Unset(entry.key.clone()));
         }
     }

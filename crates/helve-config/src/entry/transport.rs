@@ -6,7 +6,7 @@ use base64::Engine as _;
 use helve_model::{ConfigText, HttpFlavour, HttpSpec, Layer, StdioSpec, TransportSpec};
 use indexmap::IndexMap;
 
-use super::project_directory;
+use super::{builtin, project_directory};
 use super::values::{Secrecy, Values};
 use crate::diagnostic::{Code, Diagnostic, nearest, quoted};
 use crate::dialect::Dialect;
@@ -60,6 +60,10 @@ pub(super) enum Found {
 }
 
 pub(super) fn read(values: &mut Values<'_, '_>, name_span: Span) -> Found {
+    if let Some(entry) = values.find(Field::Builtin) {
+        return builtin::read(values, entry, name_span);
+    }
+    builtin::refuse_options(values);
     let declared = match declared(values) {
         Ok(declared) => declared,
         Err(found) => return found,
@@ -133,6 +137,9 @@ fn nothing(values: &mut Values<'_, '_>, name_span: Span) -> Found {
     let command = shape.key_of(Field::Command).or_else(|| shape.key_of(Field::Endpoint)).unwrap_or("command");
     let message = format!("server {} does not say how it is reached", quoted(values.server.name.as_str()));
     let hint = match shape.key_of(Field::Url).or_else(|| shape.key_of(Field::StreamableUrl)) {
+        Some(url) if shape.key_of(Field::Builtin).is_some() => {
+            format!("give it a {} to start, a {}, or `builtin`", quoted(command), quoted(url))
+        }
         Some(url) => format!("give it a {} to start, or a {}", quoted(command), quoted(url)),
         None => format!("give it a {}", quoted(command)),
     };
@@ -255,8 +262,15 @@ fn secrecy_of_variable(name: &str) -> Secrecy {
     if looks_secret(name) { Secrecy::Secret } else { Secrecy::Open }
 }
 
-/// Project files run in the project, mcporter's beside the file; others where helve runs.
 fn working_directory(values: &mut Values<'_, '_>) -> Option<PathBuf> {
+    let (default, base) = directories(values);
+    values.path(Field::WorkingDirectory, &base).or(default)
+}
+
+/// Where a server runs when nobody says so, and where its relative paths start.
+///
+/// Project files run in the project, mcporter's beside the file; others where helve runs.
+pub(super) fn directories(values: &Values<'_, '_>) -> (Option<PathBuf>, PathBuf) {
     let place = values.file.place;
     let beside = values.file.scope.directory.clone();
     let default = match (place.layer, place.dialect) {
@@ -265,7 +279,7 @@ fn working_directory(values: &mut Values<'_, '_>) -> Option<PathBuf> {
         _ => None,
     };
     let base = default.clone().unwrap_or(beside);
-    values.path(Field::WorkingDirectory, &base).or(default)
+    (default, base)
 }
 
 fn environment_file(values: &mut Values<'_, '_>, entry: &Entry, environment: &mut IndexMap<String, ConfigText>) {

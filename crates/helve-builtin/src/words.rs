@@ -1,0 +1,117 @@
+//! How foreign text and numbers are shown, and which word was probably meant.
+
+/// How many characters of a foreign name a message shows.
+const SHOWN_CHARACTERS: usize = 200;
+
+/// How many characters of a foreign message are passed on.
+const MESSAGE_CHARACTERS: usize = 500;
+
+/// Names less alike than this are not suggested.
+const SIMILARITY: f64 = 0.8;
+
+/// `text` in backquotes, with nothing invisible in it and not endless.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("`{}`", cut(text, SHOWN_CHARACTERS))
+}
+
+/// A message of somebody else, with nothing invisible in it and not endless.
+pub(crate) fn message(text: &str) -> String {
+    cut(text, MESSAGE_CHARACTERS)
+}
+
+/// `text` on one line, with nothing invisible in it: a name cannot look like two, or like another line of a list.
+pub(crate) fn printable(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    text.chars().for_each(|character| push_visible(&mut shown, character));
+    shown
+}
+
+/// Which of `names` was probably meant; all of them when none is near.
+pub(crate) fn suggestion(wrong: &str, names: &[&str]) -> String {
+    match nearest(wrong, names.iter().copied()) {
+        Some(near) => format!("did you mean {}?", quoted(near)),
+        None => format!("there is {}", names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// The name that was probably meant, if any is near enough.
+pub(crate) fn nearest<'names>(wrong: &str, names: impl IntoIterator<Item = &'names str>) -> Option<&'names str> {
+    let wrong = wrong.to_lowercase();
+    names
+        .into_iter()
+        .map(|name| (strsim::jaro_winkler(&wrong, &name.to_lowercase()), name))
+        .filter(|(similarity, _)| *similarity >= SIMILARITY)
+        .max_by(|(left, _), (right, _)| left.total_cmp(right))
+        .map(|(_, name)| name)
+}
+
+/// `1 byte`, `2 bytes`, `1,048,576 bytes`.
+pub(crate) fn counted(number: u64, noun: &str) -> String {
+    let digits = number.to_string();
+    let mut shown = String::with_capacity(digits.len() + noun.len() + 8);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown.push(' ');
+    shown.push_str(noun);
+    if number != 1 {
+        shown.push('s');
+    }
+    shown
+}
+
+fn cut(text: &str, length: usize) -> String {
+    let mut shown = String::new();
+    let mut characters = text.chars();
+    characters.by_ref().take(length).for_each(|character| push_visible(&mut shown, character));
+    if characters.next().is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+fn push_visible(shown: &mut String, character: char) {
+    let is_invisible = (character.is_control() && character != '\t')
+        || matches!(character,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}');
+    if is_invisible {
+        shown.extend(character.escape_default());
+    } else {
+        shown.push(character);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        let shown: Vec<String> =
+            [0, 1, 999, 1_000, 1_048_576, u64::MAX].into_iter().map(|number| counted(number, "byte")).collect();
+        insta::assert_snapshot!(shown.join("\n"), @"
+        0 bytes
+        1 byte
+        999 bytes
+        1,000 bytes
+        1,048,576 bytes
+        18,446,744,073,709,551,615 bytes
+        ");
+    }
+
+    #[test]
+    fn nothing_invisible_is_shown() {
+        insta::assert_snapshot!(quoted("a\nb\u{1b}[31m\u{202e}gpj.exe\u{e0041}ä"), @r#"`a\nb\u{1b}[31m\u{202e}gpj.exe\u{e0041}ä`"#);
+        assert_eq!(quoted(&"x".repeat(1_000)).chars().count(), SHOWN_CHARACTERS + 3);
+    }
+
+    #[test]
+    fn near_names_are_suggested() {
+        assert_eq!(suggestion("rots", &["roots", "writable"]), "did you mean `roots`?");
+        assert_eq!(suggestion("xyz", &["roots", "writable"]), "there is `roots`, `writable`");
+    }
+}
