@@ -4,7 +4,6 @@
 mod commands;
 mod complete;
 mod context;
-mod defaults;
 mod describe;
 mod env;
 mod failure;

@@ -11,7 +11,6 @@ use helve_policy::pin::DefinitionHash;
 use helve_policy::{Problem, RuleSet, ServerAccess, SourcedRule, Trust};
 
 use crate::context::{Context, file_of};
-use crate::defaults::default_servers;
 use crate::failure::Failure;
 use crate::options::GlobalOptions;
 use crate::store::pins::PinFile;
@@ -34,7 +33,7 @@ pub(crate) fn plan(context: &Context, configuration: &Configuration) -> Result<P
     }
     if configuration.servers.is_empty() && options.files.is_empty() {
         let held = options.no_mcp.then_some(DisabledReason::HostOff);
-        let defaults = default_servers(context.env.working_directory());
+        let defaults = helve_builtin::defaults(context.env.working_directory());
         servers.extend(defaults.into_iter().map(|spec| Planned { held: held.clone(), ..Planned::from(spec) }));
     }
     let hidden = configuration.shadowed.iter().map(|shadowed| &shadowed.server);
