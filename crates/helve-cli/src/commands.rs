@@ -2,16 +2,24 @@
 
 mod add;
 mod add_json;
+mod call;
 mod completions;
 mod disable;
+mod doctor;
 mod enable;
+mod expand;
+mod explain;
 mod get;
 mod import;
 mod init;
 mod man;
+mod pin;
 mod remove;
 mod schema;
+mod servers;
 mod status;
+mod tool;
+mod tools;
 mod trust;
 
 use std::ffi::OsString;
@@ -29,6 +37,15 @@ use crate::options::{self, Cli};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
+    Call(call::Args),
+    Tools(tools::Args),
+    Tool(tool::Args),
+    #[command(visible_aliases = ["status", "mcp"])]
+    Servers(servers::Args),
+    Expand(expand::Args),
+    Explain(explain::Args),
+    Doctor(doctor::Args),
+    Pin(pin::Args),
     Init(init::Args),
     Add(add::Args),
     AddJson(add_json::Args),
@@ -76,6 +93,14 @@ fn dispatch(context: &Context, verb: Option<Verb>) -> Result<(), Failure> {
     log::start(&context.env, &context.printer)?;
     match verb {
         None => status::run(context),
+        Some(Verb::Call(args)) => call::run(context, args),
+        Some(Verb::Tools(args)) => tools::run(context, &args),
+        Some(Verb::Tool(args)) => tool::run(context, &args),
+        Some(Verb::Servers(args)) => servers::run(context, &args),
+        Some(Verb::Expand(args)) => expand::run(context, &args),
+        Some(Verb::Explain(args)) => explain::run(context, &args),
+        Some(Verb::Doctor(args)) => doctor::run(context, &args),
+        Some(Verb::Pin(args)) => pin::run(context, &args),
         Some(Verb::Init(args)) => init::run(context, &args),
         Some(Verb::Add(args)) => add::run(context, args),
         Some(Verb::AddJson(args)) => add_json::run(context, &args),

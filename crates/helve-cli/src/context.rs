@@ -118,6 +118,18 @@ impl Context {
         }
     }
 
+    /// Every file the configuration is or could be read from.
+    pub(crate) fn candidate_files(&self) -> Vec<std::path::PathBuf> {
+        let named = self.options.files.iter().map(|file| self.env.working_directory().join(file));
+        if self.options.no_discover {
+            return named.collect();
+        }
+        let own = helve_config::discover::own_files(&self.environment);
+        let imported =
+            helve_config::discover::imported_files(&self.environment, &helve_config::Import::All, &mut Vec::new());
+        named.chain(own.into_iter().chain(imported).map(|place| place.path)).collect()
+    }
+
     fn explicit_files(&self) -> Vec<ExplicitFile> {
         let dialect = self.options.dialect;
         self.options.files.iter().map(|path| ExplicitFile { path: path.clone(), dialect }).collect()

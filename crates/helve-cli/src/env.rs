@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use helve_config::{Environment, Platform};
 
@@ -37,6 +38,10 @@ pub(crate) struct Surroundings {
     pub(crate) variables: Vec<(OsString, OsString)>,
     pub(crate) home: Option<PathBuf>,
     pub(crate) working_directory: PathBuf,
+    /// This very program.
+    pub(crate) executable: Option<PathBuf>,
+    pub(crate) temporary_directory: PathBuf,
+    pub(crate) clock: fn() -> SystemTime,
     pub(crate) stdin_is_terminal: bool,
     pub(crate) stdout_is_terminal: bool,
     pub(crate) stderr_is_terminal: bool,
@@ -91,6 +96,34 @@ impl Env {
 
     pub(crate) fn working_directory(&self) -> &Path {
         &self.surroundings.working_directory
+    }
+
+    /// Every variable, for the servers' share of them.
+    pub(crate) fn variables(&self) -> &[(OsString, OsString)] {
+        &self.surroundings.variables
+    }
+
+    /// This very program, which can also be a warden.
+    pub(crate) fn executable(&self) -> Option<&Path> {
+        self.surroundings.executable.as_deref()
+    }
+
+    pub(crate) fn temporary_directory(&self) -> PathBuf {
+        self.surroundings.temporary_directory.clone()
+    }
+
+    pub(crate) fn now(&self) -> SystemTime {
+        (self.surroundings.clock)()
+    }
+
+    /// The file a program's name means.
+    pub(crate) fn find_program(&self, program: &str) -> Option<PathBuf> {
+        if program.contains('/') {
+            let path = self.working_directory().join(program);
+            return path.is_file().then_some(path);
+        }
+        let directories = std::env::split_paths(self.variable_os("PATH")?);
+        directories.map(|directory| directory.join(program)).find(|path| path.is_file())
     }
 
     pub(crate) fn home(&self) -> Option<&Path> {
@@ -152,6 +185,25 @@ impl Env {
             Some(inside) if inside.as_os_str().is_empty() => "~".to_owned(),
             Some(inside) => format!("~/{}", inside.to_string_lossy()),
             None => path.to_string_lossy().into_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+impl Surroundings {
+    /// A machine with nothing on it and nobody at it, for tests to fill.
+    pub(crate) fn empty() -> Self {
+        Self {
+            variables: Vec::new(),
+            home: None,
+            working_directory: PathBuf::from("/"),
+            executable: None,
+            temporary_directory: PathBuf::from("/"),
+            clock: || SystemTime::UNIX_EPOCH,
+            stdin_is_terminal: false,
+            stdout_is_terminal: false,
+            stderr_is_terminal: false,
+            columns: None,
         }
     }
 }

@@ -16,7 +16,6 @@ use std::error::Error as StdError;
 use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
-use helve::CallError;
 use helve_config::edit::EditError;
 use helve_model::ErrorCode;
 use serde::Serialize;
@@ -134,6 +133,18 @@ impl Failure {
         self
     }
 
+    /// Says which tool it is about.
+    #[must_use]
+    pub(crate) fn at_tool(mut self, tool: impl Into<String>) -> Self {
+        self.0.tool = Some(tool.into());
+        self
+    }
+
+    /// True when somebody wanted it so: nothing to warn about.
+    pub(crate) fn is_a_choice(&self) -> bool {
+        self.0.code == Code::Error(ErrorCode::ServerDisabled)
+    }
+
     /// Adds a cause and the causes of that.
     #[must_use]
     pub(crate) fn cause(mut self, cause: &(dyn StdError + 'static)) -> Self {
@@ -183,19 +194,6 @@ impl Failure {
             server: inner.server.as_deref(),
             tool: inner.tool.as_deref(),
             hints: &inner.hints,
-        }
-    }
-}
-
-impl From<CallError> for Failure {
-    fn from(error: CallError) -> Self {
-        let mut failure = Self::new(error.code(), error.message());
-        failure.0.server = error.server().map(ToString::to_string);
-        failure.0.tool = error.tool().map(ToString::to_string);
-        failure.0.hints = error.hints().to_vec();
-        match StdError::source(&error) {
-            Some(cause) => failure.cause(cause),
-            None => failure,
         }
     }
 }

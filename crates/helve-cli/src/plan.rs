@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use helve::{Plan, Planned};
 use helve_config::trust::Trust as ConfigTrust;
 use helve_config::{Blocker, Configuration, ConfiguredServer};
-use helve_model::{Action, DisabledReason, Layer, Origin, QualifiedName, Rule};
+use helve_model::{Action, DisabledReason, Layer, Origin, QualifiedName, Rule, ServerName};
 use helve_policy::pin::DefinitionHash;
 use helve_policy::{Problem, RuleSet, ServerAccess, SourcedRule, Trust};
 
@@ -39,7 +39,7 @@ pub(crate) fn plan(context: &Context, configuration: &Configuration) -> Result<P
     let hidden = configuration.shadowed.iter().map(|shadowed| &shadowed.server);
     let narrowing =
         hidden.filter_map(|server| Some(ServerAccess::new(server.spec.as_ref()?, trust_of(server)))).collect();
-    let pins = pins(context, &servers)?;
+    let pins = pins(context, configuration, &servers)?;
     Ok(Plan { servers, narrowing, rules: Some(rules(configuration)), pins: Some(pins) })
 }
 
@@ -101,6 +101,13 @@ pub(crate) fn compile(plan: &Plan) -> (RuleSet, Vec<Problem>) {
     RuleSet::compile(rules, own.chain(plan.narrowing.iter().cloned()))
 }
 
+/// The project in which definitions of a server are accepted: another one may mean another server by the same name.
+/// The person's own servers are the same everywhere.
+pub(crate) fn pin_project(context: &Context, configuration: &Configuration, server: &ServerName) -> Option<String> {
+    let is_of_project = configuration.server(server.as_str())?.layer == Layer::Project;
+    is_of_project.then(|| context.project())
+}
+
 fn trust_of(server: &ConfiguredServer) -> Trust {
     if server.trust == ConfigTrust::Untrusted { Trust::Untrusted } else { Trust::Trusted }
 }
@@ -121,15 +128,22 @@ fn rules(configuration: &Configuration) -> Vec<SourcedRule> {
     counting.chain(withheld).collect()
 }
 
-/// The accepted definitions of the plan's servers; those of a project's servers were accepted in that project.
-fn pins(context: &Context, servers: &[Planned]) -> Result<HashMap<QualifiedName, DefinitionHash>, Failure> {
+/// The accepted definitions of the configured servers.
+fn pins(
+    context: &Context,
+    configuration: &Configuration,
+    servers: &[Planned],
+) -> Result<HashMap<QualifiedName, DefinitionHash>, Failure> {
     let Ok(stores) = context.stores() else { return Ok(HashMap::new()) };
     let file: PinFile = stores.read()?;
-    let project = context.project();
     let mut pins = HashMap::new();
+    if file.pins().is_empty() {
+        return Ok(pins);
+    }
     for planned in servers {
-        let project = (planned.spec.layer == Layer::Project).then_some(project.as_str());
-        for (tool, pin) in file.of_server(project, &planned.spec.name) {
+        let name = &planned.spec.name;
+        let project = pin_project(context, configuration, name);
+        for (tool, pin) in file.of_server(project.as_deref(), name) {
             pins.insert(tool, DefinitionHash::of(&pin.definition));
         }
     }

@@ -25,15 +25,8 @@ fn planned(files: &[(&str, &str)], trusted: bool, options: GlobalOptions) -> Pla
     let environment = Environment::new(&project).with_home(directory.path());
     let configuration =
         load(Request { trust: &|_: &helve_config::trust::TrustRequest| trusted, ..Request::new(&environment) });
-    let env = Env::new(Surroundings {
-        variables: Vec::new(),
-        home: Some(directory.path().to_path_buf()),
-        working_directory: project,
-        stdin_is_terminal: false,
-        stdout_is_terminal: false,
-        stderr_is_terminal: false,
-        columns: None,
-    });
+    let home = Some(directory.path().to_path_buf());
+    let env = Env::new(Surroundings { home, working_directory: project, ..Surroundings::empty() });
     let context = Context::new(env, options);
     Planned { plan: plan(&context, &configuration).expect("a plan"), _directory: directory }
 }

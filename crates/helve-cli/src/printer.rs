@@ -1,6 +1,7 @@
 //! What goes where: stdout is data, stderr is talk. Every text passes [`safe`] on its way.
 
 pub(crate) mod json;
+mod pretty;
 pub(crate) mod safe;
 mod style;
 mod table;
@@ -33,6 +34,7 @@ pub(crate) enum Verbosity {
 pub(crate) struct Printer {
     pub(crate) verbosity: Verbosity,
     is_json: bool,
+    is_terminal: bool,
     stdout: Color,
     stderr: Color,
     width: Option<usize>,
@@ -49,6 +51,7 @@ impl Printer {
         Self {
             verbosity,
             is_json: options.json,
+            is_terminal: env.stdout_is_terminal(),
             stdout: color(env, options.color, env.stdout_is_terminal()),
             stderr: color(env, options.color, env.stderr_is_terminal()),
             width: env.width(),
@@ -78,6 +81,19 @@ impl Printer {
     /// Data: text over several lines.
     pub(crate) fn block(&self, text: &str) -> Result<(), Failure> {
         write_data(&safe::block(text))
+    }
+
+    /// Data: somebody else's text. A terminal is shown no character it would obey; a pipe gets every byte.
+    pub(crate) fn data(&self, text: &str) -> Result<(), Failure> {
+        if self.is_terminal { write_data(&safe::block(text)) } else { write_data(text) }
+    }
+
+    /// Data: JSON that was read elsewhere, laid out for people.
+    pub(crate) fn raw_json(&self, raw: &helve_model::json::RawJson) -> Result<(), Failure> {
+        match raw.check() {
+            Ok(()) => write_data(&pretty::pretty(raw.as_str())),
+            Err(error) => Err(Failure::other("the server sent something that is no JSON").cause(&error)),
+        }
     }
 
     /// Data: a table; nothing when it has no rows.

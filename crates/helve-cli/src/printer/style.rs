@@ -46,6 +46,13 @@ impl Line {
         self
     }
 
+    /// The same with another line's pieces behind it.
+    #[must_use]
+    pub(crate) fn append(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
     /// The text as it will be seen, without colours.
     pub(crate) fn text(&self) -> String {
         self.0.iter().map(|(_, text)| safe::line(text)).collect()

@@ -44,7 +44,6 @@ impl ApprovalFile {
     }
 
     /// Remembers an approval for good; others are not for keeping.
-    #[cfg_attr(not(test), expect(dead_code, reason = "calls bring approvals; until then there are none to keep"))]
     pub(crate) fn add(&mut self, approval: &Approval) {
         if approval.span == Span::Always && !self.approvals().any(|known| known == *approval) {
             self.approvals.push(StoredApproval {

@@ -45,8 +45,12 @@ impl PinFile {
         self.pins.iter().filter(is_meant).filter_map(|pin| Some((pin.tool()?, pin)))
     }
 
+    /// The definition that was accepted for a tool.
+    pub(crate) fn get(&self, project: Option<&str>, tool: &QualifiedName) -> Option<&Pin> {
+        self.pins.iter().find(|pin| pin.is(project, tool))
+    }
+
     /// Accepts a definition, in place of the one before.
-    #[cfg_attr(not(test), expect(dead_code, reason = "definitions come with connected servers"))]
     pub(crate) fn accept(&mut self, project: Option<&str>, tool: &QualifiedName, definition: &str) {
         self.pins.retain(|pin| !pin.is(project, tool));
         self.pins.push(Pin {
