@@ -93,6 +93,21 @@ pub(crate) fn list(
     Ok(Catalog { rules, servers })
 }
 
+/// The tools whose names are known without asking anybody, as `server/tool`: for completions.
+pub(crate) fn known_names(context: &Context, configuration: &Configuration) -> Vec<String> {
+    let Ok(plan) = plan(context, configuration) else { return Vec::new() };
+    let (rules, _) = compile(&plan);
+    let kept = Kept::open(context, configuration);
+    let mut names = Vec::new();
+    for planned in plan.servers.iter().filter(|planned| planned.held.is_none()) {
+        if let Some(tools) = known(context, planned, kept.as_ref(), Depth::Names) {
+            let server = ServerTools { name: planned.spec.name.clone(), tools };
+            names.extend(server.entries(&rules, false).iter().map(|entry| entry.name.to_string()));
+        }
+    }
+    names
+}
+
 /// What was kept of earlier runs.
 struct Kept {
     cache: SchemaCache,

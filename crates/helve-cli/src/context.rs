@@ -71,6 +71,12 @@ impl Context {
         }
     }
 
+    /// Says what is wrong with a configuration that is used now. Which servers are not trusted is told by whoever wants
+    /// them.
+    pub(crate) fn report_problems(&self, configuration: &Configuration) {
+        self.report(configuration.diagnostics.iter().filter(|diagnostic| diagnostic.code != Code::Untrusted));
+    }
+
     /// Says what is wrong with a configuration, as far as the person wants to hear it.
     pub(crate) fn report<'a>(&self, diagnostics: impl IntoIterator<Item = &'a Diagnostic>) {
         for diagnostic in diagnostics {

@@ -50,11 +50,11 @@ pub(crate) struct Args {
 
 pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     let configuration = context.load()?;
-    context.report(&configuration.diagnostics);
+    context.report_problems(&configuration);
     let (tool, words) = spelling::tool_and_words(&configuration, &args.tool, &args.words);
     let manner = Manner { yes: args.yes, ..Manner::default() };
     let outcome = with_host(context, &configuration, Wanted::OnDemand, manner, async |host| {
-        call(context, host, &tool, words, args.args.as_deref()).await
+        Box::pin(call(context, host, &tool, words, args.args.as_deref())).await
     })?;
     for warning in &outcome.warnings {
         context.printer.warning(warning);

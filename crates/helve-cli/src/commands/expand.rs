@@ -63,7 +63,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         return context.printer.data(&tags::render(&pieces, &[]));
     }
     let configuration = context.load()?;
-    context.report(&configuration.diagnostics);
+    context.report_problems(&configuration);
     let manner = Manner { yes: args.yes, ..Manner::default() };
     let results: Vec<Result<String, CallError>> =
         with_host(context, &configuration, Wanted::OnDemand, manner, async |host| {

@@ -50,7 +50,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         return forget(context, &args.names);
     }
     let configuration = context.load()?;
-    context.report(&configuration.diagnostics);
+    context.report_problems(&configuration);
     let servers: Vec<String> = args
         .names
         .iter()

@@ -3,8 +3,10 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails loudly")]
 
 mod adding;
+mod calling;
 mod completing;
 mod importing;
+mod seeds;
 mod starting;
 mod support;
 mod switching;
