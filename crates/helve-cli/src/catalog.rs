@@ -3,14 +3,14 @@
 
 use std::time::{Duration, SystemTime};
 
-use helve::{Builtins as _, CachedIndex, SchemaCache};
+use helve::{Builtins as _, CachedIndex, Planned, SchemaCache};
 use helve_config::Configuration;
-use helve_model::{QualifiedName, ServerName, ServerStatus, ToolDefinition, TransportSpec};
+use helve_model::{DisabledReason, ErrorCode, QualifiedName, ServerName, ServerStatus, ToolDefinition, TransportSpec};
 use helve_policy::RuleSet;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::plan::{Planned, plan};
+use crate::plan::{compile, plan};
 use crate::progress::Meter;
 use crate::running::{Builtins, Manner, Wanted, lists_directory, with_host};
 
@@ -62,8 +62,8 @@ pub(crate) fn list(
     depth: Depth,
     refresh: bool,
 ) -> Result<Catalog, Failure> {
-    let plan = plan(&context.env, &context.options, configuration);
-    let (rules, problems) = plan.compile();
+    let plan = plan(context, configuration)?;
+    let (rules, problems) = compile(&plan);
     for problem in problems {
         context.printer.warning(problem.to_string());
     }
@@ -78,7 +78,7 @@ pub(crate) fn list(
     let mut asked = Vec::new();
     for planned in plan.servers.iter().filter(is_wanted) {
         let tools = match (&planned.held, known(context, planned, kept.as_ref(), depth)) {
-            (Some(held), _) => Tools::Missing(Box::new(held_back(planned, &held.to_string()))),
+            (Some(reason), _) => Tools::Missing(Box::new(held_back(planned, reason))),
             (None, Some(tools)) => tools,
             (None, None) => {
                 asked.push(planned.spec.name.to_string());
@@ -208,8 +208,8 @@ pub(crate) fn find(
     refresh: bool,
 ) -> Result<(RuleSet, ServerName, ToolDefinition), Failure> {
     let text = crate::spelling::own_spelling(configuration, text);
-    let planned = plan(&context.env, &context.options, configuration);
-    let servers: Vec<String> = planned.servers.iter().map(|planned| planned.spec.name.to_string()).collect();
+    let plan = plan(context, configuration)?;
+    let servers: Vec<String> = plan.servers.iter().map(|planned| planned.spec.name.to_string()).collect();
     let meant: Vec<String> = servers.iter().filter(|server| begins_with(&text, server)).cloned().collect();
     let catalog = list(context, configuration, &meant, Depth::Definitions, refresh)?;
     let names = helve_model::NameTable::new(catalog.servers.iter().flat_map(|server| {
@@ -265,13 +265,15 @@ fn begins_with(text: &str, server: &str) -> bool {
         || text.strip_prefix(PROVIDER_PREFIX).is_some_and(|text| follows(Spelling::Provider, text, "__"))
 }
 
-fn held_back(planned: &Planned, reason: &str) -> Failure {
-    use helve_model::{DisabledReason, ErrorCode};
+fn held_back(planned: &Planned, reason: &DisabledReason) -> Failure {
     let name = planned.spec.name.as_str();
-    let code = match &planned.held {
-        Some(crate::plan::Held::Disabled(DisabledReason::Untrusted)) => ErrorCode::Untrusted,
-        Some(crate::plan::Held::Disabled(_)) => ErrorCode::ServerDisabled,
-        _ => ErrorCode::Config,
+    let code = match reason {
+        DisabledReason::Untrusted => ErrorCode::Untrusted,
+        DisabledReason::Configured
+        | DisabledReason::Toggled
+        | DisabledReason::UnsetVariable(_)
+        | DisabledReason::HostOff => ErrorCode::ServerDisabled,
+        DisabledReason::Invalid | DisabledReason::NeedsInput(_) | DisabledReason::Unsupported(_) => ErrorCode::Config,
     };
     let failure = Failure::new(code, format!("the server `{name}` is not started: {reason}")).at_server(name);
     match code {
@@ -283,11 +285,8 @@ fn held_back(planned: &Planned, reason: &str) -> Failure {
 fn no_server(context: &Context, configuration: &Configuration, name: &str) -> Failure {
     match context.server(configuration, name) {
         Err(failure) => failure,
-        Ok(_) => Failure::new(
-            helve_model::ErrorCode::Config,
-            format!("the entry of the server `{name}` cannot be understood"),
-        )
-        .hint("`helve doctor` says what is wrong with it"),
+        Ok(_) => Failure::new(ErrorCode::Config, format!("the entry of the server `{name}` cannot be understood"))
+            .hint("`helve doctor` says what is wrong with it"),
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use helve_config::trust::{TrustRequest, TrustStore as _};
 use helve_config::{
     Code, CommandLine, Configuration, ConfiguredServer, Diagnostic, Environment, ExplicitFile, Request, Setting,
-    Severity,
+    Severity, discover,
 };
 use helve_model::{ErrorCode, Layer, Origin};
 
@@ -84,6 +84,12 @@ impl Context {
             Failure::other("there is no home directory to remember anything in").hint("set HOME or XDG_STATE_HOME")
         })?;
         Ok(Stores::new(directory))
+    }
+
+    /// The project the person stands in, links resolved, as the stores spell it.
+    pub(crate) fn project(&self) -> String {
+        let root = discover::project_root(&self.environment);
+        fs_err::canonicalize(&root).unwrap_or(root).to_string_lossy().into_owned()
     }
 
     /// The server a person means, or why there is none.

@@ -176,6 +176,10 @@ impl Pending {
         lock(&self.state).slots.len()
     }
 
+    pub(crate) fn is_closed(&self) -> bool {
+        lock(&self.state).closed.is_some()
+    }
+
     pub(crate) fn closed(&self) -> Option<Closed> {
         lock(&self.state).closed.clone()
     }

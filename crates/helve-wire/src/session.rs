@@ -107,6 +107,18 @@ impl Session {
         self.shared.channel.dispatcher().ended().await
     }
 
+    /// True when the connection has ended.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.shared.channel.dispatcher().pending.is_closed()
+    }
+
+    /// Ends the connection at once and without a word: all calls in flight fail, a program is killed.
+    pub fn abandon(&self) {
+        self.shared.stop_listening();
+        self.shared.channel.link().abandon();
+    }
+
     /// Ends the connection. A program is asked to end, then killed; when this returns it is gone.
     pub async fn close(&self) {
         self.shared.stop_listening();

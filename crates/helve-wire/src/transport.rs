@@ -99,6 +99,17 @@ impl Link {
         }
     }
 
+    /// Ends it at once; what has to be said or waited for stays unsaid.
+    pub(crate) fn abandon(&self) {
+        match self {
+            Self::Stream(link) => link.close(),
+            #[cfg(unix)]
+            Self::Stdio(link) => link.abandon(),
+            Self::Streamable(link) => link.abandon(),
+            Self::Sse(link) => link.abandon(),
+        }
+    }
+
     pub(crate) async fn close(&self) {
         match self {
             Self::Stream(link) => link.close(),

@@ -191,17 +191,9 @@ impl CapabilityProvider for HostProvider {
     fn invoke(&self, call: ActionCall) -> BoxFuture<'_, ActionResult> {
         Box::pin(async move {
             let started = Instant::now();
-            let context = CallContext { timeout: call.timeout, ..CallContext::new(Caller::Agent) };
-            let calling = self.host.call(&call.capability, call.arguments, context);
-            let result = match call.timeout {
-                None => calling.await,
-                // Progress does not prolong an action.
-                Some(limit) => match tokio::time::timeout(limit, calling).await {
-                    Ok(result) => result,
-                    Err(_) => Err(too_slow(&call.capability, limit)),
-                },
-            };
-            match result {
+            // Progress does not prolong an action.
+            let context = CallContext { timeout: call.timeout, total: call.timeout, ..CallContext::new(Caller::Agent) };
+            match self.host.call(&call.capability, call.arguments, context).await {
                 Ok(outcome) => ActionResult::done(call.id, &outcome, started.elapsed()),
                 Err(error) => ActionResult::failed(call.id, &error, started.elapsed()),
             }
@@ -224,10 +216,6 @@ impl ActionResult {
         let error = ActionError { code: error.code(), message: error.chain(), hints: error.hints().to_vec() };
         Self { id, status, output: None, error: Some(error), duration }
     }
-}
-
-fn too_slow(capability: &str, limit: Duration) -> CallError {
-    CallError::new(ErrorCode::Timeout, format!("`{capability}` was not done within {} s", limit.as_secs_f64()))
 }
 
 impl fmt::Debug for Broker {

@@ -4,13 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use helve_model::{PendingReason, ServerStatus};
+use helve_model::{PendingReason, ServerStatus, TransportSpec};
 use helve_policy::{Approval, SourcedRule};
 
 use crate::ask::{Approver, Elicitor, NobodyThere};
 use crate::error::CallError;
-use crate::host::{Host, Shared};
+use crate::host::Host;
 use crate::settings::{Builtins, HostSettings, Plan, Planned, Surroundings};
+use crate::state::Shared;
 use crate::tool::Toolbox;
 
 /// Builds a [`Host`].
@@ -148,11 +149,12 @@ impl HostBuilder {
             .servers
             .iter()
             .filter(|server| server.spec.required && server.spec.enabled)
+            .filter(|server| self.mcp || matches!(server.spec.transport, TransportSpec::Builtin(_)))
             .map(|server| server.spec.name.clone())
             .collect();
         let shared = Shared::new(self);
         let (changes, _) = shared.apply(|_| plan);
-        let host = shared.into_host();
+        let host = Host::new(shared);
 
         let waits = required.iter().map(|name| wait_for(&host, name.as_str()));
         let failed = join_all(waits).await.into_iter().find_map(Result::err);
@@ -168,7 +170,7 @@ impl HostBuilder {
 }
 
 async fn wait_for(host: &Host, name: &str) -> Result<(), CallError> {
-    let Ok(Some(link)) = host.link(name) else { return Ok(()) };
+    let Ok(Some(link)) = host.shared().link(name) else { return Ok(()) };
     let connecting = ServerStatus::Pending(PendingReason::Connecting);
     let mut status = link.watch();
     // The sender lives as long as the link.

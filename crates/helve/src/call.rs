@@ -15,11 +15,11 @@ use helve_model::json::RawJson;
 use helve_model::{Outcome, QualifiedName};
 use helve_policy::Caller;
 use helve_wire::ProgressCallback;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::catalog::ToolEntry;
 use crate::error::CallError;
-use crate::host::Shared;
+use crate::state::Shared;
 use record::Recording;
 
 /// How a call is made, and by whom.
@@ -29,6 +29,8 @@ pub struct CallContext {
     pub caller: Caller,
     /// How long it may stay without answer or progress; `None`: as the server or the host says.
     pub timeout: Option<Duration>,
+    /// How long all of it may take, from its name to its result, with or without progress; `None`: as the host says.
+    pub total: Option<Duration>,
     /// Called with each progress report, in order, before the call returns.
     pub on_progress: Option<ProgressCallback>,
     /// Members of `_meta` that the server is to see.
@@ -64,7 +66,7 @@ impl CallContext {
     /// A call by `caller`, with nothing else said.
     #[must_use]
     pub const fn new(caller: Caller) -> Self {
-        Self { caller, timeout: None, on_progress: None, meta: None, uncut: false }
+        Self { caller, timeout: None, total: None, on_progress: None, meta: None, uncut: false }
     }
 
     /// The same with a time-out.
@@ -101,11 +103,10 @@ impl PreparedCall {
     /// # Errors
     /// See [`crate::Host::call`].
     pub async fn invoke(self, arguments: RawJson, context: CallContext) -> Result<CallOutcome, CallError> {
-        let mut recording =
-            Recording::begin(&self.host.events, self.tool.name(), context.caller, arguments.as_str().len());
-        let result = self.run(arguments, &context, &mut recording).await;
-        recording.finish(&result);
-        result
+        let mut recording = Recording::begin(&self.host.events, None, context.caller, arguments.as_str().len());
+        recording.found(self.tool.name());
+        let result = within(context.total, self.run(arguments, &context, &mut recording)).await;
+        finish(result, recording)
     }
 
     async fn run(
@@ -151,6 +152,41 @@ impl PreparedCall {
             from_cache: false,
             warnings,
         })
+    }
+}
+
+/// A call of which only a text is known yet: recorded from here on, whether there is such a tool or not.
+pub(crate) async fn invoke_named(
+    host: &Arc<Shared>,
+    asked: &str,
+    find: impl Future<Output = Result<Arc<ToolEntry>, CallError>>,
+    arguments: RawJson,
+    context: &CallContext,
+) -> Result<CallOutcome, CallError> {
+    let mut recording = Recording::begin(&host.events, Some(asked), context.caller, arguments.as_str().len());
+    let result = within(context.total, async {
+        let tool = find.await?;
+        recording.found(tool.name());
+        PreparedCall::new(Arc::clone(host), tool).run(arguments, context, &mut recording).await
+    });
+    let result = result.await;
+    finish(result, recording)
+}
+
+fn finish(
+    result: Result<Result<CallOutcome, CallError>, Duration>,
+    recording: Recording<'_>,
+) -> Result<CallOutcome, CallError> {
+    let result = result.unwrap_or_else(|total| Err(recording.too_long(total)));
+    recording.finish(&result);
+    result
+}
+
+/// What a call comes to within its total, which is the error.
+async fn within<T>(total: Option<Duration>, work: impl Future<Output = T>) -> Result<T, Duration> {
+    match total {
+        None => Ok(work.await),
+        Some(total) => timeout(total, work).await.map_err(|_| total),
     }
 }
 

@@ -19,8 +19,8 @@ use helve_schema::{LazyValidator, ToolEntry as SchemaEntry};
 
 use crate::call::PreparedCall;
 use crate::error::CallError;
-use crate::host::Shared;
-use crate::link::Link;
+use crate::link::{Link, unavailable};
+use crate::state::Shared;
 use crate::tool::Tool;
 
 /// The schema of a tool that has none: any object.
@@ -42,6 +42,8 @@ pub struct ServerEntry {
     pub(crate) tools: Vec<Arc<ToolEntry>>,
     /// The way to the server; `None` for native tools.
     pub(crate) link: Option<Arc<Link>>,
+    /// How native tools are doing; for a server its link knows.
+    pub(crate) native_status: ServerStatus,
 }
 
 /// What a server said it has.
@@ -129,17 +131,36 @@ impl Snapshot {
     /// # Errors
     /// `TOOL_NOT_FOUND` or `SERVER_NOT_FOUND`, with what comes nearest.
     pub fn tool(&self, text: &str) -> Result<&Arc<ToolEntry>, CallError> {
+        self.tool_among(text, &|_| true)
+    }
+
+    /// The same for somebody who sees only some of the tools: no other is suggested, or stands in the way of his.
+    pub(crate) fn tool_among(
+        &self,
+        text: &str,
+        sees: &dyn Fn(&QualifiedName) -> bool,
+    ) -> Result<&Arc<ToolEntry>, CallError> {
         if let Some(found) = parse_slash(text).and_then(|name| self.find(&name)) {
             return Ok(found);
         }
         match self.names().resolve(text) {
             Resolution::Found(name) => self.find(name).ok_or_else(|| self.unknown(text, &[])),
             Resolution::Ambiguous(several) => {
-                let several: Vec<String> = several.iter().map(|name| format!("`{name}`")).collect();
-                Err(CallError::new(ErrorCode::ToolNotFound, format!("several servers have a tool `{text}`"))
-                    .with_hint(format!("say which one: {}", several.join(", "))))
+                let several: Vec<&QualifiedName> = several.into_iter().filter(|name| sees(name)).collect();
+                match several.as_slice() {
+                    [] => Err(self.unknown(text, &[])),
+                    [only] => self.find(only).ok_or_else(|| self.unknown(text, &[])),
+                    several => {
+                        let several: Vec<String> = several.iter().map(|name| format!("`{name}`")).collect();
+                        Err(CallError::new(ErrorCode::ToolNotFound, format!("several servers have a tool `{text}`"))
+                            .with_hint(format!("say which one: {}", several.join(", "))))
+                    }
+                }
             }
-            Resolution::Unknown(near) => Err(self.unknown(text, &near)),
+            Resolution::Unknown(near) => {
+                let near: Vec<&QualifiedName> = near.into_iter().filter(|name| sees(name)).collect();
+                Err(self.unknown(text, &near))
+            }
         }
     }
 
@@ -165,11 +186,8 @@ impl Snapshot {
         let named = parse_slash(text).or_else(|| parse_slash(&text.replacen(':', "/", 1)));
         let error = match &named {
             Some(name) if let Some(server) = self.servers.get(&name.server) => {
-                // A server that is not connected has no tools to speak of: say that instead.
-                if let Some(link) = &server.link
-                    && link.status() != ServerStatus::Connected
-                {
-                    return link.unavailable(&link.status()).at(name);
+                if let Some(unavailable) = server.unavailable() {
+                    return unavailable.at(name);
                 }
                 CallError::new(
                     ErrorCode::ToolNotFound,
@@ -180,7 +198,14 @@ impl Snapshot {
             Some(name) => {
                 CallError::new(ErrorCode::ServerNotFound, format!("there is no server `{}`", name.server)).at(name)
             }
-            None => CallError::new(ErrorCode::ToolNotFound, format!("there is no tool `{text}`")),
+            None => {
+                // In the spellings of models and code the server's name is only a beginning.
+                let meant = self.servers().filter(|server| server.may_be_named_by(text));
+                if let Some(unavailable) = meant.filter_map(|server| server.unavailable()).next() {
+                    return unavailable;
+                }
+                CallError::new(ErrorCode::ToolNotFound, format!("there is no tool `{text}`"))
+            }
         };
         if near.is_empty() {
             return error.with_hint("`helve tools` lists what there is");
@@ -215,7 +240,17 @@ impl ServerEntry {
         // Stable, so that of two tools with one name the first stays.
         tools.sort_by(|left, right| left.name.tool.cmp(&right.name.tool));
         tools.dedup_by(|second, first| second.name == first.name);
-        Self { spec, catalog, tools, link }
+        Self { spec, catalog, tools, link, native_status: ServerStatus::Connected }
+    }
+
+    /// Why it has no tools to speak of; `None` when it has.
+    fn unavailable(&self) -> Option<CallError> {
+        let status = self.link.as_ref().map_or_else(|| self.native_status.clone(), |link| link.status());
+        match (&self.link, status) {
+            (_, ServerStatus::Connected) => None,
+            (Some(link), status) => Some(link.unavailable(&status)),
+            (None, status) => Some(unavailable(self.name(), &status)),
+        }
     }
 
     /// Its name.

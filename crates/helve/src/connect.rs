@@ -130,20 +130,20 @@ fn mentions(text: &str, name: &str) -> bool {
 fn explain_http(error: helve_wire::Error, spec: &ServerSpec, http: &HttpSpec) -> CallError {
     let refused = error.code() == ErrorCode::AuthRequired;
     let ours = CallError::from_wire(error, &spec.name);
-    if !refused {
-        return ours;
-    }
-    let authorization = http.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("authorization"));
-    match authorization {
-        Some((name, value)) if value.is_expanded() => ours.with_hint(format!(
-            "the server did not accept `{name}: {}` of {}: check the variable it refers to",
-            value.written(),
-            spec.origin
-        )),
-        Some((name, _)) => ours.with_hint(format!("the server did not accept the `{name}` header of {}", spec.origin)),
-        None => ours.with_hint(format!(
-            "no credentials are configured: add `Authorization = \"Bearer ${{VARIABLE}}\"` to `headers` of the server at {}",
-            spec.origin
-        )),
+    if refused { ours.with_hint(credentials_hint(spec, http)) } else { ours }
+}
+
+/// What to do about a server that wants credentials, or other ones.
+pub(crate) fn credentials_hint(spec: &ServerSpec, http: &HttpSpec) -> String {
+    let origin = &spec.origin;
+    match http.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
+        Some((name, value)) if value.is_expanded() => format!(
+            "the server did not accept `{name}: {}` of {origin}: check the variable it refers to",
+            value.written()
+        ),
+        Some((name, _)) => format!("the server did not accept the `{name}` header of {origin}"),
+        None => format!(
+            "no credentials are configured: add `Authorization = \"Bearer ${{VARIABLE}}\"` to `headers` of the server at {origin}"
+        ),
     }
 }

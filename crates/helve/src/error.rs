@@ -70,6 +70,11 @@ impl CallError {
         self
     }
 
+    pub(crate) fn with_may_have_run(mut self, may_have_run: bool) -> Self {
+        self.0.may_have_run = may_have_run;
+        self
+    }
+
     /// The kind of error, to branch on.
     #[must_use]
     pub fn code(&self) -> ErrorCode {

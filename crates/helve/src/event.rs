@@ -50,8 +50,10 @@ pub enum HostEvent {
 /// One call, from its first to its last moment.
 #[derive(Debug, Clone)]
 pub struct CallRecord {
-    /// What was called.
-    pub name: QualifiedName,
+    /// What was called; `None` when what was asked for names no tool.
+    pub name: Option<QualifiedName>,
+    /// The name the caller gave, in his spelling.
+    pub asked: String,
     /// Who called.
     pub caller: Caller,
     /// What the permission or refusal rests on; `None` when it did not come to a decision.

@@ -69,6 +69,7 @@ mod result_cache;
 mod schema_cache;
 mod settings;
 mod spill;
+mod state;
 mod status;
 mod supervisor;
 mod sync;

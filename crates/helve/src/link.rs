@@ -2,15 +2,18 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use helve_model::{DisabledReason, ErrorCode, Failure, Origin, PendingReason, ServerName, ServerSpec, ServerStatus};
+use helve_model::{
+    DisabledReason, ErrorCode, Origin, PendingReason, ServerName, ServerSpec, ServerStatus, TransportSpec,
+};
 use helve_wire::{Greeting, Session};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 
+use crate::connect::credentials_hint;
 use crate::error::CallError;
 use crate::sync::lock;
 
@@ -24,7 +27,18 @@ pub(crate) enum Command {
     /// Take its tools out of the catalog or put them back; the process lives on.
     Toggle(bool),
     /// End it.
-    Stop(oneshot::Sender<()>),
+    Stop,
+}
+
+/// Why the host has let go of a server for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Retired {
+    /// It is no longer part of the plan.
+    Removed,
+    /// Another one has its name now.
+    Replaced,
+    /// The host has ended.
+    HostEnded,
 }
 
 /// Shared by the supervisor, who writes, and the calls, who read.
@@ -39,6 +53,9 @@ pub(crate) struct Link {
     commands: mpsc::UnboundedSender<Command>,
     turns: Semaphore,
     calls: AtomicUsize,
+    retired: OnceLock<Retired>,
+    /// True when the supervisor has ended, and its server with it.
+    is_gone: watch::Sender<bool>,
 }
 
 /// What is known about a server beyond its status.
@@ -54,6 +71,8 @@ pub(crate) struct LinkFacts {
     pub(crate) restarts: u32,
     /// How the last one broke.
     pub(crate) last_end: Option<String>,
+    /// Why its tools could not be listed; `None` when they could.
+    pub(crate) list_error: Option<String>,
 }
 
 /// Counts a call while it is on its way.
@@ -77,6 +96,8 @@ impl Link {
             commands,
             turns: Semaphore::new(in_flight.clamp(1, Semaphore::MAX_PERMITS)),
             calls: AtomicUsize::new(0),
+            retired: OnceLock::new(),
+            is_gone: watch::Sender::new(false),
         };
         (link, receiver)
     }
@@ -135,13 +156,16 @@ impl Link {
         &self.turns
     }
 
-    /// Tells the supervisor something; nobody hears it when the server has been removed.
-    pub(crate) fn tell(&self, command: Command) -> bool {
-        self.commands.send(command).is_ok()
+    /// Tells the supervisor something; nobody hears it when it has ended.
+    pub(crate) fn tell(&self, command: Command) {
+        drop(self.commands.send(command));
     }
 
     /// There is a session now, and a status that says so.
     pub(crate) fn set_up(&self, session: Session) {
+        if self.retired.get().is_some() {
+            return;
+        }
         self.session.store(Some(Arc::new(session)));
         self.last_error.store(None);
         drop(self.status.send_replace(ServerStatus::Connected));
@@ -149,6 +173,9 @@ impl Link {
 
     /// There is no session, for this reason.
     pub(crate) fn set_down(&self, status: ServerStatus, error: Option<Arc<CallError>>) {
+        if self.retired.get().is_some() {
+            return;
+        }
         self.session.store(None);
         if error.is_some() {
             self.last_error.store(error);
@@ -156,14 +183,39 @@ impl Link {
         drop(self.status.send_replace(status));
     }
 
+    /// The host lets go of the server: whoever waits for it is told at once, and nobody gets a session any more.
+    pub(crate) fn retire(&self, why: Retired) {
+        // The first reason stays.
+        let _ = self.retired.set(why);
+        self.session.store(None);
+        drop(self.status.send_replace(ServerStatus::Disabled(DisabledReason::Configured)));
+    }
+
+    /// The supervisor has ended, whichever way.
+    pub(crate) fn let_go(&self) {
+        self.retire(Retired::HostEnded);
+        self.is_gone.send_replace(true);
+    }
+
+    /// Waits until the supervisor has ended, and its server with it. Cancel safe.
+    pub(crate) async fn gone(&self) {
+        // The sender lives as long as `self`.
+        drop(self.is_gone.subscribe().wait_for(|is_gone| *is_gone).await);
+    }
+
     /// The session, as soon as there is one. Cancel safe.
     ///
     /// Waits while the server is being connected; a server that failed is an error at once.
     pub(crate) async fn session(&self, deadline: Instant) -> Result<Arc<Session>, CallError> {
-        if let Some(session) = self.session.load_full() {
-            return Ok(session);
+        match self.live_session() {
+            Some(session) => Ok(session),
+            None => self.wait_for_session(deadline).await,
         }
-        self.wait_for_session(deadline).await
+    }
+
+    /// The session, unless it has ended and only the supervisor does not know yet.
+    fn live_session(&self) -> Option<Arc<Session>> {
+        self.session.load_full().filter(|session| !session.has_ended())
     }
 
     async fn wait_for_session(&self, deadline: Instant) -> Result<Arc<Session>, CallError> {
@@ -171,24 +223,23 @@ impl Link {
         loop {
             // The session is stored before the status says so, and removed before the status says why.
             let current = status.borrow_and_update().clone();
-            if let Some(session) = self.session.load_full() {
+            if let Some(why) = self.retired.get() {
+                return Err(self.retired_error(*why));
+            }
+            if let Some(session) = self.live_session() {
                 return Ok(session);
             }
             match &current {
                 ServerStatus::Connected
                 | ServerStatus::Pending(PendingReason::Connecting | PendingReason::Reconnecting) => {}
-                ServerStatus::Pending(PendingReason::Lazy) => {
-                    if !self.tell(Command::Wanted) {
-                        return Err(self.removed());
-                    }
-                }
+                ServerStatus::Pending(PendingReason::Lazy) => self.tell(Command::Wanted),
                 ServerStatus::Disabled(_) | ServerStatus::Failed(_) | ServerStatus::NeedsAuth { .. } => {
                     return Err(self.unavailable(&current));
                 }
             }
             match timeout_at(deadline, status.changed()).await {
-                Ok(Ok(())) => {}
-                Ok(Err(_)) => return Err(self.removed()),
+                // The sender lives as long as `self`.
+                Ok(_) => {}
                 Err(_) => {
                     let server = &self.server;
                     let error = CallError::new(
@@ -205,71 +256,82 @@ impl Link {
 
     /// Why calls cannot be made in this state.
     pub(crate) fn unavailable(&self, status: &ServerStatus) -> CallError {
+        let error = unavailable(&self.server, status);
+        match (status, self.last_error()) {
+            (ServerStatus::Failed(_) | ServerStatus::NeedsAuth { .. }, Some(last)) => {
+                last.hints().iter().fold(error, |error, hint| error.with_hint(hint))
+            }
+            (ServerStatus::NeedsAuth { .. }, None) if let TransportSpec::Http(http) = &self.spec.transport => {
+                error.with_hint(credentials_hint(&self.spec, http))
+            }
+            _ => error,
+        }
+    }
+
+    fn retired_error(&self, why: Retired) -> CallError {
         let server = &self.server;
-        match status {
-            ServerStatus::Disabled(DisabledReason::Untrusted) => CallError::new(
-                ErrorCode::Untrusted,
-                format!("the server `{server}` comes from a project that is not trusted yet"),
-            )
-            .with_hint("`helve trust` shows what it would run, and asks"),
-            ServerStatus::Disabled(DisabledReason::UnsetVariable(variable)) => CallError::new(
-                ErrorCode::Config,
-                format!("the server `{server}` needs the variable {variable}, which is not set"),
-            )
-            .with_hint(format!("set {variable}, or give it a default in the configuration")),
-            ServerStatus::Disabled(DisabledReason::Invalid) => {
-                CallError::new(ErrorCode::Config, format!("the configuration of the server `{server}` has mistakes"))
-                    .with_hint("`helve doctor` says which")
+        match why {
+            Retired::Removed => {
+                CallError::new(ErrorCode::ServerNotFound, format!("the server `{server}` has been removed"))
             }
-            ServerStatus::Disabled(DisabledReason::NeedsInput(id)) => {
-                let message = format!("the server `{server}` needs the value `{id}`, which a person has to give");
-                CallError::new(ErrorCode::ApprovalRequired, message)
+            Retired::Replaced => {
+                let message = format!("the server `{server}` has been configured anew, and the old one was ended");
+                CallError::new(ErrorCode::ServerUnavailable, message).with_hint("make the call again")
             }
-            ServerStatus::Disabled(DisabledReason::Unsupported(what)) => {
-                CallError::new(ErrorCode::Config, format!("the server `{server}` cannot be used: {what}"))
-            }
-            ServerStatus::Disabled(DisabledReason::HostOff) => CallError::new(
-                ErrorCode::ServerDisabled,
-                format!("the server `{server}` is off because MCP as a whole is off"),
-            ),
-            ServerStatus::Disabled(DisabledReason::Configured | DisabledReason::Toggled) => {
-                CallError::new(ErrorCode::ServerDisabled, format!("the server `{server}` is switched off"))
-                    .with_hint(format!("`helve enable {server}` switches it on"))
-            }
-            ServerStatus::NeedsAuth { challenge } => {
-                let error = CallError::new(ErrorCode::AuthRequired, format!("the server `{server}` wants credentials"));
-                let error = match challenge {
-                    Some(challenge) => error.with_hint(format!("it said: {challenge}")),
-                    None => error,
-                };
-                error.with_hint(format!(
-                    "put a token into `headers` of the server `{server}`, as `Authorization = \"Bearer ${{VARIABLE}}\"`"
-                ))
-            }
-            ServerStatus::Failed(failure) => self.failed(failure),
-            ServerStatus::Pending(_) | ServerStatus::Connected => {
-                CallError::new(ErrorCode::ServerUnavailable, format!("the server `{server}` is not connected yet"))
-            }
+            Retired::HostEnded => CallError::new(ErrorCode::ServerUnavailable, "the host has been shut down"),
         }
         .at_server(server)
     }
+}
 
-    fn failed(&self, failure: &Failure) -> CallError {
-        let server = &self.server;
-        let error = CallError::new(
+/// Why calls to a server in this state cannot be made.
+pub(crate) fn unavailable(server: &ServerName, status: &ServerStatus) -> CallError {
+    match status {
+        ServerStatus::Disabled(DisabledReason::Untrusted) => CallError::new(
+            ErrorCode::Untrusted,
+            format!("the server `{server}` comes from a project that is not trusted yet"),
+        )
+        .with_hint("`helve trust` shows what it would run, and asks"),
+        ServerStatus::Disabled(DisabledReason::UnsetVariable(variable)) => CallError::new(
+            ErrorCode::Config,
+            format!("the server `{server}` needs the variable {variable}, which is not set"),
+        )
+        .with_hint(format!("set {variable}, or give it a default in the configuration")),
+        ServerStatus::Disabled(DisabledReason::Invalid) => {
+            CallError::new(ErrorCode::Config, format!("the configuration of the server `{server}` has mistakes"))
+                .with_hint("`helve doctor` says which")
+        }
+        ServerStatus::Disabled(DisabledReason::NeedsInput(id)) => {
+            let message = format!("the server `{server}` needs the value `{id}`, which a person has to give");
+            CallError::new(ErrorCode::ApprovalRequired, message)
+        }
+        ServerStatus::Disabled(DisabledReason::Unsupported(what)) => {
+            CallError::new(ErrorCode::Config, format!("the server `{server}` cannot be used: {what}"))
+        }
+        ServerStatus::Disabled(DisabledReason::HostOff) => CallError::new(
+            ErrorCode::ServerDisabled,
+            format!("the server `{server}` is off because MCP as a whole is off"),
+        ),
+        ServerStatus::Disabled(DisabledReason::Configured | DisabledReason::Toggled) => {
+            CallError::new(ErrorCode::ServerDisabled, format!("the server `{server}` is switched off"))
+                .with_hint(format!("`helve enable {server}` switches it on"))
+        }
+        ServerStatus::NeedsAuth { challenge } => {
+            let error = CallError::new(ErrorCode::AuthRequired, format!("the server `{server}` wants credentials"));
+            match challenge {
+                Some(challenge) => error.with_hint(format!("it said: {challenge}")),
+                None => error,
+            }
+        }
+        ServerStatus::Failed(failure) => CallError::new(
             ErrorCode::ServerUnavailable,
             format!("the server `{server}` is not available: {}", failure.message),
-        );
-        match self.last_error() {
-            Some(last) => last.hints().iter().fold(error, |error, hint| error.with_hint(hint)),
-            None => error,
+        ),
+        ServerStatus::Pending(_) | ServerStatus::Connected => {
+            CallError::new(ErrorCode::ServerUnavailable, format!("the server `{server}` is not connected yet"))
         }
     }
-
-    fn removed(&self) -> CallError {
-        CallError::new(ErrorCode::ServerNotFound, format!("the server `{}` has been removed", self.server))
-            .at_server(&self.server)
-    }
+    .at_server(server)
 }
 
 impl Drop for CallOnItsWay<'_> {

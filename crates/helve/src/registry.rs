@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use helve_model::json::RawJson;
@@ -13,7 +14,7 @@ use helve_model::name::Spelling;
 use helve_model::{ErrorCode, QualifiedName, ServerName};
 use helve_schema::{Provider, Strictness, ToolArray, ToolEntry as SchemaEntry, tool_array};
 
-use crate::call::{CallContext, CallOutcome};
+use crate::call::{CallContext, CallOutcome, invoke_named};
 use crate::catalog::{Snapshot, ToolEntry};
 use crate::error::CallError;
 use crate::host::Host;
@@ -121,7 +122,7 @@ impl Registry {
     /// When a configured server has the name [`Registry::OWN`].
     pub fn register(&self, tool: impl Tool + 'static) -> Result<(), CallError> {
         let Scope { host, own, .. } = &self.everything;
-        host.change_toolbox(own, |toolbox| toolbox.unwrap_or_else(|| Toolbox::new(own.clone())).with(tool))
+        host.shared().change_toolbox(own, |toolbox| toolbox.unwrap_or_else(|| Toolbox::new(own.clone())).with(tool))
     }
 
     /// Everything there is.
@@ -180,17 +181,35 @@ impl Scope {
     /// # Errors
     /// `DENIED` for a tool outside of this scope; otherwise as [`Host::call`].
     pub async fn execute(&self, name: &str, input: RawJson, context: CallContext) -> Result<CallOutcome, CallError> {
+        invoke_named(self.host.shared(), name, self.find(name, context.timeout), input, &context).await
+    }
+
+    async fn find(&self, name: &str, timeout: Option<Duration>) -> Result<Arc<ToolEntry>, CallError> {
         let own = QualifiedName::new(self.own.clone(), helve_model::ToolName::new(name));
-        let known = self.host.snapshot().find(&own).cloned();
-        let tool = match known {
+        let sees = |name: &QualifiedName| self.includes(name);
+        let snapshot = self.host.snapshot();
+        let known = snapshot.find(&own).or_else(|| snapshot.tool_among(name, &sees).ok()).cloned();
+        let tool = match known.or_else(|| self.renamed(name, &snapshot)) {
             Some(tool) => tool,
-            None => self.host.tool(name, context.timeout).await?,
+            None => self.host.tool_among(name, timeout, sees).await?,
         };
-        if !self.includes(tool.name()) {
-            let message = format!("`{}` is not among the tools of this agent", tool.name());
-            return Err(CallError::new(ErrorCode::Denied, message).at(tool.name()));
+        if self.includes(tool.name()) {
+            return Ok(tool);
         }
-        self.host.prepare(tool).invoke(input, context).await
+        let message = format!("`{}` is not among the tools of this agent", tool.name());
+        Err(CallError::new(ErrorCode::Denied, message).at(tool.name()))
+    }
+
+    /// A tool of the program's own whose name no provider would take, by the name it was given instead.
+    fn renamed(&self, name: &str, snapshot: &Snapshot) -> Option<Arc<ToolEntry>> {
+        let own: Vec<_> = snapshot.server(self.own.as_str())?.tools().collect();
+        let entries: Vec<_> = own.iter().map(|tool| tool.schema_entry(tool.name().tool.as_str())).collect();
+        // The two ways to rename: the other providers do as one of these.
+        [Provider::Anthropic, Provider::Gemini].into_iter().find_map(|provider| {
+            let array = tool_array(provider, &entries, Strictness::Off);
+            let (_, index) = array.names().find(|(offered, _)| *offered == name)?;
+            own.get(index).map(|tool| Arc::clone(tool))
+        })
     }
 
     /// True when a tool belongs to the scope.

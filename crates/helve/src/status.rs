@@ -72,7 +72,7 @@ impl ServerReport {
             connect_time: facts.connect_time,
             latency: facts.latency,
             restarts: facts.restarts,
-            last_error: failure.as_ref().map(|error| error.chain()).or(facts.last_end),
+            last_error: failure.as_ref().map(|error| error.chain()).or(facts.list_error).or(facts.last_end),
             hints: failure.map(|error| error.hints().to_vec()).unwrap_or_default(),
             origin: spec.origin.clone(),
             layer: spec.layer,

@@ -1,9 +1,11 @@
 //! One task per server: connects it, keeps it alive, and says how it is doing. A loop over a closed set of events.
 
 use std::future::pending;
+use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use helve_model::{DisabledReason, ErrorCode, Failure, PendingReason, ServerSpec, ServerStatus, ToolDefinition};
 use helve_wire::{BoxFuture, Changes, Error as WireError, Listing, Session, Times, Verdict};
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -15,12 +17,15 @@ use crate::connect::{connect, startup_time};
 use crate::error::CallError;
 use crate::event::HostEvent;
 use crate::handler::ServerHandler;
-use crate::host::Shared;
 use crate::link::{Command, Link};
 use crate::random::random_fraction;
+use crate::settings::{HostSettings, Surroundings};
+use crate::state::Shared;
 
 /// Between the starts of two listings that `list_changed` caused: a flood of changes costs two.
 const LISTING_GAP: Duration = Duration::from_secs(1);
+/// How long a connection waits for the word that its changes are listened for, once its tools are listed.
+const FOLLOW_GRACE: Duration = Duration::from_millis(500);
 /// A listing that failed is tried again after this.
 const LISTING_RETRY: Duration = Duration::from_secs(10);
 /// How long a server may take to say that it lives.
@@ -35,14 +40,19 @@ pub(crate) struct Supervisor {
     shared: Weak<Shared>,
     spec: Arc<ServerSpec>,
     link: Arc<Link>,
+    /// Who has to be gone before this server may be started.
+    predecessor: Option<Arc<Link>>,
     handler: Arc<ServerHandler>,
     commands: mpsc::UnboundedReceiver<Command>,
     state: State,
+    /// A connection that is being ended.
+    closing: Option<Session>,
     /// Its tools are wanted in the catalog.
     is_on: bool,
     backoff: Backoff,
     early_ends: u32,
     verdict: Option<Verdict>,
+    /// The last good list; of an earlier run, until there is one of this.
     catalog: Option<Arc<ServerCatalog>>,
     /// Who asked for a reconnection and waits for it.
     waiting: Vec<oneshot::Sender<Result<(), Arc<CallError>>>>,
@@ -63,6 +73,8 @@ enum State {
 struct Up {
     session: Session,
     since: Instant,
+    /// It has not been said yet whether changes are listened for.
+    following: Option<Following>,
     /// The list is known to be old.
     is_stale: bool,
     /// No listing before this.
@@ -76,9 +88,12 @@ struct Up {
 /// A connection that was just made.
 struct Arrival {
     session: Session,
+    following: Option<Following>,
     listing: Result<Listing<ToolDefinition>, WireError>,
     took: Duration,
 }
+
+type Following = BoxFuture<'static, Result<(), WireError>>;
 
 enum Event {
     Command(Command),
@@ -87,6 +102,7 @@ enum Event {
     Arrived(Box<Result<Arrival, CallError>>),
     RetryDue,
     Ended(WireError),
+    Followed(Result<(), WireError>),
     Changed,
     ListingDue,
     Listed(Result<Listing<ToolDefinition>, WireError>),
@@ -99,6 +115,7 @@ impl Supervisor {
         shared: Weak<Shared>,
         spec: Arc<ServerSpec>,
         link: Arc<Link>,
+        predecessor: Option<Arc<Link>>,
         handler: Arc<ServerHandler>,
         commands: mpsc::UnboundedReceiver<Command>,
     ) -> Self {
@@ -107,9 +124,11 @@ impl Supervisor {
             shared,
             spec,
             link,
+            predecessor,
             handler,
             commands,
             state: State::Idle,
+            closing: None,
             is_on,
             backoff: Backoff::default(),
             early_ends: 0,
@@ -133,24 +152,20 @@ impl Supervisor {
                 event = self.state.next(&tools_changed) => event,
             };
             match event {
-                Event::Command(Command::Stop(stopped)) => {
-                    self.close().await;
-                    // Whoever waits may have gone.
-                    let _ = stopped.send(());
-                    return;
-                }
+                Event::Command(Command::Stop) => return self.close_session().await,
                 Event::Abandoned => return,
                 Event::Command(Command::Wanted) => self.wanted(),
                 Event::Command(Command::Reconnect(answer)) => self.reconnect(answer).await,
                 Event::Command(Command::Toggle(on)) => self.toggle(on),
                 Event::Arrived(arrival) => self.arrived(*arrival),
                 Event::RetryDue => self.begin(),
-                Event::Ended(error) => self.ended(error),
+                Event::Ended(error) => self.ended(error).await,
+                Event::Followed(followed) => self.followed(followed),
                 Event::Changed => self.changed(),
                 Event::ListingDue => self.list_again(),
                 Event::Listed(listing) => self.listed(listing),
                 Event::PingDue => self.ping(),
-                Event::Pong(pong) => self.pong(pong),
+                Event::Pong(pong) => self.pong(pong).await,
             }
         }
     }
@@ -160,10 +175,9 @@ impl Supervisor {
         let Some(memory) = self.shared.upgrade().and_then(|shared| shared.memory.clone()) else { return };
         let Some(remembered) = memory.recall(Arc::clone(&self.spec)).await else { return };
         self.verdict = Some(remembered.verdict);
-        if let Some(catalog) = remembered.catalog
-            && self.is_on
-        {
-            self.publish(catalog);
+        self.catalog = remembered.catalog;
+        if self.is_on {
+            self.publish_unchecked();
         }
     }
 
@@ -178,40 +192,14 @@ impl Supervisor {
     fn begin(&mut self) {
         let Some(shared) = self.shared.upgrade() else { return };
         let (spec, handler) = (Arc::clone(&self.spec), Arc::clone(&self.handler));
-        let known = self.verdict.clone();
+        let (known, predecessor) = (self.verdict.clone(), self.predecessor.clone());
         self.state = State::Connecting(Box::pin(async move {
+            if let Some(predecessor) = predecessor {
+                predecessor.gone().await;
+            }
             // Never closed.
             let _turn = shared.starting.acquire().await;
-            let started = Instant::now();
-            let settings = &shared.settings;
-            let session = connect(&spec, settings, &shared.surroundings, handler, known).await?;
-            let greeting = session.greeting();
-            let changes = Changes {
-                tools: greeting.offers_part("tools", "listChanged"),
-                prompts: greeting.offers_part("prompts", "listChanged"),
-                resources: greeting.offers_part("resources", "listChanged"),
-            };
-            let left = startup_time(&spec, settings).saturating_sub(started.elapsed());
-            let times = Times::exactly(left);
-            // Listening is asked for first, so that no change is missed between it and the list.
-            let follow = async {
-                if settings.follow_changes && changes != Changes::default() {
-                    // A server that cannot be listened to is asked for its list at every connection, and that is all.
-                    drop(session.follow(changes, times).await);
-                }
-            };
-            let (listing, ()) = {
-                let list = timeout(left, session.list_tools(times));
-                let (followed, listed) = futures_util::future::join(follow, list).await;
-                (listed, followed)
-            };
-            let listing = listing.unwrap_or_else(|_| {
-                Err(WireError::new(
-                    ErrorCode::Timeout,
-                    "the server did not list its tools before its start-up time was over",
-                ))
-            });
-            Ok(Arrival { session, listing, took: started.elapsed() })
+            arrive(&spec, &shared.settings, &shared.surroundings, handler, known).await
         }));
     }
 
@@ -223,7 +211,8 @@ impl Supervisor {
     }
 
     fn connected(&mut self, arrival: Arrival) {
-        let Arrival { session, listing, took } = arrival;
+        let Arrival { session, following, listing, took } = arrival;
+        self.predecessor = None;
         let greeting = session.greeting();
         self.verdict = Some(greeting.verdict.clone());
         self.link.describe(|facts| {
@@ -235,6 +224,7 @@ impl Supervisor {
         let mut up = Up {
             session: session.clone(),
             since: Instant::now(),
+            following,
             is_stale: false,
             list_after: Instant::now() + LISTING_GAP,
             listing: None,
@@ -242,23 +232,28 @@ impl Supervisor {
             ping: None,
             pings_missed: 0,
         };
-        let catalog = match listing {
-            Ok(listing) => self.take_listing(listing, &session),
+        match listing {
+            Ok(listing) => self.catalog = Some(self.take_listing(listing, &session)),
             Err(error) => {
                 self.warn(format!("connected, but its tools could not be listed: {error}"));
+                self.link.describe(|facts| facts.list_error = Some(error.to_string()));
                 up.is_stale = true;
                 up.list_after = Instant::now() + LISTING_RETRY;
-                Arc::new(ServerCatalog { instructions: greeting.instructions.clone(), ..ServerCatalog::default() })
             }
-        };
-        self.catalog = Some(Arc::clone(&catalog));
+        }
         self.state = State::Up(Box::new(up));
         if self.is_on {
-            self.publish(catalog);
-            self.link.set_up(session);
-            self.tell_status();
+            self.show(session);
         }
         self.answer_waiting(&Ok(()));
+    }
+
+    /// The tools are in the catalog and can be called.
+    fn show(&self, session: Session) {
+        let nothing = || ServerCatalog { instructions: session.greeting().instructions.clone(), ..Default::default() };
+        self.publish(self.catalog.clone().unwrap_or_else(|| Arc::new(nothing())));
+        self.link.set_up(session);
+        self.tell_status();
     }
 
     fn failed(&mut self, error: CallError) {
@@ -277,11 +272,9 @@ impl Supervisor {
     }
 
     /// The connection broke.
-    fn ended(&mut self, error: WireError) {
+    async fn ended(&mut self, error: WireError) {
         let State::Up(up) = std::mem::replace(&mut self.state, State::Idle) else { return };
-        let lasted = up.since.elapsed();
-        drop(up);
-        if self.backoff.connected_for(lasted) {
+        if self.backoff.connected_for(up.since.elapsed()) {
             self.early_ends = 0;
         } else {
             self.early_ends += 1;
@@ -291,19 +284,27 @@ impl Supervisor {
             facts.restarts += 1;
             facts.last_end = Some(error.chain());
         });
-        if !self.is_on {
-            return;
+        if self.is_on {
+            self.state = State::Waiting(Instant::now() + self.backoff.next(random_fraction()));
+            let status = if self.early_ends >= EARLY_ENDS {
+                self.withdraw();
+                ServerStatus::Failed(Failure { code: error.code(), message: error.chain() })
+            } else {
+                ServerStatus::Pending(PendingReason::Reconnecting)
+            };
+            self.link.set_down(status, Some(error));
+            self.tell_status();
         }
-        let wait_until = Instant::now() + self.backoff.next(random_fraction());
-        self.state = State::Waiting(wait_until);
-        let status = if self.early_ends >= EARLY_ENDS {
-            self.withdraw();
-            ServerStatus::Failed(Failure { code: error.code(), message: error.chain() })
-        } else {
-            ServerStatus::Pending(PendingReason::Reconnecting)
-        };
-        self.link.set_down(status, Some(error));
-        self.tell_status();
+        // A program that closed its output, or no longer answers, still runs; and calls may still wait for it.
+        self.close(up.session).await;
+    }
+
+    fn followed(&mut self, followed: Result<(), WireError>) {
+        let State::Up(up) = &mut self.state else { return };
+        up.following = None;
+        // A server that cannot be listened to is asked for its list at every connection, and that is all. One that is
+        // only late may have changed since it was listed.
+        up.is_stale |= followed.is_ok();
     }
 
     fn changed(&mut self) {
@@ -315,6 +316,8 @@ impl Supervisor {
     fn list_again(&mut self) {
         let State::Up(up) = &mut self.state else { return };
         up.is_stale = false;
+        // What was said before now will be in the list.
+        let _: Option<()> = self.handler.tools_changed.notified().now_or_never();
         up.list_after = Instant::now() + LISTING_GAP;
         let session = up.session.clone();
         let time = self.spec.call_timeout.unwrap_or(PING_TIMEOUT * 3);
@@ -356,7 +359,7 @@ impl Supervisor {
         }));
     }
 
-    fn pong(&mut self, pong: Result<Duration, WireError>) {
+    async fn pong(&mut self, pong: Result<Duration, WireError>) {
         let State::Up(up) = &mut self.state else { return };
         up.ping = None;
         match pong {
@@ -371,7 +374,7 @@ impl Supervisor {
                 if up.pings_missed >= PINGS_MISSED {
                     let gone =
                         WireError::new(ErrorCode::Timeout, "the server no longer answers pings").with_source(error);
-                    self.ended(gone);
+                    self.ended(gone).await;
                 }
             }
         }
@@ -403,18 +406,16 @@ impl Supervisor {
                 self.state = State::Idle;
             }
             self.withdraw();
-            self.link.set_down(ServerStatus::Disabled(DisabledReason::Toggled), None);
-            self.tell_status();
+            let off = ServerStatus::Disabled(DisabledReason::Toggled);
+            self.answer_waiting(&Err(Arc::new(self.link.unavailable(&off))));
+            self.set_status(off);
             return;
         }
         if let State::Up(up) = &self.state {
-            let session = up.session.clone();
-            if let Some(catalog) = self.catalog.clone() {
-                self.publish(catalog);
-            }
-            self.link.set_up(session);
-            self.tell_status();
-        } else if self.spec.lazy {
+            return self.show(up.session.clone());
+        }
+        self.publish_unchecked();
+        if self.spec.lazy {
             self.set_status(ServerStatus::Pending(PendingReason::Lazy));
         } else {
             self.set_status(ServerStatus::Pending(PendingReason::Connecting));
@@ -422,15 +423,16 @@ impl Supervisor {
         }
     }
 
-    async fn close(&mut self) {
-        self.withdraw();
-        self.close_session().await;
-    }
-
     async fn close_session(&mut self) {
         if let State::Up(up) = std::mem::replace(&mut self.state, State::Idle) {
-            up.session.close().await;
+            self.close(up.session).await;
         }
+    }
+
+    async fn close(&mut self, session: Session) {
+        self.closing = Some(session.clone());
+        session.close().await;
+        self.closing = None;
     }
 
     fn take_listing(&self, listing: Listing<ToolDefinition>, session: &Session) -> Arc<ServerCatalog> {
@@ -442,6 +444,7 @@ impl Supervisor {
         } else if let Some(memory) = self.shared.upgrade().and_then(|shared| shared.memory.clone()) {
             memory.keep(Arc::clone(&self.spec), session.greeting().clone(), &listing);
         }
+        self.link.describe(|facts| facts.list_error = None);
         let instructions = session.greeting().instructions.clone();
         let tools = listing.items.into_iter().map(Listed::Remote).collect();
         Arc::new(ServerCatalog { tools, instructions, from_cache: false })
@@ -450,6 +453,15 @@ impl Supervisor {
     fn publish(&self, catalog: Arc<ServerCatalog>) {
         if let Some(shared) = self.shared.upgrade() {
             shared.publish(&self.link, Some(catalog));
+        }
+    }
+
+    /// Shows what is known while the server is not there; it is asked before a call.
+    fn publish_unchecked(&self) {
+        if let Some(catalog) = &self.catalog {
+            let ServerCatalog { tools, instructions, .. } = &**catalog;
+            let (tools, instructions) = (tools.clone(), instructions.clone());
+            self.publish(Arc::new(ServerCatalog { tools, instructions, from_cache: true }));
         }
     }
 
@@ -482,6 +494,61 @@ impl Supervisor {
     }
 }
 
+impl Drop for Supervisor {
+    /// However it ends, stopped or dropped with its host: nobody uses its session any more, and its process goes.
+    fn drop(&mut self) {
+        if let State::Up(up) = &self.state {
+            up.session.abandon();
+        }
+        if let Some(session) = &self.closing {
+            session.abandon();
+        }
+        self.link.let_go();
+    }
+}
+
+/// Makes a connection and finds out what the server has.
+async fn arrive(
+    spec: &ServerSpec,
+    settings: &HostSettings,
+    surroundings: &Surroundings,
+    handler: Arc<ServerHandler>,
+    known: Option<Verdict>,
+) -> Result<Arrival, CallError> {
+    let started = Instant::now();
+    let session = connect(spec, settings, surroundings, handler, known).await?;
+    let greeting = session.greeting();
+    let changes = Changes {
+        tools: greeting.offers_part("tools", "listChanged"),
+        prompts: greeting.offers_part("prompts", "listChanged"),
+        resources: greeting.offers_part("resources", "listChanged"),
+    };
+    let left = startup_time(spec, settings).saturating_sub(started.elapsed());
+    let times = Times::exactly(left);
+    let mut following: Option<Following> = None;
+    if settings.follow_changes && changes != Changes::default() {
+        let session = session.clone();
+        following = Some(Box::pin(async move { session.follow(changes, times).await }));
+    }
+    let mut list = pin!(timeout(left, session.list_tools(times)));
+    let listing = loop {
+        tokio::select! {
+            // Listening is asked for first, so that no change is missed between it and the list.
+            biased;
+            _ = when_some(&mut following) => following = None,
+            listing = &mut list => break listing,
+        }
+    };
+    if following.is_some() && timeout(FOLLOW_GRACE, when_some(&mut following)).await.is_ok() {
+        following = None;
+    }
+    let listing = listing.unwrap_or_else(|_| {
+        let message = "the server did not list its tools before its start-up time was over";
+        Err(WireError::new(ErrorCode::Timeout, message))
+    });
+    Ok(Arrival { session: session.clone(), following, listing, took: started.elapsed() })
+}
+
 impl State {
     /// The next thing that happens without being told. Cancel safe.
     async fn next(&mut self, tools_changed: &Notify) -> Event {
@@ -503,6 +570,7 @@ impl Up {
         let ping_at = self.ping_at.filter(|_| self.ping.is_none());
         tokio::select! {
             error = self.session.ended() => Event::Ended(error),
+            followed = when_some(&mut self.following) => Event::Followed(followed),
             () = tools_changed.notified() => Event::Changed,
             listing = when_some(&mut self.listing) => Event::Listed(listing),
             pong = when_some(&mut self.ping) => Event::Pong(pong),

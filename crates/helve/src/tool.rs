@@ -17,7 +17,7 @@ use serde_json::Value;
 
 /// A tool that runs in this process.
 pub trait Tool: Send + Sync {
-    /// What the tool is: name, description, schemas, annotations. Asked once, when its toolbox is put in.
+    /// What the tool is: name, description, schemas, annotations. Asked once, when it is put into a toolbox.
     fn definition(&self) -> ToolDefinition;
 
     /// Does it. The arguments, which fit the schema, are the permit's.
@@ -52,6 +52,8 @@ pub struct ToolFailure {
 pub struct Toolbox {
     pub(crate) name: ServerName,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
+    /// What each of them is, asked for once.
+    pub(crate) definitions: Vec<ToolDefinition>,
     pub(crate) instructions: Option<String>,
     pub(crate) access: AccessSpec,
     pub(crate) origin: Origin,
@@ -84,7 +86,7 @@ impl Toolbox {
     #[must_use]
     pub fn new(name: ServerName) -> Self {
         let access = AccessSpec { trust_annotations: true, ..AccessSpec::default() };
-        Self { name, tools: Vec::new(), instructions: None, access, origin: Origin::Program }
+        Self { name, tools: Vec::new(), definitions: Vec::new(), instructions: None, access, origin: Origin::Program }
     }
 
     /// An empty toolbox that stands where a configured server stands: under its name, with its lists, at its place.
@@ -99,8 +101,12 @@ impl Toolbox {
     /// The same with one more tool; a second one of the same name replaces the first.
     #[must_use]
     pub fn with(mut self, tool: impl Tool + 'static) -> Self {
-        let name = tool.definition().name().clone();
-        self.tools.retain(|other| *other.definition().name() != name);
+        let definition = tool.definition();
+        if let Some(same) = self.definitions.iter().position(|other| other.name() == definition.name()) {
+            drop(self.definitions.remove(same));
+            drop(self.tools.remove(same));
+        }
+        self.definitions.push(definition);
         self.tools.push(Arc::new(tool));
         self
     }
@@ -115,7 +121,7 @@ impl Toolbox {
     /// What its tools are.
     #[must_use]
     pub fn definitions(&self) -> Vec<ToolDefinition> {
-        self.tools.iter().map(|tool| tool.definition()).collect()
+        self.definitions.clone()
     }
 
     /// What its tools may do, as a server's entry would say it.
@@ -171,7 +177,7 @@ impl fmt::Debug for ToolContext {
 
 impl fmt::Debug for Toolbox {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tools: Vec<_> = self.tools.iter().map(|tool| tool.definition().name().clone()).collect();
+        let tools: Vec<_> = self.definitions.iter().map(|definition| definition.name()).collect();
         formatter.debug_struct("Toolbox").field("name", &self.name).field("tools", &tools).finish_non_exhaustive()
     }
 }

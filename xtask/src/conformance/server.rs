@@ -99,8 +99,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It leaves when its stdin ends; killing it is for one that does not listen.
-        drop(self.child.stdin.take());
+        // It has nothing to finish, and if it is gone already there is nothing to do.
         drop(self.child.kill());
         drop(self.child.wait());
     }

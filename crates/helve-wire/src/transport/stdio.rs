@@ -103,6 +103,14 @@ impl StdioLink {
     }
 }
 
+impl StdioLink {
+    /// Kills the server; nothing is waited for.
+    pub(crate) fn abandon(&self) {
+        self.stream.close();
+        self.process.kill();
+    }
+}
+
 impl Drop for StdioLink {
     fn drop(&mut self) {
         // The process dies with its last owner; the reading task is one, and goes with the stream.

@@ -8,7 +8,7 @@ use super::record::Recording;
 use crate::ask::{ApprovalAnswer, ApprovalRequest};
 use crate::catalog::ToolEntry;
 use crate::error::CallError;
-use crate::host::Shared;
+use crate::state::Shared;
 use crate::sync::lock;
 
 /// The right to make this very call.

@@ -1,8 +1,10 @@
 //! Getting a permitted call to its tool: the turn, the session, and repeating it only where that is safe.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use helve_model::{ErrorCode, Outcome, ServerStatus};
 use helve_policy::Permit;
 use helve_wire::{CallOptions, Times};
@@ -12,8 +14,8 @@ use super::CallContext;
 use super::record::Recording;
 use crate::catalog::ToolEntry;
 use crate::error::CallError;
-use crate::host::Shared;
 use crate::link::Link;
+use crate::state::Shared;
 use crate::tool::{Tool, ToolContext};
 
 /// Between two attempts of one call.
@@ -31,18 +33,25 @@ pub(super) async fn listed_by_server(
     tool: &ToolEntry,
     deadline: Instant,
 ) -> Result<Arc<ToolEntry>, CallError> {
-    if let Some(link) = &tool.link {
-        drop(link.session(deadline).await.map_err(|error| error.at(tool.name()))?);
+    let name = tool.name();
+    let Some(link) = &tool.link else { return Err(nobody_runs(tool)) };
+    drop(link.session(deadline).await.map_err(|error| error.at(name))?);
+    let listed = host.snapshot().find(name).cloned();
+    if let Some(listed) = listed.filter(|listed| !listed.from_cache) {
+        return Ok(listed);
     }
-    let snapshot = host.snapshot();
-    snapshot.find(tool.name()).cloned().ok_or_else(|| {
-        let name = tool.name();
-        CallError::new(
+    Err(match link.facts().list_error {
+        Some(reason) => CallError::new(
+            ErrorCode::ServerUnavailable,
+            format!("the server `{}` is connected, but its tools could not be listed: {reason}", name.server),
+        )
+        .with_hint("what it listed in an earlier run is only shown, never called"),
+        None => CallError::new(
             ErrorCode::ToolNotFound,
             format!("the server `{}` no longer has the tool `{}`", name.server, name.tool),
-        )
-        .at(name)
-    })
+        ),
+    }
+    .at(name))
 }
 
 /// Makes the call.
@@ -60,7 +69,7 @@ pub(super) async fn send(
             run_native(native.as_ref(), tool, permit, context, timeout).await
         }
         (None, Some(link)) => to_server(host, tool, link, permit, context, timeout, recording).await,
-        (None, None) => Err(CallError::new(ErrorCode::ServerUnavailable, "nobody runs this tool").at(tool.name())),
+        (None, None) => Err(nobody_runs(tool)),
     }
 }
 
@@ -72,8 +81,11 @@ async fn run_native(
     timeout: Duration,
 ) -> Result<Outcome, CallError> {
     let tool_context = ToolContext { caller: context.caller, on_progress: context.on_progress.clone() };
-    match timeout_at(Instant::now() + timeout, native.call(permit, &tool_context)).await {
-        Ok(result) => result.map_err(|failure| CallError::from_tool(failure, tool.name())),
+    // A tool that panics costs its own call, as a server that crashes does.
+    let running = AssertUnwindSafe(async { native.call(permit, &tool_context).await }).catch_unwind();
+    match timeout_at(Instant::now() + timeout, running).await {
+        Ok(Ok(result)) => result.map_err(|failure| CallError::from_tool(failure, tool.name())),
+        Ok(Err(_)) => Err(panicked(tool)),
         Err(_) => Err(too_slow(tool, timeout)),
     }
 }
@@ -147,7 +159,18 @@ fn explain(error: helve_wire::Error, tool: &ToolEntry, link: &Link, timeout: Dur
 
 fn too_slow(tool: &ToolEntry, timeout: Duration) -> CallError {
     let name = tool.name();
-    CallError::new(ErrorCode::Timeout, format!("`{name}` was not done within {} s", timeout.as_secs_f64())).at(name)
+    CallError::new(ErrorCode::Timeout, format!("`{name}` was not done within {} s", timeout.as_secs_f64()))
+        .with_may_have_run(true)
+        .at(name)
+}
+
+fn panicked(tool: &ToolEntry) -> CallError {
+    let name = tool.name();
+    CallError::new(ErrorCode::ToolError, format!("`{name}` panicked")).with_may_have_run(true).at(name)
+}
+
+fn nobody_runs(tool: &ToolEntry) -> CallError {
+    CallError::new(ErrorCode::ServerUnavailable, "nobody runs this tool").at(tool.name())
 }
 
 fn no_turn(tool: &ToolEntry, limit: usize) -> CallError {

@@ -1,6 +1,7 @@
 //! What is remembered of a call: on every exit, refusals, invalid arguments and cancellation included.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use helve_model::{ErrorCode, QualifiedName};
 use helve_policy::{Caller, Decision, Ground};
@@ -13,7 +14,9 @@ use crate::event::{CallEnd, CallRecord, EventSink, HostEvent};
 /// A call being recorded. Dropped before its end, it was cancelled.
 pub(super) struct Recording<'call> {
     events: &'call EventSink,
-    name: &'call QualifiedName,
+    /// What the caller wrote, if he wrote anything.
+    asked: Option<&'call str>,
+    name: Option<QualifiedName>,
     caller: Caller,
     started: Instant,
     ground: Option<Ground>,
@@ -26,13 +29,14 @@ pub(super) struct Recording<'call> {
 impl<'call> Recording<'call> {
     pub(super) fn begin(
         events: &'call EventSink,
-        name: &'call QualifiedName,
+        asked: Option<&'call str>,
         caller: Caller,
         argument_bytes: usize,
     ) -> Self {
         Self {
             events,
-            name,
+            asked,
+            name: None,
             caller,
             started: Instant::now(),
             ground: None,
@@ -41,6 +45,10 @@ impl<'call> Recording<'call> {
             argument_bytes,
             result_bytes: 0,
         }
+    }
+
+    pub(super) fn found(&mut self, name: &QualifiedName) {
+        self.name = Some(name.clone());
     }
 
     pub(super) fn decided(&mut self, decision: &Decision) {
@@ -55,12 +63,29 @@ impl<'call> Recording<'call> {
         self.result_bytes = bytes;
     }
 
+    /// The error of a call that took longer than all of it may.
+    pub(super) fn too_long(&self, total: Duration) -> CallError {
+        let (asked, seconds) = (spelled(self.asked, self.name.as_ref()), total.as_secs_f64());
+        let error = CallError::new(ErrorCode::Timeout, format!("`{asked}` was not done within {seconds} s in all"))
+            .with_may_have_run(self.attempts > 0)
+            .with_hint("give the call more time, or its tool less to do");
+        match &self.name {
+            Some(name) => error.at(name),
+            None => error,
+        }
+    }
+
     pub(super) fn finish(mut self, result: &Result<CallOutcome, CallError>) {
         self.end = match result {
             Ok(outcome) if outcome.from_cache => CallEnd::FromCache,
             Ok(outcome) if outcome.outcome.is_error() => CallEnd::ToolError,
             Ok(_) => CallEnd::Done,
-            Err(error) => CallEnd::Failed(error.code()),
+            Err(error) => {
+                if let (None, Some(server), Some(tool)) = (&self.name, error.server(), error.tool()) {
+                    self.name = Some(QualifiedName::new(server.clone(), tool.clone()));
+                }
+                CallEnd::Failed(error.code())
+            }
         };
     }
 }
@@ -69,10 +94,13 @@ impl Drop for Recording<'_> {
     fn drop(&mut self) {
         let duration = self.started.elapsed();
         let end = self.end;
-        tracing::debug!(tool = %self.name, ?end, ?duration, attempts = self.attempts, "call");
+        let name = self.name.take();
+        let asked = self.asked;
+        tracing::debug!(tool = spelled(asked, name.as_ref()), ?end, ?duration, attempts = self.attempts, "call");
         self.events.send(|| {
             HostEvent::Call(Arc::new(CallRecord {
-                name: self.name.clone(),
+                asked: spelled(asked, name.as_ref()),
+                name,
                 caller: self.caller,
                 ground: self.ground.take(),
                 end,
@@ -82,5 +110,13 @@ impl Drop for Recording<'_> {
                 result_bytes: self.result_bytes,
             }))
         });
+    }
+}
+
+fn spelled(asked: Option<&str>, name: Option<&QualifiedName>) -> String {
+    match (asked, name) {
+        (Some(asked), _) => asked.to_owned(),
+        (None, Some(name)) => name.to_string(),
+        (None, None) => String::new(),
     }
 }

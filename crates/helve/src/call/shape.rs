@@ -12,9 +12,9 @@ use tokio::time::Instant;
 
 use super::CallContext;
 use crate::catalog::ToolEntry;
-use crate::host::Shared;
 use crate::result_cache::ResultKey;
 use crate::spill::spill;
+use crate::state::Shared;
 use crate::sync::lock;
 
 /// The name a result may be kept under; `None` when it must not be kept.

@@ -26,7 +26,7 @@ async fn unknown_names_are_answered_with_what_comes_near() {
     let error = call(&host, "files/ecco", "{}").await.unwrap_err();
     insta::assert_snapshot!(shown(&error), @r"
     TOOL_NOT_FOUND: the server `files` has no tool `ecco`
-      hint: did you mean `files/echo`?
+      hint: did you mean `files/echo` or `files/exit` or `files/ask`?
     ");
     let error = call(&host, "filez/echo", "{}").await.unwrap_err();
     insta::assert_snapshot!(shown(&error), @r"
@@ -42,7 +42,12 @@ async fn arguments_are_checked_before_anything_is_sent() {
         r#"{"name":"add","inputSchema":{"type":"object","required":["a"],"properties":{"a":{"type":"integer"}}}}"#;
     let host = host([stdio("math", &Scenario::dual().literal_tool(schema))]).await;
     let error = call(&host, "math/add", r#"{"a":"one"}"#).await.unwrap_err();
-    insta::assert_snapshot!(shown(&error), @"");
+    insta::assert_snapshot!(shown(&error), @r#"
+    INVALID_PARAMS: invalid arguments for add: 1 problem
+      /a: expected integer, got "one"
+    usage: add(a: integer)
+      hint: `helve tool math/add` shows the whole schema
+    "#);
     host.shutdown().await;
 }
 
@@ -82,7 +87,10 @@ async fn an_approval_for_the_run_is_asked_for_once() {
     call(&host, "files/echo", r#"{"n":2}"#).await.unwrap();
     let asked = asked.lock().unwrap();
     assert_eq!(asked.len(), 1);
-    insta::assert_snapshot!(asked[0].sentence, @"");
+    insta::assert_snapshot!(
+        asked[0].sentence,
+        @"an agent wants to call `files/echo` (high risk): rule `files/echo` (ask, command line layer) at the embedding program"
+    );
     drop(asked);
     host.shutdown().await;
 }
@@ -127,6 +135,10 @@ async fn a_call_that_takes_too_long_says_which_setting_to_change() {
     let host = host([stdio("slow", &Scenario::dual())]).await;
     let context = CallContext::new(Caller::Agent).with_timeout(std::time::Duration::from_millis(100));
     let error = host.call("slow/sleep", json(r#"{"ms":60000}"#), context).await.unwrap_err();
-    insta::assert_snapshot!(shown(&error), @"");
+    insta::assert_snapshot!(shown(&error), @r"
+    TIMEOUT: the server did not answer within 0.1 s
+      hint: raise the time-out of this server, or look into the server's log
+      hint: the tool had 0.1 s: `timeout_seconds` of the server `slow` at the embedding program sets that, `--timeout` for one call
+    ");
     host.shutdown().await;
 }

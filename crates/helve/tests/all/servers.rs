@@ -11,7 +11,10 @@ async fn a_program_that_is_not_there_is_a_reason_and_the_rest_goes_on() {
     call(&host, "good/echo", "{}").await.unwrap();
     let error = call(&host, "gone/echo", "{}").await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::ServerUnavailable);
-    insta::assert_snapshot!(error.message(), @"");
+    insta::assert_snapshot!(
+        error.message(),
+        @"the server `gone` is not available: cannot find the program `no-such-program-anywhere`"
+    );
     host.shutdown().await;
 }
 
@@ -20,7 +23,11 @@ async fn a_required_server_that_fails_fails_the_start() {
     let mut required = stdio("broken", &Scenario::dual().exits_at_once(3));
     required.required = true;
     let error = builder([required]).start().await.unwrap_err();
-    insta::assert_snapshot!(shown(&error), @"");
+    insta::assert_snapshot!(shown(&error), @r"
+    SERVER_UNAVAILABLE: the server `broken` is not available: the server `peer` is gone: exited with status 3
+      hint: it wrote nothing to stderr; run the command by hand to see what it does
+      hint: the server is `required`, so nothing was started without it
+    ");
 }
 
 #[tokio::test]
@@ -48,7 +55,10 @@ async fn toggled_off_its_tools_leave_and_on_they_return_with_the_same_process() 
 async fn a_crashed_server_comes_back_and_calls_wait_for_it() {
     let host = host([stdio("files", &Scenario::dual())]).await;
     let error = call(&host, "files/exit", r#"{"status":7}"#).await.unwrap_err();
-    insta::assert_snapshot!(shown(&error), @"");
+    insta::assert_snapshot!(shown(&error), @r"
+    TRANSPORT_ERROR: the server `peer` is gone: exited with status 7
+      hint: it wrote nothing to stderr; run the command by hand to see what it does
+    ");
     let outcome = call(&host, "files/echo", r#"{"again":true}"#).await.unwrap();
     assert_eq!(outcome.to_text(), r#"{"again":true}"#);
     assert_eq!(host.server_status("files").unwrap().restarts, 1);

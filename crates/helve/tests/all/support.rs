@@ -85,12 +85,12 @@ pub(crate) fn status(host: &Host, name: &str) -> String {
     host.server_status(name).map_or_else(|| "unknown".to_owned(), |report| report.status.to_string())
 }
 
-/// An error as a person sees it: code, chain, hints.
+/// An error as a person sees it: code, chain, hints; wherever the fake peer lies, it is called `peer`.
 pub(crate) fn shown(error: &CallError) -> String {
     let mut text = format!("{}: {}", error.code(), error.chain());
     for hint in error.hints() {
         text.push_str("\n  hint: ");
         text.push_str(hint);
     }
-    text
+    text.replace(&*peer_program().to_string_lossy(), "peer")
 }

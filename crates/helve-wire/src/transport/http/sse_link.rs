@@ -135,6 +135,12 @@ impl SseLink {
         self.poster.client.pool.close();
     }
 
+    /// Ends the connection; nothing is said and nothing waited for.
+    pub(crate) fn abandon(&self) {
+        self.end();
+        self.poster.client.pool.close();
+    }
+
     fn end(&self) {
         let closed = Closed::new(ErrorCode::TransportError, "the connection was closed");
         self.poster.dispatcher.close(closed, |_| true);
@@ -146,8 +152,7 @@ impl SseLink {
 
 impl Drop for SseLink {
     fn drop(&mut self) {
-        self.end();
-        self.poster.client.pool.close();
+        self.abandon();
     }
 }
 

@@ -137,6 +137,12 @@ impl StreamableLink {
         self.poster.client.pool.close();
     }
 
+    /// Ends the connection; nothing is said and nothing waited for.
+    pub(crate) fn abandon(&self) {
+        self.end_calls();
+        self.poster.client.pool.close();
+    }
+
     fn end_calls(&self) {
         let closed = Closed::new(ErrorCode::TransportError, "the connection was closed");
         self.poster.dispatcher.close(closed, |_| true);
@@ -145,8 +151,7 @@ impl StreamableLink {
 
 impl Drop for StreamableLink {
     fn drop(&mut self) {
-        self.end_calls();
-        self.poster.client.pool.close();
+        self.abandon();
     }
 }
 

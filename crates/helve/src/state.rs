@@ -1,0 +1,555 @@
+//! What there is: the servers of the plan and who keeps each, the rules, and the snapshot made from them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, Weak};
+
+use arc_swap::ArcSwap;
+use futures_util::future::join_all;
+use helve_model::{
+    BuiltinSpec, DisabledReason, ErrorCode, Failure, PendingReason, QualifiedName, ServerName, ServerSpec,
+    ServerStatus, TransportSpec,
+};
+use helve_policy::pin::DefinitionHash;
+use helve_policy::{Approvals, Problem, RuleSet, ServerAccess, SourcedRule};
+use tokio::sync::{Notify, Semaphore};
+use tokio::task::AbortHandle;
+
+use crate::ask::{Approver, Elicitor};
+use crate::builder::HostBuilder;
+use crate::catalog::{Listed, ServerCatalog, ServerEntry, Snapshot};
+use crate::error::CallError;
+use crate::event::{EventSink, HostEvent};
+use crate::handler::ServerHandler;
+use crate::host::ServerChanges;
+use crate::link::{Command, Link, Retired, unavailable};
+use crate::memory::Memory;
+use crate::result_cache::{ResultCache, ResultCacheLimits};
+use crate::settings::{Builtins, HostSettings, Plan, Planned, Surroundings};
+use crate::status::ServerReport;
+use crate::supervisor::Supervisor;
+use crate::sync::lock;
+use crate::tool::Toolbox;
+
+/// Ends the supervisors, who hold no more than weak references, with the last host.
+pub(crate) struct Owner(pub(crate) Arc<Shared>);
+
+/// What supervisors and calls share.
+pub(crate) struct Shared {
+    pub(crate) settings: HostSettings,
+    pub(crate) surroundings: Surroundings,
+    pub(crate) events: EventSink,
+    pub(crate) starting: Semaphore,
+    pub(crate) approver: Arc<dyn Approver>,
+    pub(crate) elicitor: Option<Arc<dyn Elicitor>>,
+    pub(crate) approvals: Mutex<Approvals>,
+    pub(crate) results: Mutex<ResultCache>,
+    pub(crate) memory: Option<Memory>,
+    builtins: Option<Arc<dyn Builtins>>,
+    pub(crate) mcp: bool,
+    state: Mutex<HostState>,
+    snapshot: ArcSwap<Snapshot>,
+}
+
+#[derive(Default)]
+struct HostState {
+    servers: BTreeMap<ServerName, Supervised>,
+    /// Who no longer has a place in the plan and was told to end.
+    stopping: Vec<(Arc<Link>, AbortHandle)>,
+    /// What each server has, ready for the next snapshot.
+    entries: BTreeMap<ServerName, Arc<ServerEntry>>,
+    /// Native tools the program put in; they are not part of any plan.
+    toolboxes: BTreeMap<ServerName, Toolbox>,
+    narrowing: Vec<ServerAccess>,
+    rules: Vec<SourcedRule>,
+    rule_set: Option<RuleSet>,
+    problems: Vec<Problem>,
+    pins: HashMap<QualifiedName, DefinitionHash>,
+    generation: u64,
+    is_closed: bool,
+}
+
+/// A server of the plan, and who keeps it.
+struct Supervised {
+    planned: Planned,
+    kept: Kept,
+}
+
+enum Kept {
+    /// A supervisor.
+    Remote { link: Arc<Link>, task: AbortHandle },
+    /// Nobody: its tools run in this process. `None` for a catalog: they have not been opened, or could not be.
+    Native { status: ServerStatus, catalog: Option<Arc<ServerCatalog>> },
+}
+
+/// Servers that were told to end. They do so whether somebody waits for it or not.
+#[must_use]
+pub(crate) struct Stopping(Vec<Arc<Link>>);
+
+impl Stopping {
+    /// Waits until all of them are gone. Cancel safe.
+    pub(crate) async fn done(self) {
+        drop(join_all(self.0.iter().map(|link| link.gone())).await);
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(builder: HostBuilder) -> Arc<Self> {
+        Arc::new_cyclic(|this: &Weak<Self>| {
+            let HostBuilder {
+                settings,
+                surroundings,
+                plan: _,
+                toolboxes,
+                builtins,
+                approver,
+                approvals,
+                elicitor,
+                mcp,
+            } = builder;
+            Self {
+                events: EventSink::new(),
+                starting: Semaphore::new(settings.starting_at_once.clamp(1, Semaphore::MAX_PERMITS)),
+                approver,
+                elicitor,
+                approvals: Mutex::new(approvals.into_iter().collect()),
+                results: Mutex::new(ResultCache::new(ResultCacheLimits {
+                    ttl: settings.result_cache_ttl.unwrap_or_default(),
+                    ..ResultCacheLimits::default()
+                })),
+                memory: Memory::open(&settings, &surroundings),
+                builtins,
+                mcp,
+                state: Mutex::new(HostState {
+                    toolboxes: toolboxes.into_iter().map(|toolbox| (toolbox.name.clone(), toolbox)).collect(),
+                    ..HostState::default()
+                }),
+                snapshot: ArcSwap::from_pointee(Snapshot::new(0, BTreeMap::new(), this.clone())),
+                settings,
+                surroundings,
+            }
+        })
+    }
+
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        self.snapshot.load_full()
+    }
+
+    /// Brings what there is in line with a plan; what has to end comes back.
+    pub(crate) fn apply(self: &Arc<Self>, plan: impl FnOnce(Plan) -> Plan) -> (ServerChanges, Stopping) {
+        let mut changes = ServerChanges::default();
+        let mut stopping = Stopping(Vec::new());
+        let mut state = lock(&self.state);
+        let state = &mut *state;
+        let plan = plan(Plan {
+            servers: state.servers.values().map(|server| server.planned.clone()).collect(),
+            narrowing: state.narrowing.clone(),
+            rules: None,
+            pins: None,
+        });
+        if state.is_closed {
+            let closed = || CallError::new(ErrorCode::ServerUnavailable, "the host has been shut down");
+            changes.errors = plan.servers.into_iter().map(|planned| (planned.spec.name, closed())).collect();
+            return (changes, stopping);
+        }
+        state.narrowing = plan.narrowing;
+        if let Some(rules) = plan.rules {
+            state.rules = rules;
+        }
+        if let Some(pins) = plan.pins {
+            state.pins = pins;
+        }
+
+        let mut old = std::mem::take(&mut state.servers);
+        for planned in plan.servers {
+            let name = planned.spec.name.clone();
+            if state.servers.contains_key(&name) || state.toolboxes.contains_key(&name) {
+                let error = CallError::new(ErrorCode::Config, format!("there are two servers named `{name}`"));
+                changes.errors.push((name.clone(), error.at_server(&name)));
+                continue;
+            }
+            let supervised = match old.remove(&name) {
+                Some(running) if runs_alike(&running.planned, &planned) => {
+                    changes.kept.push(name.clone());
+                    Supervised { planned, kept: running.kept }
+                }
+                other => {
+                    match other {
+                        Some(running) => {
+                            stopping.0.extend(state.stop(running.kept, Retired::Replaced));
+                            changes.changed.push(name.clone());
+                        }
+                        None => changes.added.push(name.clone()),
+                    }
+                    let kept = self.keep(&planned, state.predecessor(&name), &mut changes.errors);
+                    Supervised { planned, kept }
+                }
+            };
+            state.servers.insert(name, supervised);
+        }
+        changes.removed = old.keys().cloned().collect();
+        for gone in changes.removed.iter().chain(&changes.changed) {
+            lock(&self.results).forget_server(gone);
+        }
+        for server in old.into_values() {
+            stopping.0.extend(state.stop(server.kept, Retired::Removed));
+        }
+
+        self.compile(state);
+        changes.rule_problems.clone_from(&state.problems);
+        self.publish_state(state);
+        (changes, stopping)
+    }
+
+    /// Tells every server to end, and takes none any more.
+    pub(crate) fn close(&self) -> Stopping {
+        let mut state = lock(&self.state);
+        state.is_closed = true;
+        for server in std::mem::take(&mut state.servers).into_values() {
+            drop(state.stop(server.kept, Retired::HostEnded));
+        }
+        // Whoever shuts down waits for what others have stopped, too.
+        Stopping(state.stopping.iter().map(|(link, _)| Arc::clone(link)).collect())
+    }
+
+    /// Nothing can be called any more.
+    pub(crate) fn publish_nothing(&self) {
+        let mut state = lock(&self.state);
+        state.entries.clear();
+        self.publish_state(&mut state);
+    }
+
+    pub(crate) fn problems(&self) -> Vec<Problem> {
+        lock(&self.state).problems.clone()
+    }
+
+    pub(crate) fn change_toolbox(
+        &self,
+        name: &ServerName,
+        change: impl FnOnce(Option<Toolbox>) -> Toolbox,
+    ) -> Result<(), CallError> {
+        let mut state = lock(&self.state);
+        if state.servers.contains_key(name) {
+            let message = format!("a configured server has the name `{name}`, which native tools are to have");
+            return Err(CallError::new(ErrorCode::Config, message).at_server(name));
+        }
+        let toolbox = change(state.toolboxes.remove(name));
+        state.toolboxes.insert(name.clone(), toolbox);
+        self.compile(&mut state);
+        self.publish_state(&mut state);
+        Ok(())
+    }
+
+    /// Somebody to keep a server, who begins when the one that had the name before is gone: the two may want the same
+    /// file, port or lock.
+    fn keep(
+        self: &Arc<Self>,
+        planned: &Planned,
+        predecessor: Option<Arc<Link>>,
+        errors: &mut Vec<(ServerName, CallError)>,
+    ) -> Kept {
+        let status = self.first_status(planned);
+        let spec = Arc::new(planned.spec.clone());
+        if let TransportSpec::Builtin(builtin) = &spec.transport {
+            if let ServerStatus::Disabled(_) = status {
+                return Kept::Native { status, catalog: None };
+            }
+            return match self.open(&spec, builtin) {
+                Ok(catalog) => Kept::Native { status: ServerStatus::Connected, catalog: Some(catalog) },
+                Err(error) => {
+                    let failure = Failure { code: error.code(), message: error.chain() };
+                    errors.push((spec.name.clone(), error));
+                    Kept::Native { status: ServerStatus::Failed(failure), catalog: None }
+                }
+            };
+        }
+        let (link, commands) = Link::new(Arc::clone(&spec), status, self.settings.in_flight_per_server);
+        let link = Arc::new(link);
+        let handler = Arc::new(ServerHandler {
+            server: spec.name.clone(),
+            events: self.events.clone(),
+            elicitor: self.elicitor.clone(),
+            tools_changed: Arc::new(Notify::new()),
+        });
+        let supervisor = Supervisor::new(Arc::downgrade(self), spec, Arc::clone(&link), predecessor, handler, commands);
+        Kept::Remote { link, task: tokio::spawn(supervisor.run()).abort_handle() }
+    }
+
+    /// The tools that ship inside, for a server that asks for them.
+    fn open(&self, spec: &ServerSpec, builtin: &BuiltinSpec) -> Result<Arc<ServerCatalog>, CallError> {
+        let Some(builtins) = &self.builtins else {
+            return Err(CallError::new(ErrorCode::Config, "this program has no built-in tools").at_server(&spec.name));
+        };
+        // Code that is not ours, run in the middle of a change of ours: what it breaks must stay its own.
+        match catch_unwind(AssertUnwindSafe(|| builtins.open(spec, builtin))) {
+            Ok(opened) => opened.map(|toolbox| native_catalog(&toolbox)),
+            Err(_) => {
+                let message = format!("the built-in tools `{}` panicked while they were opened", builtin.kind);
+                Err(CallError::new(ErrorCode::ServerUnavailable, message).at_server(&spec.name))
+            }
+        }
+    }
+
+    fn first_status(&self, planned: &Planned) -> ServerStatus {
+        if !self.mcp && !matches!(planned.spec.transport, TransportSpec::Builtin(_)) {
+            ServerStatus::Disabled(DisabledReason::HostOff)
+        } else if let Some(reason) = &planned.held {
+            ServerStatus::Disabled(reason.clone())
+        } else if !planned.spec.enabled {
+            ServerStatus::Disabled(DisabledReason::Configured)
+        } else if planned.spec.lazy {
+            ServerStatus::Pending(PendingReason::Lazy)
+        } else {
+            ServerStatus::Pending(PendingReason::Connecting)
+        }
+    }
+
+    /// Makes the rules and every server's entry anew.
+    fn compile(&self, state: &mut HostState) {
+        let servers = state.servers.values().map(|server| {
+            let mut access = ServerAccess::new(&server.planned.spec, server.planned.trust);
+            // What ships inside does not lie about itself.
+            access.access.trust_annotations |= matches!(server.planned.spec.transport, TransportSpec::Builtin(_));
+            access
+        });
+        let toolboxes = state.toolboxes.values().map(Toolbox::server_access);
+        let (rule_set, problems) = RuleSet::compile(
+            state.rules.iter().cloned(),
+            servers.chain(toolboxes).chain(state.narrowing.iter().cloned()),
+        );
+        let mut entries = BTreeMap::new();
+        for (name, server) in &state.servers {
+            let spec = Arc::new(server.planned.spec.clone());
+            let old = state.entries.get(name);
+            let (link, catalog) = match &server.kept {
+                Kept::Remote { link, .. } => {
+                    let same = old.filter(|old| old.link.as_ref().is_some_and(|old| Arc::ptr_eq(old, link)));
+                    (Some(Arc::clone(link)), same.map(|old| Arc::clone(&old.catalog)).unwrap_or_default())
+                }
+                Kept::Native { status: ServerStatus::Connected, catalog } => {
+                    (None, catalog.clone().unwrap_or_default())
+                }
+                Kept::Native { .. } => (None, Arc::default()),
+            };
+            let mut entry = ServerEntry::new(spec, catalog, link, &rule_set, &state.pins);
+            if let Kept::Native { status, .. } = &server.kept {
+                entry.native_status = status.clone();
+            }
+            entries.insert(name.clone(), Arc::new(entry));
+        }
+        for (name, toolbox) in &state.toolboxes {
+            let entry =
+                ServerEntry::new(Arc::new(toolbox.spec()), native_catalog(toolbox), None, &rule_set, &state.pins);
+            entries.insert(name.clone(), Arc::new(entry));
+        }
+        state.entries = entries;
+        state.rule_set = Some(rule_set);
+        state.problems = problems;
+    }
+
+    /// A server has other tools than before; `None` for none at all.
+    pub(crate) fn publish(&self, link: &Arc<Link>, catalog: Option<Arc<ServerCatalog>>) {
+        let mut state = lock(&self.state);
+        let state = &mut *state;
+        let name = link.server();
+        // A supervisor that was replaced has nothing to say any more.
+        let Some(entry) =
+            state.entries.get(name).filter(|entry| entry.link.as_ref().is_some_and(|own| Arc::ptr_eq(own, link)))
+        else {
+            return;
+        };
+        let Some(rule_set) = &state.rule_set else { return };
+        let catalog = catalog.unwrap_or_default();
+        let entry = ServerEntry::new(Arc::clone(&entry.spec), catalog, Some(Arc::clone(link)), rule_set, &state.pins);
+        state.entries.insert(name.clone(), Arc::new(entry));
+        self.publish_state(state);
+    }
+
+    fn publish_state(&self, state: &mut HostState) {
+        state.generation += 1;
+        let generation = state.generation;
+        let host = self.snapshot.load().host();
+        self.snapshot.store(Arc::new(Snapshot::new(generation, state.entries.clone(), host)));
+        self.events.send(|| HostEvent::Catalog { generation });
+    }
+
+    /// # Errors
+    /// `SERVER_NOT_FOUND`.
+    pub(crate) fn check_known(&self, name: &str) -> Result<(), CallError> {
+        if lock(&self.state).servers.contains_key(name) { Ok(()) } else { Err(unknown_server(name)) }
+    }
+
+    /// The way to a server; `None` for one whose tools run in this process.
+    pub(crate) fn link(&self, name: &str) -> Result<Option<Arc<Link>>, CallError> {
+        let state = lock(&self.state);
+        match &state.servers.get(name).ok_or_else(|| unknown_server(name))?.kept {
+            Kept::Remote { link, .. } => Ok(Some(Arc::clone(link))),
+            Kept::Native { .. } => Ok(None),
+        }
+    }
+
+    pub(crate) fn links(&self) -> Vec<Arc<Link>> {
+        let state = lock(&self.state);
+        let link = |server: &Supervised| match &server.kept {
+            Kept::Remote { link, .. } => Some(Arc::clone(link)),
+            Kept::Native { .. } => None,
+        };
+        state.servers.values().filter_map(link).collect()
+    }
+
+    /// Switches a server on or off. Off counts at once; on, as soon as there is a connection.
+    pub(crate) fn toggle(&self, name: &str, on: bool) -> Result<(), CallError> {
+        let link = {
+            let mut state = lock(&self.state);
+            let state = &mut *state;
+            let server = state.servers.get(name).ok_or_else(|| unknown_server(name))?;
+            let planned = &server.planned;
+            match self.first_status(planned) {
+                ServerStatus::Disabled(reason) if on && reason != DisabledReason::Configured => {
+                    return Err(unavailable(&planned.spec.name, &ServerStatus::Disabled(reason)));
+                }
+                _ => {}
+            }
+            match &server.kept {
+                Kept::Remote { link, .. } => Arc::clone(link),
+                Kept::Native { .. } => return self.toggle_native(state, name, on),
+            }
+        };
+        if !on && !matches!(link.status(), ServerStatus::Disabled(_)) {
+            // The supervisor will do the same; a call that is made after this must not be faster.
+            link.set_down(ServerStatus::Disabled(DisabledReason::Toggled), None);
+            self.publish(&link, None);
+        }
+        link.tell(Command::Toggle(on));
+        Ok(())
+    }
+
+    /// Opens tools that run in this process anew.
+    pub(crate) fn reopen(&self, name: &str) -> Result<(), CallError> {
+        let mut state = lock(&self.state);
+        let state = &mut *state;
+        let server = state.servers.get(name).ok_or_else(|| unknown_server(name))?;
+        match &server.kept {
+            Kept::Native { status: status @ ServerStatus::Disabled(_), .. } => {
+                Err(unavailable(&server.planned.spec.name, status))
+            }
+            _ => self.open_again(state, name),
+        }
+    }
+
+    fn toggle_native(&self, state: &mut HostState, name: &str, on: bool) -> Result<(), CallError> {
+        let Some(Supervised { kept: Kept::Native { status, catalog }, .. }) = state.servers.get_mut(name) else {
+            return Err(unknown_server(name));
+        };
+        match (on, &status) {
+            (true, ServerStatus::Connected) | (false, ServerStatus::Disabled(_)) => return Ok(()),
+            (true, _) if catalog.is_none() => return self.open_again(state, name),
+            (true, _) => *status = ServerStatus::Connected,
+            (false, _) => *status = ServerStatus::Disabled(DisabledReason::Toggled),
+        }
+        self.publish_native(state, name);
+        Ok(())
+    }
+
+    fn open_again(&self, state: &mut HostState, name: &str) -> Result<(), CallError> {
+        let Some(Supervised { planned, kept: Kept::Native { status, catalog } }) = state.servers.get_mut(name) else {
+            return Err(unknown_server(name));
+        };
+        let TransportSpec::Builtin(builtin) = &planned.spec.transport else { return Ok(()) };
+        let opened = self.open(&planned.spec, builtin);
+        let result = match opened {
+            Ok(opened) => {
+                *catalog = Some(opened);
+                *status = ServerStatus::Connected;
+                Ok(())
+            }
+            Err(error) => {
+                *catalog = None;
+                *status = ServerStatus::Failed(Failure { code: error.code(), message: error.chain() });
+                Err(error)
+            }
+        };
+        self.publish_native(state, name);
+        result
+    }
+
+    fn publish_native(&self, state: &mut HostState, name: &str) {
+        self.compile(state);
+        self.publish_state(state);
+        if let Some((name, Supervised { kept: Kept::Native { status, .. }, .. })) = state.servers.get_key_value(name) {
+            self.events.send(|| HostEvent::Status { server: name.clone(), status: status.clone() });
+        }
+    }
+
+    pub(crate) fn reports(&self, only: Option<&str>) -> Vec<ServerReport> {
+        let state = lock(&self.state);
+        let mut reports = Vec::new();
+        for (name, entry) in &state.entries {
+            if only.is_some_and(|only| only != name.as_str()) {
+                continue;
+            }
+            let status = match state.servers.get(name).map(|server| &server.kept) {
+                Some(Kept::Remote { link, .. }) => link.status(),
+                Some(Kept::Native { status, .. }) => status.clone(),
+                None => ServerStatus::Connected,
+            };
+            reports.push(ServerReport::new(entry, status, state.toolboxes.contains_key(name)));
+        }
+        reports
+    }
+}
+
+impl HostState {
+    /// Lets go of a server. What it was kept by ends by itself.
+    fn stop(&mut self, kept: Kept, why: Retired) -> Option<Arc<Link>> {
+        let Kept::Remote { link, task } = kept else { return None };
+        link.retire(why);
+        link.tell(Command::Stop);
+        self.stopping.retain(|(_, task)| !task.is_finished());
+        self.stopping.push((Arc::clone(&link), task));
+        Some(link)
+    }
+
+    /// Who had a name before and is still ending.
+    fn predecessor(&self, name: &ServerName) -> Option<Arc<Link>> {
+        self.stopping.iter().rev().map(|(link, _)| link).find(|link| link.server() == name).cloned()
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        let mut state = lock(&self.0.state);
+        let state = &mut *state;
+        state.is_closed = true;
+        let supervisors = state.servers.values().filter_map(|server| match &server.kept {
+            Kept::Remote { task, .. } => Some(task),
+            Kept::Native { .. } => None,
+        });
+        for task in supervisors.chain(state.stopping.iter().map(|(_, task)| task)) {
+            task.abort();
+        }
+    }
+}
+
+fn native_catalog(toolbox: &Toolbox) -> Arc<ServerCatalog> {
+    let native = toolbox.definitions.iter().zip(&toolbox.tools);
+    let tools = native.map(|(definition, tool)| Listed::Native(definition.clone(), Arc::clone(tool))).collect();
+    Arc::new(ServerCatalog { tools, instructions: toolbox.instructions.clone(), from_cache: false })
+}
+
+/// True when the second may be served by what runs for the first: permission does not change how a server runs.
+fn runs_alike(left: &Planned, right: &Planned) -> bool {
+    let running = |planned: &Planned| {
+        let mut spec: ServerSpec = planned.spec.clone();
+        spec.access = helve_model::AccessSpec::default();
+        spec.origin = helve_model::Origin::Program;
+        spec.layer = helve_model::Layer::CommandLine;
+        (spec, planned.held.clone())
+    };
+    running(left) == running(right)
+}
+
+pub(crate) fn unknown_server(name: &str) -> CallError {
+    CallError::new(ErrorCode::ServerNotFound, format!("there is no server `{name}`"))
+        .with_hint("`helve servers` lists them")
+}
