@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use helve::{Builtins as _, CachedIndex, Planned, SchemaCache};
 use helve_config::Configuration;
+use helve_model::name::begins_with_server;
 use helve_model::{DisabledReason, ErrorCode, QualifiedName, ServerName, ServerStatus, ToolDefinition, TransportSpec};
 use helve_policy::RuleSet;
 
@@ -224,8 +225,9 @@ pub(crate) fn find(
 ) -> Result<(RuleSet, ServerName, ToolDefinition), Failure> {
     let text = crate::spelling::own_spelling(configuration, text);
     let plan = plan(context, configuration)?;
-    let servers: Vec<String> = plan.servers.iter().map(|planned| planned.spec.name.to_string()).collect();
-    let meant: Vec<String> = servers.iter().filter(|server| begins_with(&text, server)).cloned().collect();
+    let servers = plan.servers.iter().map(|planned| &planned.spec.name);
+    let meant: Vec<String> =
+        servers.filter(|server| begins_with_server(&text, server)).map(ToString::to_string).collect();
     let catalog = list(context, configuration, &meant, Depth::Definitions, refresh)?;
     let names = helve_model::NameTable::new(catalog.servers.iter().flat_map(|server| {
         server.definitions().iter().map(|tool| QualifiedName::new(server.name.clone(), tool.name().clone()))
@@ -265,19 +267,6 @@ fn unknown(text: &str, near: &[String]) -> Failure {
     }
     let near: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
     failure.hint(format!("did you mean {}?", near.join(" or ")))
-}
-
-/// True when a text in some spelling begins with a server's name.
-fn begins_with(text: &str, server: &str) -> bool {
-    use helve_model::name::{PROVIDER_PREFIX, Spelling};
-    let Ok(name) = ServerName::new(server) else { return false };
-    let follows = |spelling: Spelling, text: &str, separator: &str| {
-        text.strip_prefix(&spelling.render_server(&name)).is_some_and(|rest| rest.starts_with(separator))
-    };
-    follows(Spelling::Slash, text, "/")
-        || follows(Spelling::Colon, text, ":")
-        || follows(Spelling::Code, text, ".")
-        || text.strip_prefix(PROVIDER_PREFIX).is_some_and(|text| follows(Spelling::Provider, text, "__"))
 }
 
 fn held_back(planned: &Planned, reason: &DisabledReason) -> Failure {

@@ -38,10 +38,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let wanted = if named.is_empty() { Wanted::All } else { Wanted::Only(&named) };
     let manner = Manner { stays: args.watch, ..Manner::default() };
     with_host(context, &configuration, wanted, manner, async |host| {
-        if let Some(name) = &args.server {
-            if host.server_status(name).is_none() {
-                return Err(context.server(&configuration, name).err().unwrap_or_else(|| unusable(name)));
-            }
+        if let Some(name) = &args.server
+            && host.server_status(name).is_none()
+        {
+            return Err(context.server(&configuration, name).err().unwrap_or_else(|| unusable(name)));
         }
         if args.watch {
             return watch(context, host, args.server.as_deref(), configuration.settings.watch.value).await;

@@ -28,12 +28,30 @@ fn a_prompt_loop() {
         ),
     );
     assert!(env.run(&["trust", "--yes"]).starts_with("exit status 0"));
-    insta::assert_snapshot!(env.run(&["tools"]), @"");
-    insta::assert_snapshot!(env.run_with_input(&["expand"], "Say [use-mcp:filesystem/echo:{\"path\": \"README.md\"}]!"), @"");
+    insta::assert_snapshot!(env.run(&["tools"]), @r"
+    exit status 0
+    --- stdout
+    TOOL             WHAT IT DOES
+    filesystem/echo  Returns its arguments
+    ");
+    insta::assert_snapshot!(env.run_with_input(&["expand"], "Say [use-mcp:filesystem/echo:{\"path\": \"README.md\"}]!"), @r#"
+    exit status 0
+    --- stdout
+    Say {"path": "README.md"}!
+    "#);
     // Not on the whitelist: which file and list to add it to.
-    insta::assert_snapshot!(env.run(&["call", "filesystem/fail", "--yes"]), @"");
+    insta::assert_snapshot!(env.run(&["call", "filesystem/fail", "--yes"]), @r"
+    exit status 7
+    --- stderr
+    error: `filesystem/fail` may not be called: it is not in `tools` of the server at [ROOT]/project/.claude-loop/mcp-config.json:1:23
+    hint: to allow it, add `fail` to `tools` of server `filesystem` at [ROOT]/project/.claude-loop/mcp-config.json:1:23
+    ");
     // One switch turns MCP off as a whole.
-    insta::assert_snapshot!(env.run(&["--no-mcp", "call", "filesystem/echo"]), @"");
+    insta::assert_snapshot!(env.run(&["--no-mcp", "call", "filesystem/echo"]), @r"
+    exit status 3
+    --- stderr
+    error: the server `filesystem` is off because MCP as a whole is off
+    ");
 }
 
 /// `.mcp.json` of the person and of the project, project first; rules by `mcp__server__tool`.
@@ -45,7 +63,11 @@ fn a_coding_agent() {
     env.write("project/.mcp.json", &format!(r#"{{"mcpServers": {{"github": {server}}}}}"#));
     env.write("home/.config/helve/helve.toml", "[[rules]]\ntool = \"mcp__github__*\"\naction = \"allow\"\n");
     assert!(env.run(&["trust", "--yes"]).starts_with("exit status 0"));
-    insta::assert_snapshot!(env.run(&["call", "mcp__github__echo", "title=Bug"]), @"");
+    insta::assert_snapshot!(env.run(&["call", "mcp__github__echo", "title=Bug"]), @r#"
+    exit status 0
+    --- stdout
+    {"title":"Bug"}
+    "#);
     assert!(env.stdout(&["mcp"]).contains("connected"));
 }
 
@@ -56,7 +78,11 @@ fn an_agent_runtime() {
     let text = format!("[[servers]]\nname = \"filesystem\"\ncommand = \"{}\"\nargs = [{}]\n", program(), scenario());
     env.write("project/mcp-config.toml", &text);
     let call = ["--config", "mcp-config.toml", "call", "filesystem:echo", "path=/docs/README.md", "--yes"];
-    insta::assert_snapshot!(env.run(&call), @"");
+    insta::assert_snapshot!(env.run(&call), @r#"
+    exit status 0
+    --- stdout
+    {"path":"/docs/README.md"}
+    "#);
 }
 
 /// YAML settings, tools as `device.<Name>MCP.<tool>`.
@@ -70,7 +96,11 @@ fn a_home_assistant() {
     );
     env.write("project/config/settings.yaml", &text);
     assert!(env.run(&["trust", "--yes"]).starts_with("exit status 0"));
-    insta::assert_snapshot!(env.run(&["call", "device.BraveSearchMCP.echo", "query=weather", "--yes"]), @"");
+    insta::assert_snapshot!(env.run(&["call", "device.BraveSearchMCP.echo", "query=weather", "--yes"]), @r#"
+    exit status 0
+    --- stdout
+    {"query":"weather"}
+    "#);
     let shown = env.run(&["get", "brave-search"]);
     assert!(!shown.contains("hunter2"), "{shown}");
 }
