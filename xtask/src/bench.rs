@@ -71,7 +71,7 @@ impl Bench {
 
 impl Pure {
     fn run(&self, root: &Path) -> Result<()> {
-        let built = build(root, true, &["xtask-bench"])?;
+        let built = build(root, "xtask", true, &["xtask-bench"])?;
         let [bench] = built.as_slice() else { bail!("not everything was built") };
         let mut command = Command::new(bench);
         command.arg("pure");
@@ -90,7 +90,7 @@ impl Pure {
 
 impl Wire {
     fn run(&self, root: &Path) -> Result<()> {
-        let built = build(root, true, &["xtask-bench", "xtask-echo-server"])?;
+        let built = build(root, "xtask", true, &["xtask-bench", "xtask-echo-server"])?;
         let [bench, server] = built.as_slice() else { bail!("not everything was built") };
         let mut command = Command::new(bench);
         command.arg("wire").arg("--server").arg(server);

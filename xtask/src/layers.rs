@@ -23,6 +23,7 @@ pub(crate) const LAYERS: &[Layer] = &[
     Layer::new("helve", "a terminal, listeners, ambient environment or home")
         .free_of(&[FACES, CONFIG_FILES, HOME, OTHER_SDKS])
         .silent_on(&[ENVIRONMENT, PRINTING]),
+    Layer::new("helve-cli", "protocol logic").free_of(&[OTHER_SDKS]).silent_on(&[SOCKETS, PRINTING]),
     Layer::new("helve-builtin", "network, processes, ambient environment or home")
         .free_of(&[FACES, CONFIG_FILES, HOME, OTHER_SDKS])
         .silent_on(&[SOCKETS, CHILDREN, BORROWED_SOCKETS_AND_CHILDREN, SURROUNDINGS, PRINTING]),

@@ -16,10 +16,10 @@ pub(crate) fn run(command: &mut Command, advice: &str) -> Result<()> {
     Ok(())
 }
 
-/// Builds binaries of this package and says where they are.
-pub(crate) fn build(root: &Path, release: bool, names: &[&str]) -> Result<Vec<PathBuf>> {
+/// Builds binaries of a package and says where they are.
+pub(crate) fn build(root: &Path, package: &str, release: bool, names: &[&str]) -> Result<Vec<PathBuf>> {
     let mut command = Command::new(env!("CARGO"));
-    command.args(["build", "--quiet", "--package", "xtask", "--message-format", "json-render-diagnostics"]);
+    command.args(["build", "--quiet", "--package", package, "--message-format", "json-render-diagnostics"]);
     if release {
         command.arg("--release");
     }

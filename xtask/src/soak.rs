@@ -27,7 +27,7 @@ pub(crate) struct Soak {
 
 impl Soak {
     pub(crate) fn run(&self, root: &Path) -> Result<()> {
-        let built = build(root, true, &["xtask-bench", "xtask-echo-server"])?;
+        let built = build(root, "xtask", true, &["xtask-bench", "xtask-echo-server"])?;
         let [bench, server] = built.as_slice() else { bail!("not everything was built") };
         let mut command = Command::new(bench);
         command.arg("soak").arg("--server").arg(server);

@@ -28,6 +28,7 @@ use std::path::Path;
 
 use helve_model::HttpFlavour;
 
+use crate::discover;
 use crate::document::{Format, Node};
 use crate::field::{Field, Known};
 use crate::interpolate::Syntax;
@@ -224,7 +225,7 @@ fn by_place(path: &Path) -> Option<Dialect> {
     let parent = path.parent().and_then(Path::file_name).and_then(|parent| parent.to_str()).unwrap_or("");
     let grandparent = path.parent().and_then(Path::parent).and_then(Path::file_name).and_then(|name| name.to_str());
     Some(match (parent, name) {
-        (_, "helve.toml") => Dialect::Helve,
+        (_, discover::PROJECT_FILE | discover::LOCAL_FILE) => Dialect::Helve,
         (_, ".mcp.json" | "mcp_servers.json" | ".mcp_servers.json" | "server_config.json") => Dialect::McpJson,
         (".claude-loop", _) => Dialect::ClaudeLoop,
         (".copilot", "mcp-config.json") | (".github", "mcp.json") => Dialect::Copilot,

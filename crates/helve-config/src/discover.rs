@@ -49,9 +49,19 @@ const fn at(application: &'static str, dialect: Dialect, base: Base, path: &'sta
     Location { application, dialect, base, path }
 }
 
+/// helve's file in a project, for everybody who works on it.
+pub const PROJECT_FILE: &str = "helve.toml";
+
+/// helve's file in a project, for this person alone; not meant for version control.
+pub const LOCAL_FILE: &str = "helve.local.toml";
+
+/// helve's file for the person, in the directory for personal configuration.
+const USER_FILE: &str = "helve/helve.toml";
+
 const OWN: &[Location] = &[
-    at("helve", Dialect::Helve, Base::Project, "helve.toml"),
-    at("helve", Dialect::Helve, Base::Config, "helve/helve.toml"),
+    at("helve", Dialect::Helve, Base::Project, LOCAL_FILE),
+    at("helve", Dialect::Helve, Base::Project, PROJECT_FILE),
+    at("helve", Dialect::Helve, Base::Config, USER_FILE),
 ];
 
 const IMPORTED: &[Location] = &[
@@ -151,6 +161,26 @@ pub fn applications() -> Vec<&'static str> {
 #[must_use]
 pub fn project_root(environment: &Environment) -> PathBuf {
     project_directories(environment).pop().unwrap_or_else(|| environment.working_directory.clone())
+}
+
+/// Where a file of helve's own is for the project the person stands in, whether it exists or not.
+#[must_use]
+pub fn own_project_file(environment: &Environment, name: &str) -> FilePlace {
+    let directories = project_directories(environment);
+    let nearest = directories.iter().find(|directory| directory.join(name).is_file());
+    let directory = nearest.or_else(|| directories.last()).unwrap_or(&environment.working_directory);
+    own_place(directory.join(name), Layer::Project, directory.clone())
+}
+
+/// Where the person's own file is, whether it exists or not; `None` without a home directory.
+#[must_use]
+pub fn own_user_file(environment: &Environment) -> Option<FilePlace> {
+    let path = environment.config_home()?.join(USER_FILE);
+    Some(own_place(path, Layer::User, project_root(environment)))
+}
+
+const fn own_place(path: PathBuf, layer: Layer, project: PathBuf) -> FilePlace {
+    FilePlace { path, application: "helve", dialect: Dialect::Helve, layer, project }
 }
 
 /// helve's own files that exist, those of higher precedence first.

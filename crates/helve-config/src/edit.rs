@@ -4,6 +4,7 @@
 //! Whatever the format, the result is read again before it is handed out: the server must have become what was asked
 //! for and no other server may have changed. What cannot be edited safely is refused with the line to edit by hand.
 
+mod carry;
 mod json;
 mod render;
 mod toml;
@@ -24,6 +25,7 @@ use crate::field::Field;
 use crate::reader::{FilePlace, ROOTS, read_text};
 use crate::source::Source;
 
+pub use carry::{CarriedServer, carry};
 pub use render::{NewServer, NewTransport};
 pub use write::{Edited, edit_file};
 
@@ -40,6 +42,10 @@ pub enum Change {
     Enable,
     /// Switch it off.
     Disable,
+    /// Switch off a server that another file configures, by an entry that says nothing else; in helve's own file only.
+    SwitchOff,
+    /// Add a server that another file configures; in helve's own file only.
+    Carry(Box<CarriedServer>),
     /// Remove it.
     Remove,
 }
@@ -113,11 +119,17 @@ pub fn edit_text(place: &FilePlace, text: &str, server: &str, change: &Change) -
     let document = document::parse(&source, format).map_err(EditError::Broken)?;
     let spot = find(place, &document, server);
     let action = match (&spot, change) {
-        (Some(_), Change::Add(_)) => return Err(EditError::Exists(server.to_owned())),
+        (Some(_), Change::Add(_) | Change::Carry(_)) => return Err(EditError::Exists(server.to_owned())),
+        (None, Change::SwitchOff | Change::Carry(_)) if place.dialect != Dialect::Helve => {
+            let reason = format!("only helve's own file can do that, not one of {}", shape.title);
+            return Err(EditError::NotPossible(reason));
+        }
+        (None, Change::SwitchOff) => Action::Insert(render::switch_key(place.dialect).into_iter().collect()),
+        (None, Change::Carry(carried)) => Action::Insert(carried.keys.clone()),
         (None, Change::Add(new)) => Action::Insert(render::entry(place.dialect, server, new)?),
         (Some((_, node)), Change::Update(new)) => Action::Modify(render::update(place.dialect, new, node)?),
         (Some((_, node)), Change::Enable) => Action::Modify(switch(place.dialect, node, true)),
-        (Some((_, node)), Change::Disable) => Action::Modify(switch(place.dialect, node, false)),
+        (Some((_, node)), Change::Disable | Change::SwitchOff) => Action::Modify(switch(place.dialect, node, false)),
         (Some(_), Change::Remove) => Action::Remove,
         (None, _) => {
             let names = server_names(place, &document);
@@ -256,7 +268,8 @@ fn is_as_asked(place: &FilePlace, before: &str, after: &str, server: &str, chang
             removed.is_some_and(|removed| removed.is_local && !found.is_local)
         }),
         Change::Enable => found.is_some_and(|server| server.disabled_by.is_none()),
-        Change::Disable => found.is_some_and(|server| server.disabled_by.is_some()),
+        Change::Carry(carried) => carried.arrived(place, after, server),
+        Change::Disable | Change::SwitchOff => found.is_some_and(|server| server.disabled_by.is_some()),
         Change::Add(asked) | Change::Update(asked) => {
             let spec = found.and_then(|server| server.spec.as_ref());
             spec.is_some_and(|spec| render::is_what_was_asked(spec, asked))

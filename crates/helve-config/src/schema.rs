@@ -71,8 +71,7 @@ fn properties(keys: &[&str], describe: fn(&str) -> Value) -> Value {
 }
 
 fn server_properties() -> Value {
-    let properties: Map<String, Value> =
-        KEYS.iter().map(|known| (known.key.to_owned(), server_key(known))).collect();
+    let properties: Map<String, Value> = KEYS.iter().map(|known| (known.key.to_owned(), server_key(known))).collect();
     Value::Object(properties)
 }
 

@@ -13,7 +13,8 @@ const ENDS: &[&str] = &["token", "secret", "key", "password", "passwd", "passphr
 const WORDS: &[&str] = &["pat", "auth", "authorization", "pwd"];
 
 /// True when a variable or key of that name holds a secret.
-pub(crate) fn looks_secret(name: &str) -> bool {
+#[must_use]
+pub fn looks_secret(name: &str) -> bool {
     let name = name.to_lowercase();
     let mut parts = name.rsplit(['_', '-', '.']);
     let is_word = parts.clone().next().is_some_and(|last| WORDS.contains(&last));

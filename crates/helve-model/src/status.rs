@@ -33,6 +33,12 @@ pub enum DisabledReason {
     Untrusted,
     /// A variable it needs is not set.
     UnsetVariable(String),
+    /// Its entry in the configuration has mistakes.
+    Invalid,
+    /// A person has to be asked for this value first.
+    NeedsInput(String),
+    /// helve cannot do what it asks for.
+    Unsupported(String),
     /// MCP as a whole is off.
     HostOff,
 }
@@ -91,6 +97,9 @@ impl fmt::Display for DisabledReason {
             Self::Toggled => formatter.write_str("switched off"),
             Self::Untrusted => formatter.write_str("untrusted project"),
             Self::UnsetVariable(name) => write!(formatter, "{name} is not set"),
+            Self::Invalid => formatter.write_str("its configuration has mistakes"),
+            Self::NeedsInput(id) => write!(formatter, "asks for {id}"),
+            Self::Unsupported(what) => formatter.write_str(what),
             Self::HostOff => formatter.write_str("MCP is off"),
         }
     }

@@ -159,6 +159,23 @@ impl RuleSet {
         policy
     }
 
+    /// True when a tool does not exist for any caller: see [`ToolPolicy::hidden`]. Cheaper than asking for its policy,
+    /// which matters where ten thousand tools are listed.
+    #[must_use]
+    pub fn hides(&self, name: &QualifiedName) -> bool {
+        if self.inner.allow_all {
+            return false;
+        }
+        let Some(KnownServer { server, .. }) = self.inner.servers.get(&name.server) else { return true };
+        let tool = name.tool.as_str();
+        server.switched_off.is_some()
+            || server.entry.trust == Trust::Untrusted
+            || server.disabled_tools.find(tool, Action::Deny).is_some()
+            || server.tools.as_ref().is_some_and(|tools| {
+                tools.find(tool, Action::Allow).is_none() && server.write_tools.find(tool, Action::Allow).is_none()
+            })
+    }
+
     /// Decides one request of an agent, about something of which nothing is known but its name.
     #[must_use]
     pub fn decide(&self, request: Request) -> Decision {

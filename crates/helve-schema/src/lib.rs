@@ -1,6 +1,7 @@
-//! Tool schemas: checking arguments against them, showing them as signatures, handing them to model providers.
+//! What servers describe and ask: tool schemas (checking arguments, signatures, model providers), forms for people, URI
+//! templates, prompts, requests to a model.
 //!
-//! A tool's schema is written by its server, so it is read as one reads a stranger's letter. This crate performs no
+//! All of it is written by a server, so it is read as one reads a stranger's letter. This crate performs no
 //! input or output, is not async, reads no clock and no environment, and never fetches what a `$ref` names; all work is
 //! bounded by counts, and each count is a constant with a name.
 //!
@@ -13,6 +14,12 @@
 //! | What would the server assume? | [`with_defaults`] |
 //! | How is the tool called? | [`signature`](signature()), [`documented`] |
 //! | How is it offered to a model? | [`tool_array`], and back with [`ToolArray::resolve`] |
+//! | What does a server ask a person? | [`Elicitation::read`] → [`Form`] or [`UrlRequest`] |
+//! | Does the answer fit? | [`Form::check_field`], [`Form::check`], [`Form::from_words`] |
+//! | Which URI does a template make, and which does it know? | [`UriTemplate::fill`], [`UriTemplate::matches`] |
+//! | Are these the arguments of the prompt? | [`check_prompt_arguments`] |
+//! | How is a prompt handed to a model? | [`provider_messages`] |
+//! | What does a server ask a model? | [`SamplingRequest::read`], answered with [`SamplingResult::read`] |
 //!
 //! ```
 //! use helve_schema::{ArgumentLimits, LazyValidator, Style, ToolEntry, Verdict, signature};
@@ -47,8 +54,8 @@
 //! | the schema, or the schema with these arguments, is beyond the budget | [`Verdict::Unvalidated`] | the same: a bomb harms nobody here, and a large schema is not a crime |
 //! | a `pattern` has look-around, back-references, or is huge | checked but for that pattern, with a [`SchemaNotice`] | patterns run on an engine that cannot explode |
 //!
-//! `format` describes and is never checked, in any draft: the protocol's dialect says so, and no two libraries agree on
-//! what a URI is.
+//! In the schema of a tool `format` describes and is never checked, in any draft: the protocol's dialect says so, and no
+//! two libraries agree on what a URI is. In a form, the four formats the protocol names are checked, to help the person.
 //!
 //! # What a stranger's schema can cost
 //!
@@ -63,24 +70,47 @@ mod coerce;
 mod defaults;
 mod document;
 mod entry;
+mod form;
 mod json;
 mod nearest;
 mod output;
+mod prompt;
 mod provider;
+mod sampling;
 mod signature;
 mod types;
+mod uri_template;
 mod validate;
 mod words;
 
 pub use coerce::{Coerced, WordError, coerce};
 pub use defaults::with_defaults;
 pub use entry::ToolEntry;
+pub use form::{
+    Bound, Choice, Elicitation, ElicitationProblem, Field, FieldKind, FieldProblem, FieldProblemKind, Form, FormNotice,
+    FormProblem, FormRequest, LeftEmpty, MAX_ELICITATION_BYTES, MAX_FIELD_PROBLEMS, MAX_FORM_BYTES, MAX_FORM_CHOICES,
+    MAX_FORM_FIELDS, MAX_URL_BYTES, NumberRules, TextFormat, TextRules, UrlProblem, UrlRequest, UrlWarning,
+};
 pub use json::JsonProblem;
 pub use output::{
     MAX_CHECKED_RESULT_BYTES, MAX_CHECKED_RESULT_VALUES, OutputCheck, OutputProblem, OutputVerdict, check_output,
 };
+pub use prompt::{
+    InvalidPromptArguments, PromptArgumentProblem, PromptNotice, PromptNoticeKind, ProviderMessages,
+    check_prompt_arguments, provider_messages,
+};
 pub use provider::{CallProblem, Notice, NoticeKind, Provider, ResolvedCall, Strictness, ToolArray, tool_array};
+pub use sampling::{
+    DEFAULT_SAMPLING_TOKENS, IncludeContext, MAX_MODEL_HINTS, MAX_SAMPLING_BLOCKS, MAX_SAMPLING_BYTES,
+    MAX_SAMPLING_MESSAGES, MAX_SAMPLING_TOKENS, MAX_SAMPLING_TOOLS, MAX_STOP_SEQUENCES, ModelPreferences,
+    SamplingContent, SamplingMessage, SamplingProblem, SamplingRequest, SamplingResult, SamplingRole, ToolChoice,
+    ToolResult, ToolUse,
+};
 pub use signature::{CHARACTERS_PER_TOKEN, Style, documented, signature, statement};
+pub use uri_template::{
+    FillProblem, MAX_TEMPLATE_BYTES, MAX_TEMPLATE_VARIABLES, MAX_URI_BYTES, TemplateProblem, TemplateValue,
+    TemplateValues, UriTemplate,
+};
 pub use validate::{
     ArgumentLimits, Excess, InvalidArguments, LazyValidator, MAX_ARGUMENT_BYTES, MAX_ARGUMENT_DEPTH,
     MAX_ARGUMENT_VALUES, MAX_EMBEDDED_RESOURCES, MAX_ENUM_VALUES, MAX_EXPANDED_SUBSCHEMAS, MAX_NESTED_SUBSCHEMAS,

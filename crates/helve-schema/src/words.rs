@@ -63,6 +63,25 @@ pub(crate) fn one_line(text: &str, limit: usize) -> String {
     line
 }
 
+/// A text of several lines: tabs made spaces, hidden characters shown, cut to `limit` characters.
+pub(crate) fn several_lines(text: &str, limit: usize) -> String {
+    let mut shown = String::new();
+    let text = text.trim().replace("\r\n", "\n");
+    let mut characters = text.chars();
+    for character in characters.by_ref().take(limit) {
+        match character {
+            '\t' => shown.push(' '),
+            '\n' => shown.push('\n'),
+            plain if is_plain(plain) => shown.push(plain),
+            hidden => push_code_point(&mut shown, hidden),
+        }
+    }
+    if characters.next().is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
 /// `1 item`, `2 items`.
 pub(crate) fn counted(count: usize, singular: &str, plural: &str) -> String {
     format!("{count} {}", if count == 1 { singular } else { plural })

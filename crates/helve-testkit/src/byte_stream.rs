@@ -123,6 +123,7 @@ where
         let (parts, end) = match frame {
             Frame::Message { parts, .. } => (parts, line_end),
             Frame::Raw(parts) => (parts, &b""[..]),
+            Frame::Disconnect => continue,
             Frame::CloseStream => {
                 writer.write_all(&buffer).await?;
                 return writer.shutdown().await;

@@ -11,6 +11,9 @@ use crate::meta::{self, RequestMeta};
 use crate::peer::{Connection, Peer, answer_error};
 use crate::recorder::Entry;
 
+/// The order of log levels, least first.
+const LOG_LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
 /// One request under way.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
@@ -53,6 +56,14 @@ impl Call {
         match &self.era {
             CallEra::Legacy { .. } => true,
             CallEra::Modern { capabilities } => capabilities.pointer(pointer).is_some(),
+        }
+    }
+
+    /// Whether the client declared this capability, by JSON pointer: with the request, or in `initialize`.
+    pub(crate) fn client_declares(&self, pointer: &str) -> bool {
+        match &self.era {
+            CallEra::Legacy { .. } => self.connection.state().client_capabilities.pointer(pointer).is_some(),
+            CallEra::Modern { .. } => self.client_can(pointer),
         }
     }
 
@@ -141,6 +152,21 @@ impl Call {
     pub(crate) fn notify(&self, method: &str, params: &Value) {
         let text = json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string();
         self.out.send_message(MessageKind::Other, text);
+    }
+
+    /// Sends a log message, if the client wants to hear of this level. Says whether it did.
+    pub(crate) fn log(&self, level: &str, data: &Value) -> bool {
+        let wanted =
+            if self.is_modern() { self.meta.log_level.clone() } else { self.connection.state().log_level.clone() };
+        let rank = |level: &str| LOG_LEVELS.iter().position(|known| *known == level);
+        let heard = match wanted {
+            Some(wanted) => rank(level) >= rank(&wanted),
+            None => !self.is_modern(),
+        };
+        if heard {
+            self.notify("notifications/message", &json!({ "level": level, "logger": "fake", "data": data }));
+        }
+        heard
     }
 
     /// Reports progress, if the client asked for it.

@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 
 use crate::call::{Call, ResultKind};
 use crate::fault::ListFault;
-use crate::{prompts, resources, tools};
+use crate::scenario::Contents;
+use crate::{fixture, prompts, resources, tools};
 
 const HUGE_CURSOR_BYTES: usize = 1 << 20;
 
@@ -12,7 +13,7 @@ pub(crate) fn tools(call: &Call) {
     let scenario = call.peer.scenario();
     let mut items: Vec<String> = Vec::new();
     if !scenario.hide_builtin_tools {
-        items.extend(tools::definitions().iter().map(Value::to_string));
+        items.extend(tools::definitions(scenario.contents));
     }
     if call.peer.inner.added_tool_listed() {
         items.push(tools::added_definition().to_string());
@@ -23,15 +24,40 @@ pub(crate) fn tools(call: &Call) {
 }
 
 pub(crate) fn resources(call: &Call) {
-    page(call, "resources", resources::definitions().iter().map(Value::to_string).collect());
+    page_of(
+        call,
+        "resources",
+        match call.peer.scenario().contents {
+            Contents::Toolbox => resources::definitions(),
+            Contents::Fixture => fixture::resource_definitions(),
+        },
+    );
 }
 
 pub(crate) fn templates(call: &Call) {
-    page(call, "resourceTemplates", resources::templates().iter().map(Value::to_string).collect());
+    page_of(
+        call,
+        "resourceTemplates",
+        match call.peer.scenario().contents {
+            Contents::Toolbox => resources::templates(),
+            Contents::Fixture => fixture::resource_templates(),
+        },
+    );
 }
 
 pub(crate) fn prompts(call: &Call) {
-    page(call, "prompts", prompts::definitions().iter().map(Value::to_string).collect());
+    page_of(
+        call,
+        "prompts",
+        match call.peer.scenario().contents {
+            Contents::Toolbox => prompts::definitions(),
+            Contents::Fixture => fixture::prompt_definitions(call),
+        },
+    );
+}
+
+fn page_of(call: &Call, key: &str, items: Vec<Value>) {
+    page(call, key, items.iter().map(Value::to_string).collect());
 }
 
 /// Answers with one page. A cursor is the index of the first item, as text nobody should read.

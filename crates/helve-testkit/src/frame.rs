@@ -38,6 +38,8 @@ pub(crate) enum Frame {
     Message { kind: MessageKind, parts: Vec<Part> },
     /// Bytes as they are.
     Raw(Vec<Part>),
+    /// The client's connection is closed, but the stream goes on for one who resumes it. Where nobody can, nothing happens.
+    Disconnect,
     /// Nothing more is written, though the peer lives on.
     CloseStream,
 }
@@ -179,7 +181,7 @@ impl Frame {
     fn len(&self) -> u64 {
         match self {
             Self::Message { parts, .. } | Self::Raw(parts) => parts.iter().map(Part::len).sum(),
-            Self::CloseStream => 0,
+            Self::Disconnect | Self::CloseStream => 0,
         }
     }
 }

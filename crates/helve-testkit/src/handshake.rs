@@ -3,10 +3,11 @@
 use serde_json::{Value, json};
 
 use crate::call::Call;
+use crate::fixture::skills;
 use crate::meta::{self, TASKS_EXTENSION};
 use crate::peer::Handshake;
 use crate::recorder::Entry;
-use crate::scenario::{Era, Scenario};
+use crate::scenario::{Contents, Era, Scenario};
 
 /// Agrees on a legacy version: the client's if it is known, the newest otherwise.
 pub(crate) fn initialize(call: &Call) {
@@ -27,6 +28,7 @@ pub(crate) fn initialize(call: &Call) {
     {
         let mut state = call.connection.state();
         state.legacy_version = Some(agreed.clone());
+        state.client_capabilities = params["capabilities"].clone();
         state.last_handshake = Some(Handshake::Initialize);
     }
     let mut result = json!({
@@ -90,7 +92,10 @@ fn modern_capabilities(scenario: &Scenario) -> Value {
         capabilities["completions"] = json!({});
     }
     if scenario.offers.tasks {
-        capabilities["extensions"] = json!({ TASKS_EXTENSION: {} });
+        capabilities["extensions"][TASKS_EXTENSION] = json!({});
+    }
+    if scenario.contents == Contents::Fixture {
+        capabilities["extensions"][skills::EXTENSION] = json!({ "directoryRead": true });
     }
     capabilities
 }

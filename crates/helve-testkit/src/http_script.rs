@@ -20,6 +20,8 @@ pub struct HttpScript {
     pub close_after_events: Option<usize>,
     /// Modern: check `MCP-Protocol-Version`, `Mcp-Method`, `Mcp-Name` and `Mcp-Param-*` against the body.
     pub check_headers: bool,
+    /// Refuse requests whose `Host` is not this machine, as those of a browser are after DNS rebinding.
+    pub check_host: bool,
     /// Faults, tried in order; the first that fits a request is used.
     pub faults: Vec<HttpFault>,
 }
@@ -107,6 +109,7 @@ impl Default for HttpScript {
             retry_ms: None,
             close_after_events: None,
             check_headers: true,
+            check_host: false,
             faults: Vec::new(),
         }
     }

@@ -20,7 +20,7 @@
 //! The forms:
 //! - in process: [`Scenario::in_process`];
 //! - as a child: start [`peer_program`] with [`Scenario::to_json`] as its one argument;
-//!   [`rmcp_program`] is a small server on `rmcp` in its place, which nobody here wrote the wire of;
+//!   [`fixture_program`] has the contents that the official conformance suite expects, [`rmcp_program`] is a small server on `rmcp` in its place, which nobody here wrote the wire of;
 //! - over HTTP: [`Scenario::serve_http`] (Streamable HTTP) and [`Scenario::serve_sse`] (HTTP+SSE of 2024-11-05).
 
 mod byte_stream;
@@ -28,6 +28,7 @@ mod call;
 mod catalog;
 mod ending;
 mod fault;
+mod fixture;
 mod frame;
 mod handshake;
 mod http;
@@ -53,7 +54,7 @@ pub use http::HttpServer;
 pub use http_script::{CutKind, FaultTarget, HttpAnswer, HttpFault, HttpFaultKind, HttpScript};
 pub use in_process::InProcess;
 pub use process_table::{alive, descendants_of, open_fds, peak_rss_bytes, rss_bytes, threads, wait_until_dead};
-pub use program::{peer_program, rmcp_program};
+pub use program::{fixture_program, peer_program, rmcp_program};
 pub use recorder::{Entry, NotSeen, Recorder, Recording};
-pub use scenario::{DualRule, Era, LEGACY_VERSIONS, MODERN_VERSION, Offers, Scenario};
-pub use stdio::run;
+pub use scenario::{Contents, DualRule, Era, LEGACY_VERSIONS, MODERN_VERSION, Offers, Scenario};
+pub use stdio::{run, run_fixture};

@@ -3,6 +3,8 @@
 use serde_json::json;
 
 use crate::call::{Call, CallEra};
+use crate::fixture::skills;
+use crate::scenario::Contents;
 use crate::{catalog, listen, prompts, resources, tasks, tools};
 
 /// Serves every request but the handshakes.
@@ -14,6 +16,7 @@ pub(crate) fn serve(call: &Call) {
             CallEra::Legacy { version } => version == "2025-11-25",
             CallEra::Modern { .. } => true,
         };
+    let has_skills = modern && call.peer.scenario().contents == Contents::Fixture;
     match call.method.as_str() {
         "ping" if !modern => call.result(&json!({})),
         "logging/setLevel" if !modern && offers.logging => set_level(call),
@@ -28,6 +31,9 @@ pub(crate) fn serve(call: &Call) {
         "prompts/get" if offers.prompts => prompts::get(call),
         "completion/complete" if offers.completions => prompts::complete(call),
         "subscriptions/listen" if modern => listen::listen(call),
+        "skills/list" if has_skills => skills::list(call),
+        "skills/get" if has_skills => skills::get(call),
+        "resources/directory/read" if has_skills => skills::read_directory(call),
         "tasks/get" if tasks_known => tasks::get(call),
         "tasks/cancel" if tasks_known => tasks::cancel(call),
         "tasks/result" if tasks_known && !modern => tasks::result(call),

@@ -35,6 +35,8 @@ pub(crate) struct PeerInner {
     pub(crate) tasks: Tasks,
     /// How often the tool list has changed.
     pub(crate) list_changes: AtomicU64,
+    /// How often the list of prompts has changed.
+    pub(crate) prompt_changes: AtomicU64,
     /// How often the watched resource has changed.
     pub(crate) touches: AtomicU64,
 }
@@ -52,6 +54,8 @@ pub(crate) struct Connection {
 pub(crate) struct ConnectionState {
     /// The version agreed by `initialize`.
     pub(crate) legacy_version: Option<String>,
+    /// What the client said in `initialize` that it can.
+    pub(crate) client_capabilities: Value,
     pub(crate) last_handshake: Option<Handshake>,
     pub(crate) seen_discover: bool,
     pub(crate) log_level: Option<String>,
@@ -84,6 +88,7 @@ impl Peer {
             listeners: Listeners::default(),
             tasks: Tasks::default(),
             list_changes: AtomicU64::new(0),
+            prompt_changes: AtomicU64::new(0),
             touches: AtomicU64::new(0),
         };
         Self { inner: Arc::new(inner) }
@@ -211,7 +216,7 @@ impl Peer {
             Err(refusal) => return call.error_with(refusal.code, &refusal.message, refusal.data),
         }
         match call.method.as_str() {
-            "initialize" => handshake::initialize(call),
+            "initialize" if !call.is_modern() => handshake::initialize(call),
             "server/discover" => handshake::discover(call),
             _ => methods::serve(call),
         }
@@ -226,7 +231,7 @@ impl Peer {
         };
         let modern_allowed = scenario.era != Era::Legacy;
         let legacy_allowed = scenario.era != Era::Modern;
-        if call.method == "initialize" {
+        if call.method == "initialize" && !(modern_allowed && call.meta.looks_modern()) {
             return if legacy_allowed {
                 Ok(CallEra::Legacy { version: String::new() })
             } else {

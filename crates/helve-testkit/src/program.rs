@@ -18,6 +18,16 @@ pub fn peer_program() -> PathBuf {
     built(&BUILT, "helve-testkit-peer", &[])
 }
 
+/// The built conformance fixture, to be started with `stdio` or `http`, and `--era` with `legacy`, `modern` or `dual`.
+///
+/// # Panics
+///
+/// As [`peer_program`].
+pub fn fixture_program() -> PathBuf {
+    static BUILT: Mutex<Option<PathBuf>> = Mutex::new(None);
+    built(&BUILT, "helve-testkit-fixture", &[])
+}
+
 /// The built server on `rmcp`, to be started with `stdio` or `http`, and `legacy` or `modern` for one era only.
 ///
 /// # Panics

@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::call::Call;
+use crate::fixture;
+use crate::scenario::Contents;
 use crate::tools::ask;
 
 pub(crate) fn definitions() -> Vec<Value> {
@@ -17,6 +19,9 @@ pub(crate) fn definitions() -> Vec<Value> {
 }
 
 pub(crate) fn get(call: &Call) {
+    if call.peer.scenario().contents == Contents::Fixture {
+        return fixture::get_prompt(call);
+    }
     let params = call.params();
     let arguments = &params["arguments"];
     let message = match params["name"].as_str().unwrap_or_default() {

@@ -7,6 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::call::Call;
+use crate::fixture;
+use crate::scenario::Contents;
 use crate::tools::ask;
 
 /// The resource whose changes can be watched; the tool `touch` changes it.
@@ -31,6 +33,9 @@ pub(crate) fn templates() -> Vec<Value> {
 }
 
 pub(crate) fn read(call: &Call) {
+    if call.peer.scenario().contents == Contents::Fixture {
+        return fixture::read_resource(call);
+    }
     let params = call.params();
     let uri = params["uri"].as_str().unwrap_or_default();
     let content = match uri {
@@ -55,13 +60,15 @@ pub(crate) fn read(call: &Call) {
                 let text = json!({ "id": id }).to_string();
                 json!({ "uri": uri, "mimeType": "application/json", "text": text })
             }
-            None => {
-                let code = if call.is_modern() { -32602 } else { -32002 };
-                return call.error_with(code, "Resource not found", Some(json!({ "uri": uri })));
-            }
+            None => return not_found(call, uri),
         },
     };
     call.cacheable(&json!({ "contents": [content] }));
+}
+
+pub(crate) fn not_found(call: &Call, uri: &str) {
+    let code = if call.is_modern() { -32602 } else { -32002 };
+    call.error_with(code, "Resource not found", Some(json!({ "uri": uri })));
 }
 
 pub(crate) fn subscribe(call: &Call) {

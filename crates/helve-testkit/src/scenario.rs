@@ -33,6 +33,8 @@ pub struct Scenario {
     pub dual_rule: DualRule,
     /// The `instructions` text.
     pub instructions: Option<String>,
+    /// Which tools, resources and prompts there are.
+    pub contents: Contents,
     /// What the peer offers and declares.
     pub offers: Offers,
     /// Items per page of every list; `None` gives everything at once.
@@ -113,6 +115,17 @@ pub enum DualRule {
     LastHandshake,
 }
 
+/// Which tools, resources and prompts a peer has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Contents {
+    /// One for every behaviour and every fault.
+    #[default]
+    Toolbox,
+    /// What the official conformance suite expects of a server under test.
+    Fixture,
+}
+
 /// What the peer declares as its capabilities and answers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -140,6 +153,7 @@ impl Default for Scenario {
             forced_version: None,
             dual_rule: DualRule::EachRequest,
             instructions: Some("A fake server for tests".to_string()),
+            contents: Contents::Toolbox,
             offers: Offers::default(),
             page_size: None,
             generated_tools: 0,

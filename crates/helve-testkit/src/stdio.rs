@@ -1,4 +1,4 @@
-//! Owns the life of the binary `helve-testkit-peer`: the peer on standard streams, or an HTTP form as a process of its own.
+//! Owns the life of the binaries: the peer on standard streams, or an HTTP form as a process of its own.
 
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ use crate::byte_stream;
 use crate::ending::Ending;
 use crate::http::{Form, HttpServer};
 use crate::peer::Peer;
-use crate::scenario::Scenario;
+use crate::scenario::{Era, Scenario};
 use crate::tools::{DESCENDANT, live_as_descendant};
 
 /// A peer that does not leave when its client is gone leaves by itself after this time, so that no test leaks it for ever.
@@ -35,12 +35,41 @@ pub fn run(arguments: &[String]) -> ExitCode {
         [form, orders] if form == DESCENDANT => live_as_descendant(orders),
         _ => Err(std::io::Error::other("usage: helve-testkit-peer [http|sse] [SCENARIO AS JSON]")),
     };
+    ended("helve-testkit-peer", result)
+}
+
+/// Runs the binary `helve-testkit-fixture [stdio|http|sse] [--era legacy|modern|dual]`; the forms are those of [`run`].
+pub fn run_fixture(arguments: &[String]) -> ExitCode {
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (form, era) = match words.as_slice() {
+        [] => ("stdio", "dual"),
+        ["--era", era] => ("stdio", *era),
+        [form] => (*form, "dual"),
+        [form, "--era", era] => (*form, *era),
+        _ => ("", ""),
+    };
+    let era = match era {
+        "legacy" => Some(Era::Legacy),
+        "modern" => Some(Era::Modern),
+        "dual" => Some(Era::Dual),
+        _ => None,
+    };
+    let result = match (form, era.map(Scenario::fixture)) {
+        ("stdio", Some(scenario)) => serve_stdio(scenario),
+        ("http", Some(scenario)) => serve_http(&scenario, Form::Streamable),
+        ("sse", Some(scenario)) => serve_http(&scenario, Form::HttpSse),
+        _ => Err(std::io::Error::other("usage: helve-testkit-fixture [stdio|http|sse] [--era legacy|modern|dual]")),
+    };
+    ended("helve-testkit-fixture", result)
+}
+
+fn ended(program: &str, result: std::io::Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            #[expect(clippy::print_stderr, reason = "the binary has no other place to say why it does not start")]
+            #[expect(clippy::print_stderr, reason = "a binary has no other place to say why it does not start")]
             {
-                eprintln!("helve-testkit-peer: {error}");
+                eprintln!("{program}: {error}");
             }
             ExitCode::from(64)
         }

@@ -170,8 +170,19 @@ impl CallError {
         ours
     }
 
-    pub(crate) fn set_may_have_run(&mut self, may_have_run: bool) {
-        self.0.may_have_run = may_have_run;
+    /// The same error for one more who waited.
+    pub(crate) fn again(error: &std::sync::Arc<Self>) -> Self {
+        let inner = &error.0;
+        Self(Box::new(Inner {
+            code: inner.code,
+            message: inner.message.clone(),
+            server: inner.server.clone(),
+            tool: inner.tool.clone(),
+            hints: inner.hints.clone(),
+            may_have_run: inner.may_have_run,
+            challenge: inner.challenge.clone(),
+            source: error.source().map(|source| source.to_string().into()),
+        }))
     }
 }
 

@@ -6,9 +6,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use helve_model::json::RawJson;
-use helve_model::{AccessSpec, Definition as _, ErrorCode, Origin, Outcome, ServerName, ToolDefinition};
-use helve_policy::{Caller, Permit};
+use helve_model::{
+    AccessSpec, BuiltinSpec, Definition as _, ErrorCode, Layer, Origin, Outcome, ServerName, ServerSpec,
+    ToolDefinition, TransportSpec,
+};
+use helve_policy::{Caller, Permit, ServerAccess, Trust};
 use helve_wire::{BoxFuture, ProgressCallback};
+use indexmap::IndexMap;
 use serde_json::Value;
 
 /// A tool that runs in this process.
@@ -90,9 +94,11 @@ impl Toolbox {
         Self { access: spec.access.clone(), origin: spec.origin.clone(), ..Self::new(spec.name.clone()) }
     }
 
-    /// The same with one more tool.
+    /// The same with one more tool; a second one of the same name replaces the first.
     #[must_use]
     pub fn with(mut self, tool: impl Tool + 'static) -> Self {
+        let name = tool.definition().name().clone();
+        self.tools.retain(|other| *other.definition().name() != name);
         self.tools.push(Arc::new(tool));
         self
     }
@@ -102,6 +108,24 @@ impl Toolbox {
     pub fn with_instructions(mut self, instructions: impl Into<String>) -> Self {
         self.instructions = Some(instructions.into());
         self
+    }
+
+    /// What its tools are.
+    #[must_use]
+    pub fn definitions(&self) -> Vec<ToolDefinition> {
+        self.tools.iter().map(|tool| tool.definition()).collect()
+    }
+
+    /// What its tools may do, as a server's entry would say it.
+    pub(crate) fn server_access(&self) -> ServerAccess {
+        ServerAccess::new(&self.spec(), Trust::Trusted)
+    }
+
+    /// The toolbox as a server.
+    pub(crate) fn spec(&self) -> ServerSpec {
+        let transport = TransportSpec::Builtin(BuiltinSpec { kind: "native".to_owned(), options: IndexMap::new() });
+        let spec = ServerSpec::new(self.name.clone(), transport, self.origin.clone(), Layer::CommandLine);
+        ServerSpec { access: self.access.clone(), ..spec }
     }
 
     /// Its name, which stands where a server's name stands.

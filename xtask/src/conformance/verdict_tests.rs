@@ -25,15 +25,41 @@ fn what_a_revision_does_not_score_cannot_fail_unless_we_want_it() {
         ("auth/dpop".to_owned(), record(&["FAILURE"], "")),
         ("json-schema-2020-12-preservation".to_owned(), record(&["FAILURE"], CLIENT_DONE)),
     ]);
-    let verdicts = judge(&[], &[], &records);
+    let verdicts = judge(&Demands { leg: Leg::Client, scored: &[], expected: &[] }, &records);
     assert_eq!(verdicts["auth/dpop"], Verdict::NotScored);
     assert!(!verdicts["json-schema-2020-12-preservation"].is_good());
 }
 
 #[test]
 fn a_scenario_that_never_ran_fails() {
-    let verdicts = judge(&["sse-retry".to_owned()], &[], &BTreeMap::new());
-    assert!(!verdicts["sse-retry"].is_good());
+    for leg in [Leg::Client, Leg::Server] {
+        let demands = Demands { leg, scored: &["sse-retry".to_owned()], expected: &[] };
+        assert!(!judge(&demands, &BTreeMap::new())["sse-retry"].is_good());
+    }
+}
+
+#[test]
+fn of_a_server_everything_is_demanded_but_what_the_suite_skips() {
+    let records = BTreeMap::from([
+        ("scored".to_owned(), record(&["SUCCESS", "INFO"], "")),
+        ("scored-skipped".to_owned(), record(&["SKIPPED"], "")),
+        ("tasks-lifecycle".to_owned(), record(&["SUCCESS", "WARNING"], "")),
+        ("tasks-status-notifications".to_owned(), record(&["SKIPPED"], "")),
+        ("skills".to_owned(), record(&["FAILURE"], "")),
+        ("polling".to_owned(), record(&["SUCCESS"], "")),
+    ]);
+    let scored = ["scored".to_owned(), "scored-skipped".to_owned()];
+    let expected = ["skills".to_owned(), "polling".to_owned()];
+    let verdicts = judge(&Demands { leg: Leg::Server, scored: &scored, expected: &expected }, &records);
+    let told: Vec<String> = verdicts.iter().map(|(name, verdict)| format!("{name}: {verdict:?}")).collect();
+    assert_snapshot!(told.join("\n"), @r#"
+    polling: Stale
+    scored: Passed { checks: 1 }
+    scored-skipped: Failed(["not one check succeeded"])
+    skills: FailedAsExpected
+    tasks-lifecycle: Failed(["check-1: it went wrong"])
+    tasks-status-notifications: Skipped
+    "#);
 }
 
 #[test]
@@ -50,9 +76,16 @@ fn results_are_read_from_the_suite_s_directory() {
     fs_err::write(folder.join("checks.json"), r#"[{"id": "a", "status": "SUCCESS", "name": "A"}]"#).unwrap();
     fs_err::write(folder.join("stdout.txt"), "out").unwrap();
     fs_err::write(folder.join("stderr.txt"), "").unwrap();
-    let records = read(directory.path()).unwrap();
+    let records = read(Leg::Client, directory.path()).unwrap();
     assert_eq!(records.keys().collect::<Vec<_>>(), ["auth/basic-cimd"]);
     assert_eq!(records["auth/basic-cimd"].checks.len(), 1);
+
+    let directory = tempfile::TempDir::new().unwrap();
+    let folder = directory.path().join("server-tools-list-2026-11-15T20-48-37-782Z");
+    fs_err::create_dir_all(&folder).unwrap();
+    fs_err::write(folder.join("checks.json"), "[]").unwrap();
+    let records = read(Leg::Server, directory.path()).unwrap();
+    assert_eq!(records.keys().collect::<Vec<_>>(), ["tools-list"]);
 }
 
 fn told(statuses: &[&str], stdout: &str) -> String {
@@ -66,7 +99,8 @@ fn verdict(statuses: &[&str], stdout: &str, expected: &[&str]) -> Verdict {
     let name = "tools_call".to_owned();
     let expected: Vec<String> = expected.iter().map(ToString::to_string).collect();
     let records = BTreeMap::from([(name.clone(), record(statuses, stdout))]);
-    judge(std::slice::from_ref(&name), &expected, &records).remove(&name).unwrap()
+    let demands = Demands { leg: Leg::Client, scored: std::slice::from_ref(&name), expected: &expected };
+    judge(&demands, &records).remove(&name).unwrap()
 }
 
 fn record(statuses: &[&str], stdout: &str) -> Record {

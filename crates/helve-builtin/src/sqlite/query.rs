@@ -123,7 +123,7 @@ impl Database {
 }
 
 fn collect(session: &Session, mut statement: Statement<'_>, limits: Limits, surplus: Surplus) -> Result<Rows, Trouble> {
-    let columns: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+    let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let width = columns.len();
     let mut collected = Rows { columns, rows: Vec::new(), truncated: false };
     let mut bytes = 0;

@@ -232,7 +232,10 @@ fn address(dialect: Dialect, url: &str, flavour: HttpFlavour, fields: &mut Field
         }
         _ => {}
     }
-    transport_type(shape, if wants_sse { 2 } else { 1 }, fields);
+    // In helve's own file an address without a type is tried both ways, which is what `Auto` means.
+    if dialect != Dialect::Helve || flavour != HttpFlavour::Auto {
+        transport_type(shape, if wants_sse { 2 } else { 1 }, fields);
+    }
     let field = if shape.key_of(Field::Endpoint).is_some() { Field::Endpoint } else { Field::Url };
     put(shape, field, Written::Text(url.to_owned()), fields)
 }
@@ -261,7 +264,7 @@ fn cannot(shape: &Shape, what: &str) -> EditError {
     EditError::NotPossible(format!("{} cannot {what}", shape.title))
 }
 
-fn timeout_value(timeout: Duration, unit: Unit) -> Written {
+pub(super) fn timeout_value(timeout: Duration, unit: Unit) -> Written {
     match unit {
         Unit::Seconds if timeout.subsec_nanos() == 0 => {
             Written::Integer(i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX))

@@ -42,7 +42,8 @@ pub(super) fn read(values: &mut Values<'_, '_>, entry: &Entry, name_span: Span) 
             Some(Field::BuiltinOption(_)) if !known.contains(&other.key.as_str()) => {
                 let message = format!("the built-in server {} has no {}", quoted(kind), quoted(&other.key));
                 let names: Vec<String> = known.iter().map(|name| quoted(name)).collect();
-                let hint = if names.is_empty() { "remove it".to_owned() } else { format!("it has {}", names.join(", ")) };
+                let hint =
+                    if names.is_empty() { "remove it".to_owned() } else { format!("it has {}", names.join(", ")) };
                 values.invalid(Diagnostic::error(Code::BadValue, message).hint(hint), other.key_span);
             }
             _ => {}

@@ -6,8 +6,8 @@ use base64::Engine as _;
 use helve_model::{ConfigText, HttpFlavour, HttpSpec, Layer, StdioSpec, TransportSpec};
 use indexmap::IndexMap;
 
-use super::{builtin, project_directory};
 use super::values::{Secrecy, Values};
+use super::{builtin, project_directory};
 use crate::diagnostic::{Code, Diagnostic, nearest, quoted};
 use crate::dialect::Dialect;
 use crate::document::{Entry, Value};

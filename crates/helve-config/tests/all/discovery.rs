@@ -15,7 +15,7 @@ fn plant(root: &Path, path: &str, text: &str) {
 /// A file with one server, named after its place, in the form its place demands.
 fn content(path: &str) -> String {
     let name = path.replace(['/', '.', ' '], "-").trim_matches('-').to_owned();
-    if path.ends_with("helve.toml") {
+    if path.ends_with("helve.toml") || path.ends_with("helve.local.toml") {
         return format!("[servers.\"{name}\"]\ncommand = \"x\"\n");
     }
     if path.ends_with("config.toml") && !path.ends_with("mcp-config.toml") {
@@ -52,6 +52,7 @@ fn content(path: &str) -> String {
 }
 
 const PROJECT_FILES: &[&str] = &[
+    "helve.local.toml",
     "helve.toml",
     ".mcp.json",
     ".claude-loop/mcp-config.json",
@@ -205,6 +206,35 @@ fn parents_count_up_to_the_root_of_the_repository_and_the_nearest_wins() {
     assert_eq!(names, [("a", Layer::Project), ("b", Layer::Project), ("home", Layer::User)]);
     let near = format!("{:?}", configuration.server("a").expect("there").spec);
     assert!(near.contains("near") && configuration.shadowed.len() == 1);
+}
+
+#[test]
+fn own_files_have_a_place_before_they_exist() {
+    let home = tempfile::tempdir().expect("a directory");
+    let root = home.path().join("repository");
+    plant(&root, ".git/HEAD", "");
+    plant(&root, "inner/deep/README", "");
+    let environment = Environment::new(root.join("inner/deep")).with_home(home.path());
+    let project = |name| discover::own_project_file(&environment, name).path;
+    assert_eq!(project(discover::PROJECT_FILE), root.join("helve.toml"));
+    plant(&root, "inner/helve.toml", "");
+    assert_eq!(project(discover::PROJECT_FILE), root.join("inner/helve.toml"), "the nearest that exists");
+    assert_eq!(project(discover::LOCAL_FILE), root.join("helve.local.toml"));
+    let user = discover::own_user_file(&environment).expect("a home");
+    assert_eq!(user.path, home.path().join(".config/helve/helve.toml"));
+    assert_eq!(discover::own_user_file(&Environment::new(root)).map(|place| place.path), None);
+}
+
+#[test]
+fn a_persons_file_in_a_project_wins_over_everybodys() {
+    let home = tempfile::tempdir().expect("a directory");
+    plant(home.path(), "project/helve.toml", "[servers.a]\ncommand = \"theirs\"\n");
+    plant(home.path(), "project/helve.local.toml", "[servers.a]\ncommand = \"mine\"\n");
+    let environment = Environment::new(home.path().join("project")).with_home(home.path());
+    let configuration =
+        load(Request { trust: &|_: &helve_config::trust::TrustRequest| true, ..Request::new(&environment) });
+    let origin = configuration.server("a").expect("it is there").origin.to_string();
+    assert!(origin.ends_with("project/helve.local.toml:1:10"), "{origin}");
 }
 
 #[test]

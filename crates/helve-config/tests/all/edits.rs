@@ -526,3 +526,44 @@ fn a_missing_file_is_made_by_adding() {
     }
     "#);
 }
+
+#[test]
+fn a_file_of_comments_keeps_them_in_front_of_its_first_server() {
+    let text = "# My servers.\n# More about them.\n\n# [servers.example]\n# command = \"run\"\n";
+    let edited = edit(Dialect::Helve, "helve.toml", text, "a", &Change::Add(NewServer::program("run", ["--fast"])));
+    insta::assert_snapshot!(edited, @r#"
+    # My servers.
+    # More about them.
+
+    # [servers.example]
+    # command = "run"
+
+    [servers.a]
+    command = "run"
+    args = ["--fast"]
+    "#);
+    assert_eq!(edit(Dialect::Helve, "helve.toml", &edited, "a", &Change::Remove), text);
+}
+
+#[test]
+fn a_removed_server_takes_the_comment_right_above_it_along() {
+    let text = "# My servers.\n\n# About a.\n[servers.a]\ncommand = \"a\"\n\n# About b.\n[servers.b]\ncommand = \"b\"\n\n# The end.\n";
+    insta::assert_snapshot!(edit(Dialect::Helve, "helve.toml", text, "a", &Change::Remove), @r#"
+    # My servers.
+
+    # About b.
+    [servers.b]
+    command = "b"
+
+    # The end.
+    "#);
+    insta::assert_snapshot!(edit(Dialect::Helve, "helve.toml", text, "b", &Change::Remove), @r#"
+    # My servers.
+
+    # About a.
+    [servers.a]
+    command = "a"
+
+    # The end.
+    "#);
+}

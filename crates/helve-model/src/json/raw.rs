@@ -17,6 +17,12 @@ use super::scan;
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct RawJson(ByteString);
 
+impl AsRef<str> for RawJson {
+    fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
 impl RawJson {
     /// The empty object.
     #[must_use]

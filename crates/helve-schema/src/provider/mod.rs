@@ -248,7 +248,7 @@ impl Said {
 }
 
 /// An object from its members; those that are absent are left out.
-fn object<const N: usize>(members: [(&str, Option<Json>); N]) -> Object {
+pub(crate) fn object<const N: usize>(members: [(&str, Option<Json>); N]) -> Object {
     members.into_iter().filter_map(|(key, value)| value.map(|value| (key.to_owned(), value))).collect()
 }
 

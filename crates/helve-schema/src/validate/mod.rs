@@ -20,6 +20,7 @@ pub(crate) use compile::SCHEMA_CAPS;
 use compile::{Checker, Compiled, State};
 pub use explain::{InvalidArguments, MAX_VIOLATIONS, Violation};
 use meter::{CHECK_LOOKS, Look, metered};
+pub(crate) use pattern::affordable as affordable_patterns;
 pub use pattern::{MAX_PATTERN_ATOMS, MAX_PATTERN_ATOMS_IN_SCHEMA};
 
 use crate::json::{self, Caps, JsonProblem, RepeatedKeys};

@@ -37,6 +37,8 @@ pub(crate) enum EventStyle {
 struct LogState {
     events: Vec<Vec<Part>>,
     ended: bool,
+    /// How often the readers of the moment were sent away.
+    disconnects: u64,
     /// The next event that nobody has read.
     unread: usize,
     readers: usize,
@@ -72,6 +74,7 @@ impl EventLog {
                     self.push(event);
                 }
                 Frame::Raw(parts) => self.push(parts),
+                Frame::Disconnect => self.disconnect(),
                 Frame::CloseStream => break,
             }
             self.room().await;
@@ -82,6 +85,14 @@ impl EventLog {
     pub(crate) fn end(&self) {
         self.state().ended = true;
         self.changed.notify_waiters();
+    }
+
+    /// Sends the readers away once they have what is there, if they can resume.
+    fn disconnect(&self) {
+        if matches!(self.style, EventStyle::Numbered { .. }) {
+            self.state().disconnects += 1;
+            self.changed.notify_waiters();
+        }
     }
 
     /// The place after the event with this number, as a client that saw it last would go on.
@@ -96,8 +107,13 @@ impl EventLog {
     /// The events from `start` on as a body; it ends with the stream, or after `limit` events. `guard` is dropped when the
     /// body is.
     pub(crate) fn body<G: Send + 'static>(self: Arc<Self>, start: usize, limit: Option<usize>, guard: G) -> Body {
-        let reader = Reader { log: Arc::clone(&self), next: start, end: limit.map(|limit| start + limit), guard };
-        self.state().readers += 1;
+        let disconnects = {
+            let mut state = self.state();
+            state.readers += 1;
+            state.disconnects
+        };
+        let end = limit.map(|limit| start + limit);
+        let reader = Reader { log: Arc::clone(&self), next: start, end, disconnects, guard };
         let nothing: Box<dyn Iterator<Item = Bytes> + Send> = Box::new(std::iter::empty());
         let pieces = stream::unfold((reader, nothing), |(mut reader, mut rest)| async move {
             loop {
@@ -153,6 +169,8 @@ struct Reader<G> {
     log: Arc<EventLog>,
     next: usize,
     end: Option<usize>,
+    /// What the log's count was when this reader came.
+    disconnects: u64,
     #[expect(dead_code, reason = "held for its drop")]
     guard: G,
 }
@@ -174,7 +192,7 @@ impl<G> Reader<G> {
                     self.log.changed.notify_waiters();
                     return Some(event);
                 }
-                if state.ended {
+                if state.ended || state.disconnects > self.disconnects {
                     return None;
                 }
             }

@@ -70,12 +70,15 @@ pub(crate) async fn serve(
 
 impl Exchange {
     async fn answer(self) -> io::Result<Response<Body>> {
-        let own =
-            [format!("http://{}", self.shared.address), format!("http://localhost:{}", self.shared.address.port())];
+        let own = [self.shared.address.to_string(), format!("localhost:{}", self.shared.address.port())];
+        let is_own = |host: &str| own.iter().any(|known| known == host);
         if let Some(origin) = self.header("origin")
-            && !own.iter().any(|known| known == origin)
+            && !origin.strip_prefix("http://").is_some_and(is_own)
         {
             return Ok(plain(StatusCode::FORBIDDEN, "this origin may not talk to me"));
+        }
+        if self.shared.peer.scenario().http.check_host && !self.header("host").is_some_and(is_local) {
+            return Ok(plain(StatusCode::FORBIDDEN, "this is not my name"));
         }
         match self.shared.form {
             Form::Streamable => streamable::serve(self).await,
@@ -107,6 +110,12 @@ impl Exchange {
         let verb = self.head.method.to_string();
         self.shared.peer.recorder().add(Entry::Http { verb, path, headers: headers.collect() });
     }
+}
+
+/// Whether a `Host` names this machine, with or without a port.
+fn is_local(host: &str) -> bool {
+    let name = host.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok()).map_or(host, |(name, _)| name);
+    matches!(name, "localhost" | "127.0.0.1" | "[::1]")
 }
 
 pub(crate) fn plain(status: StatusCode, text: &'static str) -> Response<Body> {

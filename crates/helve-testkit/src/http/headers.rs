@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::exchange::Exchange;
 use crate::meta::PROTOCOL_VERSION;
+use crate::tools;
 
 /// Says what is wrong with the headers of a modern request, if anything.
 pub(crate) fn check(exchange: &Exchange, message: &Value) -> Result<(), String> {
@@ -21,10 +22,11 @@ pub(crate) fn check(exchange: &Exchange, message: &Value) -> Result<(), String> 
         _ => return Ok(()),
     };
     expect(exchange, "mcp-name", name)?;
-    if method == "tools/call" && name == Some("with_headers") {
-        let arguments = &params["arguments"];
-        expect_argument(exchange, "mcp-param-region", &arguments["region"])?;
-        expect_argument(exchange, "mcp-param-count", &arguments["count"])?;
+    if method == "tools/call" {
+        let contents = exchange.shared.peer.scenario().contents;
+        for (argument, header) in tools::mirrored_arguments(contents, name.unwrap_or_default()) {
+            expect_argument(exchange, &header, &params["arguments"][&argument])?;
+        }
     }
     Ok(())
 }

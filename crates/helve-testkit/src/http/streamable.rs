@@ -258,7 +258,7 @@ async fn json_answer<G>(
                     others.send(frame);
                 }
             }
-            Frame::CloseStream => {}
+            Frame::Disconnect | Frame::CloseStream => {}
         }
     }
 }

@@ -8,9 +8,6 @@ use serde_json::{Map, Value, json};
 use crate::call::{Call, ResultKind};
 use crate::frame::{MessageKind, Part};
 
-/// The order of log levels, least first.
-const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
-
 /// Returns the arguments as text and as structured content, byte for byte.
 pub(crate) fn echo(call: &Call, raw_arguments: &str) {
     let text = Value::from(raw_arguments);
@@ -52,16 +49,7 @@ pub(crate) fn progress(call: &Call, arguments: Value) {
 
 /// Sends a log message if the client wants that level.
 pub(crate) fn log(call: &Call, arguments: &Value) {
-    let level = arguments["level"].as_str().unwrap_or("info");
-    let wanted = if call.is_modern() { call.meta.log_level.clone() } else { call.connection.state().log_level.clone() };
-    let rank = |level: &str| LEVELS.iter().position(|known| *known == level);
-    let heard = match wanted {
-        Some(wanted) => rank(level) >= rank(&wanted),
-        None => !call.is_modern(),
-    };
-    if heard {
-        call.notify("notifications/message", &json!({ "level": level, "logger": "fake", "data": arguments["data"] }));
-    }
+    let heard = call.log(arguments["level"].as_str().unwrap_or("info"), &arguments["data"]);
     answer_text(call, if heard { "logged" } else { "not logged" });
 }
 

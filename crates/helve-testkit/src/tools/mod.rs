@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 pub(crate) use stream::write_stderr;
 
 use crate::call::Call;
-use crate::tasks;
+use crate::scenario::Contents;
+use crate::{fixture, tasks};
 
 /// Serves `tools/call`.
 pub(crate) fn call(call: &Call) {
@@ -25,6 +26,13 @@ pub(crate) fn call(call: &Call) {
     let params = call.params.as_ref().and_then(|raw| serde_json::from_str::<Params<'_>>(raw.get()).ok());
     let Some(Params { name, arguments }) = params else { return call.error(-32602, "name is missing") };
     let raw = arguments.map_or("{}", RawValue::get);
+    let fixture = call.peer.scenario().contents == Contents::Fixture && name != "added";
+    if fixture {
+        let Ok(arguments) = serde_json::from_str::<Value>(raw) else {
+            return call.error(-32602, "arguments are broken");
+        };
+        return fixture::call_tool(call, &name, &arguments);
+    }
     if name == "echo" || name.starts_with("gen_") || name == "added" || name == "with_headers" {
         return basic::echo(call, raw);
     }
@@ -53,8 +61,28 @@ pub(crate) fn call(call: &Call) {
     }
 }
 
-/// The definitions of all built-in tools.
-pub(crate) fn definitions() -> Vec<Value> {
+/// The definitions of all built-in tools as JSON text.
+pub(crate) fn definitions(contents: Contents) -> Vec<String> {
+    match contents {
+        Contents::Toolbox => toolbox().iter().map(Value::to_string).collect(),
+        Contents::Fixture => fixture::tool_definitions(),
+    }
+}
+
+/// The arguments of a tool that are mirrored into headers: their names, and the headers in lower case.
+pub(crate) fn mirrored_arguments(contents: Contents, tool: &str) -> Vec<(String, String)> {
+    let mirroring = definitions(contents).into_iter().filter(|text| text.contains("x-mcp-header"));
+    let parsed = mirroring.filter_map(|text| serde_json::from_str::<Value>(&text).ok());
+    let definition = parsed.into_iter().find(|definition| definition["name"] == tool).unwrap_or_default();
+    let properties = definition["inputSchema"]["properties"].as_object().cloned().unwrap_or_default();
+    let mirrored = properties.into_iter().filter_map(|(name, property)| {
+        let header = property["x-mcp-header"].as_str()?.to_ascii_lowercase();
+        Some((name, format!("mcp-param-{header}")))
+    });
+    mirrored.collect()
+}
+
+fn toolbox() -> Vec<Value> {
     let integer = json!({ "type": "integer", "minimum": 0 });
     let string = json!({ "type": "string" });
     let boolean = json!({ "type": "boolean" });

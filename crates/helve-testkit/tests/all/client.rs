@@ -39,7 +39,12 @@ impl Client {
     }
 
     pub(crate) async fn initialize(&mut self, version: &str) -> Value {
-        let params = json!({ "protocolVersion": version, "capabilities": {},
+        self.initialize_with(version, json!({})).await
+    }
+
+    /// The handshake of a client that can do this.
+    pub(crate) async fn initialize_with(&mut self, version: &str, capabilities: Value) -> Value {
+        let params = json!({ "protocolVersion": version, "capabilities": capabilities,
                              "clientInfo": { "name": "by hand", "version": "1" } });
         let answer = self.request("initialize", params).await;
         self.write(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;

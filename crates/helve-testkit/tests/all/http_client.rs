@@ -46,8 +46,12 @@ impl Http {
 
     /// Sends a request; `headers` are added to the usual ones.
     pub(crate) async fn send(&mut self, verb: &str, path: &str, headers: &[(&str, &str)], body: &str) {
-        let mut text = format!("{verb} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n", body.len());
-        let defaults = [("accept", "application/json, text/event-stream"), ("content-type", "application/json")];
+        let mut text = format!("{verb} {path} HTTP/1.1\r\ncontent-length: {}\r\n", body.len());
+        let defaults = [
+            ("host", "localhost"),
+            ("accept", "application/json, text/event-stream"),
+            ("content-type", "application/json"),
+        ];
         let named = |name: &str| headers.iter().any(|(known, _)| *known == name);
         for (name, value) in defaults.iter().filter(|(name, _)| !named(name)).chain(headers) {
             text.push_str(&format!("{name}: {value}\r\n"));

@@ -9,6 +9,9 @@
 
 mod client;
 mod eras;
+mod fixture;
+mod fixture_asking;
+mod fixture_tasks;
 mod http;
 mod http_client;
 mod http_faults;

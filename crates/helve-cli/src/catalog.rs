@@ -1,0 +1,309 @@
+//! Which tools there are: from what was kept of earlier runs where that is fresh, from the servers where it is not. Only
+//! servers that have to be asked are started.
+
+use std::time::{Duration, SystemTime};
+
+use helve::{Builtins as _, CachedIndex, SchemaCache};
+use helve_config::Configuration;
+use helve_model::{QualifiedName, ServerName, ServerStatus, ToolDefinition, TransportSpec};
+use helve_policy::RuleSet;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::plan::{Planned, plan};
+use crate::progress::Meter;
+use crate::running::{Builtins, Manner, Wanted, lists_directory, with_host};
+
+/// Longer than any start-up time-out: servers answer for themselves.
+const SETTLING: Duration = Duration::from_secs(3_600);
+
+/// How much has to be known about each tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Depth {
+    /// Its name and a line.
+    Names,
+    /// Its definition.
+    Definitions,
+}
+
+/// The tools of some servers, and the rules for them.
+pub(crate) struct Catalog {
+    pub(crate) rules: RuleSet,
+    pub(crate) servers: Vec<ServerTools>,
+}
+
+/// The tools of one server, hidden ones included.
+pub(crate) struct ServerTools {
+    pub(crate) name: ServerName,
+    pub(crate) tools: Tools,
+}
+
+pub(crate) enum Tools {
+    Kept(CachedIndex),
+    Defined(Vec<ToolDefinition>),
+    /// There are none to be had, for this reason.
+    Missing(Box<Failure>),
+}
+
+/// One tool of a list.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry<'a> {
+    pub(crate) name: QualifiedName,
+    pub(crate) title: Option<std::borrow::Cow<'a, str>>,
+    pub(crate) summary: Option<std::borrow::Cow<'a, str>>,
+    pub(crate) claims: helve_policy::Claims,
+}
+
+/// Lists the tools of these servers; of all, where none is named.
+pub(crate) fn list(
+    context: &Context,
+    configuration: &Configuration,
+    only: &[String],
+    depth: Depth,
+    refresh: bool,
+) -> Result<Catalog, Failure> {
+    let plan = plan(&context.env, &context.options, configuration);
+    let (rules, problems) = plan.compile();
+    for problem in problems {
+        context.printer.warning(problem.to_string());
+    }
+    for name in only {
+        if !plan.servers.iter().any(|planned| planned.spec.name.as_str() == name) {
+            return Err(no_server(context, configuration, name));
+        }
+    }
+    let is_wanted = |planned: &&Planned| only.is_empty() || only.iter().any(|name| name == planned.spec.name.as_str());
+    let kept = Kept::open(context, configuration).filter(|_| !refresh);
+    let mut servers = Vec::new();
+    let mut asked = Vec::new();
+    for planned in plan.servers.iter().filter(is_wanted) {
+        let tools = match (&planned.held, known(context, planned, kept.as_ref(), depth)) {
+            (Some(held), _) => Tools::Missing(Box::new(held_back(planned, &held.to_string()))),
+            (None, Some(tools)) => tools,
+            (None, None) => {
+                asked.push(planned.spec.name.to_string());
+                Tools::Defined(Vec::new())
+            }
+        };
+        servers.push(ServerTools { name: planned.spec.name.clone(), tools });
+    }
+    if !asked.is_empty() {
+        ask(context, configuration, &asked, &mut servers)?;
+    }
+    Ok(Catalog { rules, servers })
+}
+
+/// What was kept of earlier runs.
+struct Kept {
+    cache: SchemaCache,
+    now: SystemTime,
+    ttl: Duration,
+}
+
+impl Kept {
+    fn open(context: &Context, configuration: &Configuration) -> Option<Self> {
+        let settings = &configuration.settings;
+        let directory = lists_directory(context).filter(|_| settings.cache_tool_schemas.value)?;
+        let cache = SchemaCache::open(directory).ok()?;
+        Some(Self { cache, now: context.env.now(), ttl: settings.schema_cache_ttl.value })
+    }
+}
+
+/// The tools, if nobody has to be asked for them.
+fn known(context: &Context, planned: &Planned, kept: Option<&Kept>, depth: Depth) -> Option<Tools> {
+    if let TransportSpec::Builtin(builtin) = &planned.spec.transport {
+        let builtins = Builtins { working_directory: context.env.working_directory().to_owned() };
+        return Some(match builtins.open(&planned.spec, builtin) {
+            Ok(toolbox) => Tools::Defined(toolbox.definitions()),
+            Err(error) => Tools::Missing(Box::new(error.into())),
+        });
+    }
+    let kept = kept?;
+    let key = kept.cache.key(&planned.spec);
+    match depth {
+        Depth::Names => kept.cache.load_index(&key, kept.now, kept.ttl).filter(|index| index.is_fresh).map(Tools::Kept),
+        Depth::Definitions => {
+            let server = kept.cache.load(&key, kept.now, kept.ttl).filter(|server| server.is_fresh)?;
+            Some(Tools::Defined(server.tools))
+        }
+    }
+}
+
+/// Starts the servers whose tools are not known, and takes what they list.
+fn ask(
+    context: &Context,
+    configuration: &Configuration,
+    names: &[String],
+    servers: &mut [ServerTools],
+) -> Result<(), Failure> {
+    with_host(context, configuration, Wanted::Only(names), Manner::default(), async |host| {
+        let what = if names.len() == 1 { names.join("") } else { format!("{} servers", names.len()) };
+        Meter::new(context).during(&what, host.settled(SETTLING)).await;
+        let snapshot = host.snapshot();
+        for server in servers.iter_mut().filter(|server| names.iter().any(|name| name == server.name.as_str())) {
+            let name = server.name.as_str();
+            let status = host.server_status(name).map(|report| report.status);
+            server.tools = match (status, snapshot.server(name)) {
+                (Some(ServerStatus::Connected), Some(entry)) => {
+                    Tools::Defined(entry.all_tools().map(|tool| tool.definition().clone()).collect())
+                }
+                // Any call says why there is none.
+                _ => match host.tool(&format!("{name}/-"), None).await {
+                    Err(error) => Tools::Missing(Box::new(error.into())),
+                    Ok(_) => Tools::Defined(Vec::new()),
+                },
+            };
+        }
+        Ok(())
+    })
+}
+
+impl ServerTools {
+    /// The tools an agent sees, sorted by name; with `hidden`, all of them.
+    pub(crate) fn entries(&self, rules: &RuleSet, hidden: bool) -> Vec<Entry<'_>> {
+        let named = |tool: &str| QualifiedName::new(self.name.clone(), helve_model::ToolName::new(tool));
+        let mut entries: Vec<Entry<'_>> = match &self.tools {
+            Tools::Kept(index) => index
+                .tools()
+                .map(|tool| Entry {
+                    name: named(tool.name),
+                    title: tool.title.map(Into::into),
+                    summary: tool.summary.map(Into::into),
+                    claims: tool.claims,
+                })
+                .collect(),
+            Tools::Defined(definitions) => definitions
+                .iter()
+                .map(|definition| {
+                    let view = definition.view();
+                    Entry {
+                        name: named(definition.name().as_str()),
+                        claims: helve_policy::Claims::from(&view.annotations),
+                        title: view.title.or(view.annotations.title).map(Into::into),
+                        summary: view.description.as_deref().map(one_line).map(Into::into),
+                    }
+                })
+                .collect(),
+            Tools::Missing(_) => Vec::new(),
+        };
+        entries.retain(|entry| hidden || !rules.hides(&entry.name));
+        entries.sort_by(|left, right| left.name.tool.cmp(&right.name.tool));
+        entries
+    }
+
+    /// The definitions, if they are known.
+    pub(crate) fn definitions(&self) -> &[ToolDefinition] {
+        match &self.tools {
+            Tools::Defined(definitions) => definitions,
+            Tools::Kept(_) | Tools::Missing(_) => &[],
+        }
+    }
+}
+
+/// One tool, found by what a person typed; its server is asked if need be.
+pub(crate) fn find(
+    context: &Context,
+    configuration: &Configuration,
+    text: &str,
+    refresh: bool,
+) -> Result<(RuleSet, ServerName, ToolDefinition), Failure> {
+    let text = crate::spelling::own_spelling(configuration, text);
+    let planned = plan(&context.env, &context.options, configuration);
+    let servers: Vec<String> = planned.servers.iter().map(|planned| planned.spec.name.to_string()).collect();
+    let meant: Vec<String> = servers.iter().filter(|server| begins_with(&text, server)).cloned().collect();
+    let catalog = list(context, configuration, &meant, Depth::Definitions, refresh)?;
+    let names = helve_model::NameTable::new(catalog.servers.iter().flat_map(|server| {
+        server.definitions().iter().map(|tool| QualifiedName::new(server.name.clone(), tool.name().clone()))
+    }));
+    match names.resolve(&text) {
+        helve_model::name::Resolution::Found(name) => {
+            let server = catalog.servers.iter().find(|server| server.name == name.server);
+            let found = server.and_then(|server| server.definitions().iter().find(|tool| *tool.name() == name.tool));
+            match found {
+                Some(tool) => Ok((catalog.rules, name.server.clone(), tool.clone())),
+                None => Err(unknown(&text, &[])),
+            }
+        }
+        helve_model::name::Resolution::Ambiguous(several) => {
+            let several: Vec<String> = several.iter().map(|name| format!("`{name}`")).collect();
+            Err(Failure::new(helve_model::ErrorCode::ToolNotFound, format!("several servers have a tool `{text}`"))
+                .hint(format!("say which one: {}", several.join(", "))))
+        }
+        helve_model::name::Resolution::Unknown(near) => {
+            // The one server it could be is not there: that is the reason.
+            if let ([_], [ServerTools { tools: Tools::Missing(_), .. }]) =
+                (meant.as_slice(), catalog.servers.as_slice())
+                && let Some(ServerTools { tools: Tools::Missing(failure), .. }) = catalog.servers.into_iter().next()
+            {
+                return Err(*failure);
+            }
+            let near: Vec<String> = near.iter().map(ToString::to_string).collect();
+            Err(unknown(&text, &near))
+        }
+    }
+}
+
+fn unknown(text: &str, near: &[String]) -> Failure {
+    let failure = Failure::new(helve_model::ErrorCode::ToolNotFound, format!("there is no tool `{text}`"));
+    if near.is_empty() {
+        return failure.hint("`helve tools` lists what there is");
+    }
+    let near: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
+    failure.hint(format!("did you mean {}?", near.join(" or ")))
+}
+
+/// True when a text in some spelling begins with a server's name.
+fn begins_with(text: &str, server: &str) -> bool {
+    use helve_model::name::{PROVIDER_PREFIX, Spelling};
+    let Ok(name) = ServerName::new(server) else { return false };
+    let follows = |spelling: Spelling, text: &str, separator: &str| {
+        text.strip_prefix(&spelling.render_server(&name)).is_some_and(|rest| rest.starts_with(separator))
+    };
+    follows(Spelling::Slash, text, "/")
+        || follows(Spelling::Colon, text, ":")
+        || follows(Spelling::Code, text, ".")
+        || text.strip_prefix(PROVIDER_PREFIX).is_some_and(|text| follows(Spelling::Provider, text, "__"))
+}
+
+fn held_back(planned: &Planned, reason: &str) -> Failure {
+    use helve_model::{DisabledReason, ErrorCode};
+    let name = planned.spec.name.as_str();
+    let code = match &planned.held {
+        Some(crate::plan::Held::Disabled(DisabledReason::Untrusted)) => ErrorCode::Untrusted,
+        Some(crate::plan::Held::Disabled(_)) => ErrorCode::ServerDisabled,
+        _ => ErrorCode::Config,
+    };
+    let failure = Failure::new(code, format!("the server `{name}` is not started: {reason}")).at_server(name);
+    match code {
+        ErrorCode::Untrusted => failure.hint("`helve trust` shows what it would run, and asks"),
+        _ => failure.hint(format!("`helve get {name}` shows how it is configured")),
+    }
+}
+
+fn no_server(context: &Context, configuration: &Configuration, name: &str) -> Failure {
+    match context.server(configuration, name) {
+        Err(failure) => failure,
+        Ok(_) => Failure::new(
+            helve_model::ErrorCode::Config,
+            format!("the entry of the server `{name}` cannot be understood"),
+        )
+        .hint("`helve doctor` says what is wrong with it"),
+    }
+}
+
+/// The first lines of a text as one, cut where it is too long.
+pub(crate) fn one_line(text: &str) -> String {
+    const LONGEST: usize = 160;
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if line.chars().count() + word.chars().count() >= LONGEST {
+            line.push('…');
+            break;
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    line
+}

@@ -1,0 +1,118 @@
+//! The verbs: one file each, with its arguments, its help and its whole story.
+
+mod add;
+mod add_json;
+mod call;
+mod completions;
+mod disable;
+mod doctor;
+mod enable;
+mod expand;
+mod explain;
+mod get;
+mod import;
+mod init;
+mod man;
+mod pin;
+mod remove;
+mod schema;
+mod servers;
+mod status;
+mod tool;
+mod tools;
+mod trust;
+
+use std::ffi::OsString;
+
+use clap::{Parser as _, Subcommand};
+
+pub(crate) use completions::Shell;
+
+use crate::complete;
+use crate::context::Context;
+use crate::env::Env;
+use crate::failure::Failure;
+use crate::log;
+use crate::options::{self, Cli};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    Call(call::Args),
+    Tools(tools::Args),
+    Tool(tool::Args),
+    #[command(visible_aliases = ["status", "mcp"])]
+    Servers(servers::Args),
+    Expand(expand::Args),
+    Explain(explain::Args),
+    Doctor(doctor::Args),
+    Pin(pin::Args),
+    Init(init::Args),
+    Add(add::Args),
+    AddJson(add_json::Args),
+    #[command(visible_alias = "rm")]
+    Remove(remove::Args),
+    Enable(enable::Args),
+    Disable(disable::Args),
+    Get(get::Args),
+    Import(import::Args),
+    Trust(trust::Args),
+    Completions(completions::Args),
+    Man(man::Args),
+    Schema(schema::Args),
+    #[command(name = "__complete", hide = true)]
+    Complete(complete::Args),
+}
+
+/// Does what the command line asks; gives the exit status.
+pub(crate) fn run(env: Env, arguments: Vec<OsString>) -> u8 {
+    let cli = match Cli::try_parse_from(&arguments) {
+        Ok(cli) => cli,
+        Err(error) => return options::refuse(&env, &arguments, &error),
+    };
+    let env = match &cli.options.working_directory {
+        Some(directory) => env.standing_in(directory),
+        None => env,
+    };
+    let context = Context::new(env, cli.options);
+    match dispatch(&context, cli.verb) {
+        Ok(()) => 0,
+        Err(failure) => {
+            if !failure.is_silent() {
+                context.printer.failure(&failure);
+            }
+            failure.exit_status()
+        }
+    }
+}
+
+fn dispatch(context: &Context, verb: Option<Verb>) -> Result<(), Failure> {
+    if !context.env.working_directory().is_dir() {
+        let directory = context.env.working_directory().display();
+        return Err(Failure::usage(format!("there is no directory {directory}")));
+    }
+    log::start(&context.env, &context.printer)?;
+    match verb {
+        None => status::run(context),
+        Some(Verb::Call(args)) => call::run(context, args),
+        Some(Verb::Tools(args)) => tools::run(context, &args),
+        Some(Verb::Tool(args)) => tool::run(context, &args),
+        Some(Verb::Servers(args)) => servers::run(context, &args),
+        Some(Verb::Expand(args)) => expand::run(context, &args),
+        Some(Verb::Explain(args)) => explain::run(context, &args),
+        Some(Verb::Doctor(args)) => doctor::run(context, &args),
+        Some(Verb::Pin(args)) => pin::run(context, &args),
+        Some(Verb::Init(args)) => init::run(context, &args),
+        Some(Verb::Add(args)) => add::run(context, args),
+        Some(Verb::AddJson(args)) => add_json::run(context, &args),
+        Some(Verb::Remove(args)) => remove::run(context, &args),
+        Some(Verb::Enable(args)) => enable::run(context, &args),
+        Some(Verb::Disable(args)) => disable::run(context, &args),
+        Some(Verb::Get(args)) => get::run(context, &args),
+        Some(Verb::Import(args)) => import::run(context, &args),
+        Some(Verb::Trust(args)) => trust::run(context, &args),
+        Some(Verb::Completions(args)) => completions::run(context, &args),
+        Some(Verb::Man(args)) => man::run(context, &args),
+        Some(Verb::Schema(args)) => schema::run(context, &args),
+        Some(Verb::Complete(args)) => complete::run(context, &args),
+    }
+}

@@ -1,0 +1,227 @@
+//! `helve add`: one more server, from the words people use for it everywhere.
+
+use clap::ValueEnum;
+use helve_config::edit::{Change, EditError, NewServer, NewTransport, edit_file};
+use helve_config::{FilePlace, looks_secret};
+use helve_model::{ErrorCode, HttpFlavour, Layer};
+use serde_json::{Value, json};
+
+use crate::context::{Context, file_of};
+use crate::failure::Failure;
+use crate::place::{self, Scope};
+use crate::plan::held;
+use crate::printer::Line;
+
+/// Add a server: a command to start, or an address to reach
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  helve add files -- npx -y @modelcontextprotocol/server-filesystem .
+  helve add github -e GITHUB_TOKEN -- docker run -i --rm -e GITHUB_TOKEN ghcr.io/github/github-mcp-server
+  helve add docs https://docs.example.com/mcp -H 'Authorization: Bearer ${DOCS_TOKEN}'
+  helve add --transport sse --scope user tickets https://tickets.example.com/sse")]
+pub(crate) struct Args {
+    /// What to call it
+    name: String,
+
+    /// Its address, or its command when nothing of it begins with a dash
+    #[arg(value_name = "URL|COMMAND")]
+    words: Vec<String>,
+
+    /// The command and its arguments
+    #[arg(last = true)]
+    command: Vec<String>,
+
+    /// How it is reached; found out when left away
+    #[arg(short, long, value_enum)]
+    transport: Option<Transport>,
+
+    /// A variable for the command; without a value it is handed on from your environment
+    #[arg(short, long = "env", value_name = "NAME[=VALUE]")]
+    environment: Vec<String>,
+
+    /// A header for every request to the address
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
+    headers: Vec<String>,
+
+    /// Only these tools, as globs
+    #[arg(long = "tool", value_name = "GLOB")]
+    tools: Vec<String>,
+
+    /// Change the server if there is one of that name
+    #[arg(long)]
+    replace: bool,
+
+    /// Whose file it goes to; without it the project's helve.toml if there is one, else your own
+    #[arg(short, long, value_enum)]
+    scope: Option<Scope>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Transport {
+    /// A command to start
+    Stdio,
+    /// Streamable HTTP
+    #[value(alias = "streamable-http")]
+    Http,
+    /// HTTP+SSE, the older transport
+    Sse,
+}
+
+pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
+    let name = place::new_name(&args.name)?;
+    let place = place::target(context, args.scope)?;
+    let server = new_server(&args)?;
+    let spelt_out = spelt_out_secrets(&server);
+    let replaced = put(context, &place, name.as_str(), server, args.replace)?;
+    for secret in spelt_out {
+        let file = context.env.shown(&place.path);
+        context.printer.warning(format!("the value of {secret} is written into {file} for everybody who can read it"));
+        context.printer.hint(format!("refer to a variable instead: '${{{}}}'", variable_name(&secret)));
+    }
+    let settled = settle(context, &place, name.as_str(), if replaced { "changed" } else { "added" })?;
+    if context.printer.is_json() { context.printer.json(&settled) } else { Ok(()) }
+}
+
+/// Writes the server; gives whether there was one.
+fn put(
+    context: &Context,
+    place: &FilePlace,
+    name: &str,
+    server: NewServer,
+    may_replace: bool,
+) -> Result<bool, Failure> {
+    if may_replace {
+        match edit_file(place, None, name, &Change::Update(server.clone())) {
+            Err(EditError::NoSuchServer { .. }) => {}
+            Err(error) => return Err(place::refused(context, place, name, &error)),
+            Ok(_) => return Ok(true),
+        }
+    }
+    match edit_file(place, None, name, &Change::Add(server)) {
+        Ok(_) => Ok(false),
+        Err(error) => {
+            let failure = place::refused(context, place, name, &error);
+            Err(match error {
+                EditError::Exists(_) => failure.hint("change it with `--replace`, or choose another name"),
+                _ => failure,
+            })
+        }
+    }
+}
+
+/// Says what became of a server that was just written, and trusts it where it stands in a project. Gives the same
+/// for scripts.
+pub(super) fn settle(context: &Context, place: &FilePlace, name: &str, done: &str) -> Result<Value, Failure> {
+    place::trust_own_edit(context, place, name)?;
+    let configuration = context.load()?;
+    let file = context.env.shown(&place.path);
+    let server = configuration.server(name);
+    let printer = &context.printer;
+    match server {
+        Some(server) if file_of(&server.origin) == Some(place.path.as_path()) => {
+            printer.say(&Line::plain(format!("{done} server `{name}` at {}", context.shown(&server.origin))));
+            context.report(&server.diagnostics);
+            if let Some(held) = held(&context.options, server) {
+                printer.warning(format!("it does not run yet: {held}"));
+            }
+        }
+        Some(server) if server.layer != Layer::Explicit => {
+            printer.say(&Line::plain(format!("{done} server `{name}` in {file}")));
+            printer.warning(format!("{} has a server `{name}` too, and wins", context.shown(&server.origin)));
+        }
+        // The file is one that only --config reads, or one that --config overrules for this run.
+        Some(_) | None => printer.say(&Line::plain(format!("{done} server `{name}` in {file}"))),
+    }
+    let state = server.map(|server| held(&context.options, server).map_or("on", |held| held.word()));
+    Ok(json!({ "server": name, "file": place.path.to_string_lossy(), "state": state }))
+}
+
+fn new_server(args: &Args) -> Result<NewServer, Failure> {
+    let address = args.words.first().filter(|word| is_address(word));
+    let transport = match (args.transport, address) {
+        (Some(Transport::Http | Transport::Sse), Some(_)) | (None, Some(_)) if args.words.len() == 1 => {
+            if !args.command.is_empty() {
+                return Err(Failure::usage("a server is started or reached, not both")
+                    .hint("give it an address, or a command behind `--`"));
+            }
+            address_of(args, address.map(String::as_str).unwrap_or_default())?
+        }
+        (Some(Transport::Http | Transport::Sse), _) => {
+            return Err(Failure::usage("a server over HTTP needs one address, and nothing else")
+                .hint("it begins with http:// or https://"));
+        }
+        (None, Some(_)) => return Err(Failure::usage("a server has one address, and nothing behind it")),
+        (Some(Transport::Stdio) | None, _) => program(args)?,
+    };
+    let mut server = NewServer { transport, ..NewServer::address("") };
+    server.tools = (!args.tools.is_empty()).then(|| args.tools.clone());
+    Ok(server)
+}
+
+fn address_of(args: &Args, url: &str) -> Result<NewTransport, Failure> {
+    if !args.environment.is_empty() {
+        return Err(Failure::usage("an address takes no variables").hint("send headers with --header"));
+    }
+    let mut headers = Vec::with_capacity(args.headers.len());
+    for header in &args.headers {
+        let Some((name, value)) = header.split_once(':').filter(|(name, _)| !name.trim().is_empty()) else {
+            return Err(Failure::usage(format!("`{header}` is no header")).hint("write 'Name: value'"));
+        };
+        headers.push((name.trim().to_owned(), value.trim().to_owned()));
+    }
+    let flavour = match args.transport {
+        Some(Transport::Sse) => HttpFlavour::Sse,
+        Some(Transport::Http | Transport::Stdio) | None => HttpFlavour::Auto,
+    };
+    Ok(NewTransport::Address { url: url.to_owned(), headers, flavour })
+}
+
+fn program(args: &Args) -> Result<NewTransport, Failure> {
+    if !args.headers.is_empty() {
+        return Err(Failure::usage("a command takes no headers").hint("hand it variables with --env"));
+    }
+    let mut line = args.words.iter().chain(&args.command).cloned();
+    let command = line.next().filter(|command| !command.is_empty()).ok_or_else(|| {
+        Failure::usage(format!("how is `{}` reached?", args.name))
+            .hint(format!("start it: `helve add {} -- COMMAND ARGUMENTS…`", args.name))
+            .hint(format!("or reach it: `helve add {} https://…`", args.name))
+    })?;
+    let mut environment = Vec::with_capacity(args.environment.len());
+    for pair in &args.environment {
+        let (name, value) = match pair.split_once('=') {
+            Some((name, value)) => (name, value.to_owned()),
+            None => (pair.as_str(), format!("${{{pair}}}")),
+        };
+        if name.is_empty() || name.contains(char::is_whitespace) {
+            return Err(Failure::usage(format!("`{pair}` is no variable")).hint("write NAME=value, or NAME alone"));
+        }
+        environment.push((name.to_owned(), value));
+    }
+    Ok(NewTransport::Program { command, arguments: line.collect(), environment, working_directory: None })
+}
+
+fn is_address(word: &str) -> bool {
+    word.starts_with("http://") || word.starts_with("https://")
+}
+
+/// The names of secrets whose values the person typed out.
+fn spelt_out_secrets(server: &NewServer) -> Vec<String> {
+    let is_spelt_out = |(name, value): &&(String, String)| looks_secret(name) && !value.contains("${");
+    let pairs = match &server.transport {
+        NewTransport::Program { environment, .. } => environment,
+        NewTransport::Address { headers, .. } => headers,
+    };
+    pairs.iter().filter(is_spelt_out).map(|(name, _)| name.clone()).collect()
+}
+
+/// A variable that could hold what a header holds.
+fn variable_name(secret: &str) -> String {
+    secret.to_ascii_uppercase().replace('-', "_")
+}
+
+/// The failure of an entry that another application's file cannot hold, used by every verb that writes one.
+pub(super) fn only_in_own_file(context: &Context, place: &FilePlace) -> Failure {
+    let file = context.env.shown(&place.path);
+    Failure::new(ErrorCode::Config, format!("{file} is not helve's own file")).hint("leave --config away")
+}

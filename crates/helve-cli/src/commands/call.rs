@@ -1,0 +1,188 @@
+//! `helve call`: one tool, called. Its text is the output; the rest is talk.
+
+use std::io::Read as _;
+
+use helve::{CallContext, CallOutcome, Host};
+use helve_model::json::RawJson;
+use helve_model::{ErrorCode, OutcomeView};
+use helve_policy::Caller;
+use helve_schema::coerce;
+
+use crate::content::{self, SavePlace};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::progress::Meter;
+use crate::running::{Manner, Wanted, with_host};
+use crate::spelling;
+
+/// Call a tool
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Arguments: key=value is read as the tool's schema wants it, key:=JSON is taken as it is, key=@FILE is a file's text.
+--args gives all of them at once, as JSON, @FILE, or - for stdin.
+
+A result that is no text (images, audio, binary resources) is saved to a file, and named.")]
+pub(crate) struct Args {
+    /// The tool: server/tool, or any other spelling
+    #[arg(value_name = "TOOL")]
+    tool: String,
+
+    /// key=value, key:=JSON or key=@FILE
+    #[arg(value_name = "KEY=VALUE")]
+    words: Vec<String>,
+
+    /// All arguments as JSON, @FILE or - for stdin
+    #[arg(long, value_name = "JSON")]
+    args: Option<String>,
+
+    /// Print the protocol's result, byte for byte
+    #[arg(long)]
+    raw: bool,
+
+    /// Say yes to what would be asked; what is denied stays denied
+    #[arg(short, long)]
+    yes: bool,
+
+    /// Save images, audio and binary resources here
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    save: Option<std::path::PathBuf>,
+}
+
+pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
+    let configuration = context.load()?;
+    context.report(&configuration.diagnostics);
+    let (tool, words) = spelling::tool_and_words(&configuration, &args.tool, &args.words);
+    let manner = Manner { yes: args.yes, ..Manner::default() };
+    let outcome = with_host(context, &configuration, Wanted::OnDemand, manner, async |host| {
+        call(context, host, &tool, words, args.args.as_deref()).await
+    })?;
+    for warning in &outcome.warnings {
+        context.printer.warning(warning);
+    }
+    print(context, &args, &outcome)
+}
+
+async fn call(
+    context: &Context,
+    host: &Host,
+    tool: &str,
+    words: &[String],
+    whole: Option<&str>,
+) -> Result<CallOutcome, Failure> {
+    let meter = Meter::new(context);
+    meter
+        .during(tool, async {
+            let tool = host.tool(tool, context.options.timeout).await?;
+            let arguments = arguments(context, tool.input_schema(), words, whole)?;
+            let caller = if context.env.can_ask() { Caller::Person } else { Caller::Script };
+            let call = CallContext { on_progress: meter.callback(), uncut: true, ..CallContext::new(caller) };
+            Ok(host.prepare(tool).invoke(arguments, call).await?)
+        })
+        .await
+}
+
+/// The arguments a person wrote: words by the schema, or all at once.
+pub(crate) fn arguments(
+    context: &Context,
+    schema: &str,
+    words: &[String],
+    whole: Option<&str>,
+) -> Result<RawJson, Failure> {
+    let Some(whole) = whole else {
+        let words = words.iter().map(|word| with_file(context, word)).collect::<Result<Vec<_>, _>>()?;
+        let coerced = coerce(schema, &words).map_err(|errors| {
+            let problems: Vec<String> =
+                errors.iter().map(|error| format!("`{}`: {}", error.word, error.problem)).collect();
+            Failure::usage(problems.join("; "))
+        })?;
+        for warning in &coerced.warnings {
+            context.printer.warning(warning);
+        }
+        return Ok(RawJson::assembled(coerced.arguments));
+    };
+    if !words.is_empty() {
+        return Err(Failure::usage("give the arguments either as words or with --args, not both"));
+    }
+    let text = match whole.strip_prefix('@') {
+        _ if whole == "-" => stdin()?,
+        Some(path) => file(context, path)?,
+        None => whole.to_owned(),
+    };
+    let text = if text.trim().is_empty() { "{}".to_owned() } else { text };
+    RawJson::checked(text).map_err(|error| {
+        Failure::usage("the arguments are no JSON")
+            .cause(&error)
+            .hint("--args '{\"key\": \"value\"}', --args @FILE or --args -")
+    })
+}
+
+/// `key=@file` becomes the text of the file; `key=@@x` is the text `@x`.
+fn with_file(context: &Context, word: &str) -> Result<String, Failure> {
+    let Some((key, value)) = word.split_once('=') else { return Ok(word.to_owned()) };
+    match value.strip_prefix('@') {
+        Some(rest) if rest.starts_with('@') => Ok(format!("{key}={rest}")),
+        Some(path) if !key.ends_with(':') => {
+            // As JSON, so that the schema does not read a file that holds `12` as a number.
+            let text = serde_json::Value::from(file(context, path)?);
+            Ok(format!("{key}:={text}"))
+        }
+        Some(path) => Ok(format!("{key}={}", file(context, path)?)),
+        None => Ok(word.to_owned()),
+    }
+}
+
+fn file(context: &Context, path: &str) -> Result<String, Failure> {
+    fs_err::read_to_string(context.env.working_directory().join(path)).map_err(|error| Failure::file(&error))
+}
+
+fn stdin() -> Result<String, Failure> {
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).map_err(|error| Failure::file(&error))?;
+    Ok(text)
+}
+
+fn print(context: &Context, args: &Args, outcome: &CallOutcome) -> Result<(), Failure> {
+    if args.raw {
+        context.printer.data(&format!("{}\n", outcome.outcome.raw().as_str()))?;
+        return fail_if_failed(outcome, None);
+    }
+    if context.printer.is_json() {
+        context.printer.raw_json(outcome.outcome.raw())?;
+        return fail_if_failed(outcome, None);
+    }
+    let view: OutcomeView = outcome.outcome.open().map_err(|error| {
+        Failure::new(ErrorCode::ProtocolError, "the server's result is no JSON").cause(&error).hint("--raw shows it")
+    })?;
+    let place = SavePlace {
+        directory: args.save.as_ref().map(|directory| context.env.working_directory().join(directory)),
+        temporary: context.env.temporary_directory(),
+        stem: file_stem(outcome.name.tool.as_str()),
+    };
+    let mut text = content::to_text(&view, &place)?;
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    context.printer.data(&text)?;
+    fail_if_failed(outcome, Some(&text))
+}
+
+/// The tool's own failure is the answer, and an exit status.
+fn fail_if_failed(outcome: &CallOutcome, shown: Option<&str>) -> Result<(), Failure> {
+    if !outcome.outcome.is_error() {
+        return Ok(());
+    }
+    let message = match shown {
+        Some(_) => format!("`{}` says that it failed", outcome.name),
+        None => return Err(Failure::new(ErrorCode::ToolError, "").said()),
+    };
+    Err(Failure::new(ErrorCode::ToolError, message))
+}
+
+fn file_stem(tool: &str) -> String {
+    let clean: String = tool
+        .chars()
+        .map(|character| if character.is_ascii_alphanumeric() { character } else { '-' })
+        .take(40)
+        .collect();
+    if clean.is_empty() { "result".to_owned() } else { clean }
+}

@@ -1,0 +1,279 @@
+//! `helve doctor`: what is wrong, server by server, and what to do about each thing.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use helve::{Host, ServerReport, Snapshot};
+use helve_config::{Configuration, Severity};
+use helve_model::name::Spelling;
+use helve_model::{QualifiedName, ServerStatus, TransportSpec};
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::plan::plan;
+use crate::printer::{Line, Style};
+use crate::progress::Meter;
+use crate::running::{Manner, Wanted, with_host};
+use crate::suspicion;
+
+/// Longer than any start-up time-out: servers answer for themselves.
+const SETTLING: Duration = Duration::from_secs(3_600);
+/// A server that takes longer to start is worth a word.
+const SLOW_START: Duration = Duration::from_secs(5);
+
+/// Look for what is wrong, and say what to do
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Only this server
+    #[arg(value_name = "SERVER")]
+    server: Option<String>,
+}
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Weight {
+    Good,
+    Note,
+    Bad,
+}
+
+/// One thing that was looked at.
+struct Finding {
+    weight: Weight,
+    what: String,
+    fix: Vec<String>,
+}
+
+struct Examined {
+    server: String,
+    findings: Vec<Finding>,
+}
+
+pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
+    let configuration = context.load()?;
+    if let Some(name) = &args.server {
+        let plan = plan(&context.env, &context.options, &configuration);
+        if !plan.servers.iter().any(|planned| planned.spec.name.as_str() == name) {
+            context.server(&configuration, name)?;
+        }
+    }
+    let is_meant = |name: &str| args.server.as_deref().is_none_or(|only| only == name);
+    let named: Vec<String> = args.server.iter().cloned().collect();
+    let wanted = if named.is_empty() { Wanted::All } else { Wanted::Only(&named) };
+
+    let mut examined = vec![general(&configuration)];
+    for server in configuration.servers.iter().filter(|server| is_meant(server.name.as_str())) {
+        examined
+            .push(Examined { server: server.name.to_string(), findings: configured(context, &configuration, server) });
+    }
+    with_host(context, &configuration, wanted, Manner::default(), async |host| {
+        Meter::new(context).during("connecting", host.settled(SETTLING)).await;
+        for report in host.status().iter().filter(|report| is_meant(report.name.as_str())) {
+            let findings = running(host, report);
+            match examined.iter_mut().find(|examined| examined.server == report.name.as_str()) {
+                Some(examined) => examined.findings.extend(findings),
+                None => examined.push(Examined { server: report.name.to_string(), findings }),
+            }
+        }
+        Ok(())
+    })?;
+    print(context, &examined)?;
+    let bad =
+        examined.iter().flat_map(|examined| &examined.findings).filter(|finding| finding.weight == Weight::Bad).count();
+    if bad == 0 { Ok(()) } else { Err(Failure::other(format!("{bad} things are wrong"))) }
+}
+
+fn general(configuration: &Configuration) -> Examined {
+    let mut findings = Vec::new();
+    let diagnostics = configuration.diagnostics.iter().filter(|diagnostic| diagnostic.server.is_none());
+    findings.extend(diagnostics.map(diagnosed));
+    if findings.is_empty() {
+        let files = configuration.files.len();
+        findings.push(Finding::good(format!("{files} configuration files are read without a problem")));
+    }
+    Examined { server: "configuration".to_owned(), findings }
+}
+
+/// What the configuration alone tells about a server.
+fn configured(
+    context: &Context,
+    configuration: &Configuration,
+    server: &helve_config::ConfiguredServer,
+) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = server.diagnostics.iter().map(diagnosed).collect();
+    for shadowed in configuration.shadowed.iter().filter(|shadowed| shadowed.by == server.origin) {
+        findings.push(Finding::note(
+            format!("it hides another server at {}", context.shown(&shadowed.server.origin)),
+            vec!["give one of them another name to have both".to_owned()],
+        ));
+    }
+    if let Some(spec) = &server.spec
+        && let TransportSpec::Stdio(stdio) = &spec.transport
+        && let Some(found) = context.env.find_program(stdio.command.expose())
+    {
+        findings.push(Finding::good(format!("the command is {}", context.env.shown(&found))));
+    }
+    let unset: Vec<&str> = server
+        .variables
+        .iter()
+        .map(String::as_str)
+        .filter(|variable| context.env.variable_os(variable).is_none())
+        .collect();
+    if !unset.is_empty() {
+        findings.push(Finding::note(format!("not set here: {}", unset.join(", ")), Vec::new()));
+    }
+    findings
+}
+
+/// What its connection tells.
+fn running(host: &Host, report: &ServerReport) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    match &report.status {
+        ServerStatus::Connected => {
+            let time = report.connect_time.unwrap_or_default();
+            let what = match &report.protocol_version {
+                Some(version) => {
+                    format!("connected in {} ms, speaks {version}, {} tools", time.as_millis(), report.tools)
+                }
+                None => format!("built in, {} tools", report.tools),
+            };
+            findings.push(if time > SLOW_START {
+                Finding::note(what, vec!["set `lazy = true` so that nobody waits for it".to_owned()])
+            } else {
+                Finding::good(what)
+            });
+        }
+        ServerStatus::Disabled(reason) => findings.push(Finding::note(format!("not started: {reason}"), Vec::new())),
+        ServerStatus::Pending(reason) => findings.push(Finding::note(format!("not connected: {reason}"), Vec::new())),
+        ServerStatus::Failed(failure) => {
+            findings.push(Finding { weight: Weight::Bad, what: failure.message.clone(), fix: report.hints.clone() });
+        }
+        ServerStatus::NeedsAuth { .. } => {
+            let fix = report.hints.clone();
+            findings.push(Finding { weight: Weight::Bad, what: "it wants credentials".to_owned(), fix });
+        }
+    }
+    if report.noise > 0 {
+        findings.push(Finding::note(
+            format!("{} lines on its stdout are no messages", report.noise),
+            vec!["it should log to stderr".to_owned()],
+        ));
+    }
+    let snapshot = host.snapshot();
+    let Some(entry) = snapshot.server(report.name.as_str()) else { return findings };
+    for tool in entry.all_tools() {
+        let name = tool.name();
+        for warning in &tool.view().warnings {
+            findings.push(Finding::note(format!("{name}: {warning}"), Vec::new()));
+        }
+        for problem in tool.schema_notices() {
+            findings.push(Finding::note(format!("{name}: {problem}"), Vec::new()));
+        }
+        if tool.is_unpinned() {
+            findings.push(Finding {
+                weight: Weight::Bad,
+                what: format!("{name}: its definition is not the one that was pinned"),
+                fix: vec![format!("`helve pin {name}` shows what changed")],
+            });
+        }
+        for suspicion in suspicion::about(tool.definition()) {
+            findings.push(Finding::note(
+                format!("{name}: its description {suspicion}"),
+                vec![format!("read it: `helve tool {name}`; leave the tool out with `disabled_tools`")],
+            ));
+        }
+    }
+    for (spelling, names) in shared_spellings(&snapshot) {
+        if names.iter().any(|name| name.server == report.name) {
+            let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+            findings.push(Finding::note(
+                format!(
+                    "{} would all be called `{spelling}` by a model; they get a hash at the end",
+                    names.join(" and ")
+                ),
+                Vec::new(),
+            ));
+        }
+    }
+    findings
+}
+
+/// Spellings that several tools would have, if the catalog let them.
+fn shared_spellings(snapshot: &Snapshot) -> Vec<(String, Vec<QualifiedName>)> {
+    let mut by_spelling: BTreeMap<String, Vec<QualifiedName>> = BTreeMap::new();
+    for tool in snapshot.tools() {
+        by_spelling.entry(Spelling::Provider.render(tool.name())).or_default().push(tool.name().clone());
+    }
+    by_spelling.into_iter().filter(|(_, names)| names.len() > 1).collect()
+}
+
+fn diagnosed(diagnostic: &helve_config::Diagnostic) -> Finding {
+    let weight = match diagnostic.severity {
+        Severity::Error => Weight::Bad,
+        Severity::Warning | Severity::Note => Weight::Note,
+    };
+    let place = match &diagnostic.origin {
+        helve_model::Origin::File { .. } => format!("{}: ", diagnostic.origin),
+        _ => String::new(),
+    };
+    Finding { weight, what: format!("{place}{}", diagnostic.message), fix: diagnostic.hints.clone() }
+}
+
+impl Finding {
+    fn good(what: impl Into<String>) -> Self {
+        Self { weight: Weight::Good, what: what.into(), fix: Vec::new() }
+    }
+
+    fn note(what: impl Into<String>, fix: Vec<String>) -> Self {
+        Self { weight: Weight::Note, what: what.into(), fix }
+    }
+}
+
+fn print(context: &Context, examined: &[Examined]) -> Result<(), Failure> {
+    let printer = &context.printer;
+    if printer.is_json() {
+        let all: Vec<Value> = examined
+            .iter()
+            .map(|examined| {
+                let findings: Vec<Value> = examined
+                    .findings
+                    .iter()
+                    .map(|finding| json!({"weight": finding.weight.word(), "what": finding.what, "fix": finding.fix}))
+                    .collect();
+                json!({"server": examined.server, "findings": findings})
+            })
+            .collect();
+        return printer.json(&all);
+    }
+    for examined in examined {
+        printer.line(&Line::styled(Style::Name, examined.server.as_str()))?;
+        for finding in &examined.findings {
+            let (mark, style) = match finding.weight {
+                Weight::Good => ("ok  ", Style::Good),
+                Weight::Note => ("note", Style::Warning),
+                Weight::Bad => ("bad ", Style::Bad),
+            };
+            let mut lines = finding.what.lines();
+            let first = lines.next().unwrap_or_default();
+            printer.line(&Line::styled(style, format!("  {mark} ")).then(Style::Plain, first))?;
+            for line in lines {
+                printer.line(&Line::plain(format!("       {line}")))?;
+            }
+            for line in finding.fix.iter().flat_map(|fix| fix.lines()) {
+                printer.line(&Line::styled(Style::Hint, format!("       {line}")))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Weight {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Note => "note",
+            Self::Bad => "bad",
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! `helve explain`: why a call may run, must be asked for, or may not; with every rule on the way.
+
+use helve_model::QualifiedName;
+use helve_policy::{Caller, Explanation, Finding, Subject};
+use serde_json::{Value, json};
+
+use super::call::arguments;
+use crate::catalog::find;
+use crate::context::Context;
+use crate::describe;
+use crate::failure::Failure;
+
+/// Explain the decision about a call
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The tool: server/tool, or any other spelling
+    #[arg(value_name = "TOOL")]
+    tool: String,
+
+    /// key=value, key:=JSON or key=@FILE
+    #[arg(value_name = "KEY=VALUE")]
+    words: Vec<String>,
+
+    /// All arguments as JSON, @FILE or - for stdin
+    #[arg(long, value_name = "JSON")]
+    args: Option<String>,
+
+    /// Who calls
+    #[arg(long, value_enum, default_value_t, value_name = "WHO")]
+    caller: Who,
+}
+
+#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
+enum Who {
+    /// A model
+    #[default]
+    Agent,
+    /// Somebody at a terminal
+    Person,
+    /// A program that nobody watches
+    Script,
+    /// A tag in a prompt
+    Tag,
+}
+
+pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
+    let configuration = context.load()?;
+    context.report(&configuration.diagnostics);
+    let (rules, server, definition) = find(context, &configuration, &args.tool, false)?;
+    let view = definition.view();
+    let schema = view.input_schema.as_ref().map_or("{}", helve_model::json::RawJson::as_str);
+    let arguments = arguments(context, schema, &args.words, args.args.as_deref())?;
+    let caller = match args.caller {
+        Who::Agent => Caller::Agent,
+        Who::Person => Caller::Person,
+        Who::Script => Caller::Script,
+        Who::Tag => Caller::PromptTag,
+    };
+    let explanation = rules.explain(Subject::tool(&server, &definition), caller, &arguments);
+    if context.printer.is_json() {
+        return context.printer.json(&as_json(&explanation));
+    }
+    context.printer.block(&explanation.to_string())
+}
+
+fn as_json(explanation: &Explanation) -> Value {
+    let QualifiedName { server, tool } = &explanation.name;
+    let steps: Vec<Value> = explanation
+        .steps
+        .iter()
+        .map(|step| {
+            let (finding, because) = match &step.finding {
+                Finding::Decides(action) => ("decides", Some(action.to_string())),
+                Finding::Overruled(reason) => ("overruled", Some(reason.clone())),
+                Finding::Ignored(reason) => ("ignored", Some(reason.clone())),
+                Finding::NoMatch(reason) => ("no match", Some(reason.clone())),
+                Finding::NotReached => ("not reached", None),
+            };
+            json!({
+                "what": step.what,
+                "origin": step.origin.as_ref().map(describe::origin),
+                "finding": finding,
+                "because": because,
+            })
+        })
+        .collect();
+    json!({
+        "name": explanation.name.to_string(),
+        "server": server.as_str(),
+        "tool": tool.as_str(),
+        "caller": explanation.caller.to_string(),
+        "action": explanation.action.to_string(),
+        "risk": explanation.ground.risk.to_string(),
+        "because": explanation.ground.decider.to_string(),
+        "origin": explanation.ground.decider.origin().map(describe::origin),
+        "steps": steps,
+        "hints": explanation.hints,
+    })
+}

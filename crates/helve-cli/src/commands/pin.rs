@@ -1,0 +1,156 @@
+//! `helve pin`: tool definitions the person accepted. A tool whose definition changed since is not called before they
+//! looked at what changed.
+
+use helve_model::{Definition as _, QualifiedName};
+use helve_policy::pin::{DefinitionHash, diff};
+use serde_json::{Value, json};
+
+use crate::catalog::{Depth, Tools, list};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::printer::{Line, Style, Table};
+use crate::prompt;
+use crate::store::pins::PinFile;
+
+/// Pin tool definitions, and look at what changed
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Without names it lists what is pinned. With a server or a tool it asks the server, shows what is new or changed, and
+pins it after a yes. A pinned tool with another definition is refused until then.")]
+pub(crate) struct Args {
+    /// A server, or a tool as server/tool
+    #[arg(value_name = "SERVER|TOOL")]
+    names: Vec<String>,
+
+    /// Accept everything without a question
+    #[arg(short, long)]
+    yes: bool,
+
+    /// Take pins back
+    #[arg(long)]
+    forget: bool,
+}
+
+/// One tool that is not pinned as it is now.
+struct News {
+    name: QualifiedName,
+    definition: String,
+    /// What changed, each a line; nothing for a tool that was not pinned.
+    changes: Vec<String>,
+}
+
+pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
+    if args.names.is_empty() {
+        return show(context);
+    }
+    if args.forget {
+        return forget(context, &args.names);
+    }
+    let configuration = context.load()?;
+    context.report(&configuration.diagnostics);
+    let servers: Vec<String> = args
+        .names
+        .iter()
+        .map(|name| name.split_once('/').map_or(name.as_str(), |(server, _)| server).to_owned())
+        .collect();
+    let catalog = list(context, &configuration, &servers, Depth::Definitions, true)?;
+    let pins = context.stores()?.read::<PinFile>()?;
+    let mut news = Vec::new();
+    for server in &catalog.servers {
+        if let Tools::Missing(failure) = &server.tools {
+            context.printer.warning(failure.message());
+        }
+        for definition in server.definitions() {
+            let name = QualifiedName::new(server.name.clone(), definition.name().clone());
+            if !args.names.iter().any(|wanted| *wanted == name.to_string() || wanted == server.name.as_str()) {
+                continue;
+            }
+            let now = definition.raw().as_str();
+            match pins.get(None, &name) {
+                Some(pin) if DefinitionHash::of(&pin.definition) == DefinitionHash::of(now) => {}
+                pin => news.push(News {
+                    name,
+                    definition: now.to_owned(),
+                    changes: pin
+                        .map(|pin| diff(&pin.definition, now).iter().map(ToString::to_string).collect())
+                        .unwrap_or_default(),
+                }),
+            }
+        }
+    }
+    if news.is_empty() {
+        context.printer.say(&Line::plain("Every tool is as it was pinned."));
+        return if context.printer.is_json() { context.printer.json(&json!([])) } else { Ok(()) };
+    }
+    tell(context, &news)?;
+    if !args.yes && !prompt::confirm(context, &format!("Pin {} as now?", counted(news.len())))? {
+        return Err(Failure::new(helve_model::ErrorCode::Denied, "nothing was pinned"));
+    }
+    context.stores()?.update(|file: &mut PinFile| {
+        for tool in &news {
+            file.accept(None, &tool.name, &tool.definition);
+        }
+    })?;
+    context.printer.say(&Line::plain(format!("{} pinned.", counted(news.len()))));
+    Ok(())
+}
+
+fn tell(context: &Context, news: &[News]) -> Result<(), Failure> {
+    if context.printer.is_json() {
+        let tools: Vec<Value> = news
+            .iter()
+            .map(|tool| json!({"name": tool.name.to_string(), "new": tool.changes.is_empty(), "changes": tool.changes}))
+            .collect();
+        return context.printer.json(&tools);
+    }
+    for tool in news {
+        let what = if tool.changes.is_empty() { "new" } else { "changed" };
+        let line = Line::styled(Style::Name, tool.name.to_string()).then(Style::Warning, format!("  {what}"));
+        context.printer.line(&line)?;
+        for change in &tool.changes {
+            context.printer.line(&Line::plain(format!("  {change}")))?;
+        }
+    }
+    Ok(())
+}
+
+fn show(context: &Context) -> Result<(), Failure> {
+    let file = context.stores()?.read::<PinFile>()?;
+    let mut pins: Vec<(QualifiedName, String)> = file
+        .pins()
+        .iter()
+        .filter_map(|pin| Some((pin.tool()?, DefinitionHash::of(&pin.definition).to_string())))
+        .collect();
+    pins.sort();
+    if context.printer.is_json() {
+        let pins: Vec<Value> =
+            pins.iter().map(|(name, hash)| json!({"name": name.to_string(), "definition": hash})).collect();
+        return context.printer.json(&pins);
+    }
+    let mut table = Table::new(["TOOL", "DEFINITION"]);
+    for (name, hash) in &pins {
+        let short: String = hash.chars().take(16).collect();
+        table.row([Line::styled(Style::Name, name.to_string()), Line::plain(short)]);
+    }
+    context.printer.table(&table)?;
+    if pins.is_empty() {
+        context.printer.say(&Line::plain("No tool is pinned."));
+        context.printer.hint("`helve pin SERVER` pins the tools of a server as they are now");
+    }
+    Ok(())
+}
+
+fn forget(context: &Context, names: &[String]) -> Result<(), Failure> {
+    let forgotten = context.stores()?.update(|file: &mut PinFile| {
+        file.forget(|pin| {
+            pin.tool()
+                .is_some_and(|tool| names.iter().any(|name| *name == tool.to_string() || name == tool.server.as_str()))
+        })
+    })?;
+    context.printer.say(&Line::plain(format!("{} no longer pinned.", counted(forgotten.len()))));
+    Ok(())
+}
+
+fn counted(number: usize) -> String {
+    if number == 1 { "1 tool".to_owned() } else { format!("{number} tools") }
+}

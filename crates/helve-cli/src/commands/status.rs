@@ -1,0 +1,167 @@
+//! `helve` alone: what was found, where, and what to try next. From the configuration only; nothing is started.
+
+use helve_config::{Code, Configuration, Diagnostic};
+use helve_model::DisabledReason;
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::describe;
+use crate::failure::Failure;
+use crate::plan::{Held, Plan, held, plan};
+use crate::printer::{Line, Style, Table, Verbosity};
+use crate::store::approvals::ApprovalFile;
+
+pub(crate) fn run(context: &Context) -> Result<(), Failure> {
+    let configuration = context.load()?;
+    let plan = plan(&context.env, &context.options, &configuration);
+    // What is not trusted stands in the table, with the way to trust it below.
+    let is_news = |diagnostic: &&Diagnostic| diagnostic.code != Code::Untrusted;
+    context.report(configuration.diagnostics.iter().filter(is_news));
+    for problem in plan.compile().1 {
+        context.printer.warning(problem.to_string());
+    }
+    if context.printer.is_json() {
+        return context.printer.json(&as_json(context, &configuration, &plan));
+    }
+    context.printer.table(&table(context, &configuration, &plan))?;
+    say_where(context, &configuration, &plan);
+    say_next(context, &configuration);
+    Ok(())
+}
+
+fn table(context: &Context, configuration: &Configuration, plan: &Plan) -> Table {
+    let mut table = Table::new(["SERVER", "STATE", "VIA", "FROM"]);
+    let state = |held: Option<&Held>| match held {
+        None => Line::styled(Style::Good, "on"),
+        Some(Held::Disabled(DisabledReason::Configured)) => Line::styled(Style::Dim, "off"),
+        Some(held) => Line::styled(Style::Warning, held.to_string()),
+    };
+    for server in &configuration.servers {
+        table.row([
+            Line::styled(Style::Name, server.name.as_str()),
+            state(held(&context.options, server).as_ref()),
+            Line::plain(server.spec.as_ref().map_or("-", |spec| describe::transport(&spec.transport))),
+            Line::plain(context.shown(&server.origin)),
+        ]);
+    }
+    if configuration.servers.is_empty() {
+        for planned in &plan.servers {
+            table.row([
+                Line::styled(Style::Name, planned.spec.name.as_str()),
+                state(planned.held.as_ref()),
+                Line::plain(describe::transport(&planned.spec.transport)),
+                Line::plain(context.shown(&planned.spec.origin)),
+            ]);
+        }
+    }
+    table
+}
+
+fn say_where(context: &Context, configuration: &Configuration, plan: &Plan) {
+    let printer = &context.printer;
+    let (servers, files) = (configuration.servers.len(), configuration.files.len());
+    if servers == 0 && plan.servers.is_empty() {
+        printer.say(&Line::plain("The files you named configure no server."));
+    } else if servers == 0 {
+        printer.say(&Line::plain("No server is configured; these come with helve."));
+    } else {
+        printer.say(&Line::plain(format!("{} in {}", counted(servers, "server"), counted(files, "file"))));
+    }
+    if printer.verbosity >= Verbosity::Verbose {
+        for file in &configuration.files {
+            let place = &file.place;
+            let text = format!("  {} ({}, {})", context.env.shown(&place.path), place.application, place.layer);
+            printer.say(&Line::styled(Style::Dim, text));
+        }
+        for shadowed in &configuration.shadowed {
+            let text = format!(
+                "  {} at {} is hidden by {}",
+                shadowed.server.name,
+                context.shown(&shadowed.server.origin),
+                context.shown(&shadowed.by)
+            );
+            printer.say(&Line::styled(Style::Dim, text));
+        }
+    }
+}
+
+fn say_next(context: &Context, configuration: &Configuration) {
+    let printer = &context.printer;
+    if context.options.no_mcp {
+        printer.hint("every server is off because of --no-mcp");
+    }
+    if !configuration.untrusted.is_empty() {
+        printer.hint("look at what this project would run, and trust it: `helve trust`");
+    } else if configuration.servers.is_empty() {
+        printer.hint("add a server: `helve add NAME -- COMMAND`, or `helve add NAME URL`");
+        printer.hint("or start with a commented file: `helve init`");
+    } else if configuration.servers.iter().all(|server| server.dialect != helve_config::Dialect::Helve) {
+        printer.hint("these come from other applications' files; keep one of your own with `helve import`");
+    }
+}
+
+fn as_json(context: &Context, configuration: &Configuration, plan: &Plan) -> Value {
+    let servers: Vec<Value> = if configuration.servers.is_empty() {
+        plan.servers
+            .iter()
+            .map(|planned| {
+                json!({
+                    "name": planned.spec.name.as_str(),
+                    "state": planned.held.as_ref().map_or("on", Held::word),
+                    "application": "helve",
+                    "layer": planned.spec.layer.to_string(),
+                    "origin": Value::Null,
+                    "transport": describe::transport_json(&planned.spec.transport),
+                })
+            })
+            .collect()
+    } else {
+        configuration.servers.iter().map(|server| describe::as_json(context, server)).collect()
+    };
+    let files: Vec<Value> = configuration
+        .files
+        .iter()
+        .map(|file| {
+            json!({
+                "path": file.place.path.to_string_lossy(),
+                "application": file.place.application,
+                "dialect": file.place.dialect.name(),
+                "layer": file.place.layer.to_string(),
+                "servers": file.servers,
+            })
+        })
+        .collect();
+    let diagnostics: Vec<Value> = configuration.diagnostics.iter().map(diagnostic_json).collect();
+    let directories = &context.env.directories;
+    let approvals =
+        context.stores().and_then(|stores| stores.read::<ApprovalFile>()).map_or(0, |file| file.approvals().count());
+    json!({
+        "servers": servers,
+        "files": files,
+        "rules": configuration.rules.len(),
+        "approvals": approvals,
+        "untrusted": configuration.untrusted.len(),
+        "diagnostics": diagnostics,
+        "directories": {
+            "config": directories.config,
+            "state": directories.state,
+            "cache": directories.cache,
+            "runtime": directories.runtime,
+        },
+    })
+}
+
+fn diagnostic_json(diagnostic: &Diagnostic) -> Value {
+    json!({
+        "severity": diagnostic.severity.to_string(),
+        "message": diagnostic.message,
+        "server": diagnostic.server.as_ref().map(|server| server.as_str()),
+        "origin": describe::origin(&diagnostic.origin),
+        "hints": diagnostic.hints,
+    })
+}
+
+/// `1 server`, `2 servers`.
+fn counted(number: usize, what: &str) -> String {
+    if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+}

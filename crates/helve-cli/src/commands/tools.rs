@@ -1,0 +1,195 @@
+//! `helve tools`: what can be called. From kept lists where they are fresh; only other servers are started.
+
+use helve_model::name::Spelling;
+use helve_model::{NameTable, QualifiedName, ToolDefinition};
+use helve_schema::{Provider, Strictness, Style as SignatureStyle, ToolEntry, documented, tool_array};
+use serde_json::{Value, json};
+
+use crate::catalog::{Catalog, Depth, Tools, list};
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::printer::{Line, Style, Table};
+
+/// What a documented signature may cost, in tokens.
+const SIGNATURE_TOKENS: usize = 400;
+
+/// List tools
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Only those of these servers
+    #[arg(value_name = "SERVER")]
+    servers: Vec<String>,
+
+    /// In the form a language or a model provider wants
+    #[arg(long, value_enum, value_name = "FORM")]
+    format: Option<Format>,
+
+    /// Also those that a list leaves out
+    #[arg(long)]
+    hidden: bool,
+
+    /// Ask every server again
+    #[arg(long)]
+    refresh: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Format {
+    Python,
+    Typescript,
+    Anthropic,
+    /// Chat Completions
+    Openai,
+    /// Responses
+    OpenaiResponses,
+    Gemini,
+}
+
+pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
+    let configuration = context.load()?;
+    context.report(&configuration.diagnostics);
+    let depth = if args.format.is_some() { Depth::Definitions } else { Depth::Names };
+    let mut catalog = list(context, &configuration, &args.servers, depth, args.refresh)?;
+    let missing = report_missing(context, &mut catalog, args.servers.len() == 1)?;
+    if let Some(format) = args.format {
+        return formatted(context, &catalog, format, args.hidden);
+    }
+    if context.printer.is_json() {
+        return context.printer.json(&as_json(&catalog, args.hidden));
+    }
+    let mut table = Table::new(["TOOL", "WHAT IT DOES"]);
+    let mut shown = 0;
+    for server in &catalog.servers {
+        for entry in server.entries(&catalog.rules, args.hidden) {
+            let about = entry.summary.or(entry.title).unwrap_or_default();
+            table.row([Line::styled(Style::Name, entry.name.to_string()), Line::plain(about)]);
+            shown += 1;
+        }
+    }
+    context.printer.table(&table)?;
+    if shown == 0 && missing == 0 {
+        context.printer.say(&Line::plain("There are no tools."));
+    }
+    Ok(())
+}
+
+/// Says which servers have nothing to show. The only one that was asked for is an error.
+fn report_missing(context: &Context, catalog: &mut Catalog, is_only: bool) -> Result<usize, Failure> {
+    let mut missing = 0;
+    for server in &mut catalog.servers {
+        if let Tools::Missing(_) = server.tools
+            && let Tools::Missing(failure) = std::mem::replace(&mut server.tools, Tools::Defined(Vec::new()))
+        {
+            if is_only {
+                return Err(*failure);
+            }
+            missing += 1;
+            if !failure.is_a_choice() {
+                context.printer.warning(failure.message());
+                for hint in failure.hints() {
+                    context.printer.hint(hint);
+                }
+            }
+        }
+    }
+    Ok(missing)
+}
+
+fn as_json(catalog: &Catalog, hidden: bool) -> Value {
+    let mut tools = Vec::new();
+    for server in &catalog.servers {
+        for entry in server.entries(&catalog.rules, hidden) {
+            tools.push(json!({
+                "name": entry.name.to_string(),
+                "server": entry.name.server.as_str(),
+                "tool": entry.name.tool.as_str(),
+                "title": entry.title,
+                "description": entry.summary,
+                "annotations": {
+                    "readOnlyHint": entry.claims.read_only,
+                    "destructiveHint": entry.claims.destructive,
+                    "idempotentHint": entry.claims.idempotent,
+                    "openWorldHint": entry.claims.open_world,
+                },
+            }));
+        }
+    }
+    Value::Array(tools)
+}
+
+fn formatted(context: &Context, catalog: &Catalog, format: Format, hidden: bool) -> Result<(), Failure> {
+    let mut tools: Vec<(QualifiedName, &ToolDefinition)> = Vec::new();
+    for server in &catalog.servers {
+        for definition in server.definitions() {
+            let name = QualifiedName::new(server.name.clone(), definition.name().clone());
+            if hidden || !catalog.rules.hides(&name) {
+                tools.push((name, definition));
+            }
+        }
+    }
+    tools.sort_by(|(left, _), (right, _)| left.cmp(right));
+    let names = NameTable::new(tools.iter().map(|(name, _)| name.clone()));
+    let text = match format {
+        Format::Python => signatures(&tools, &names, SignatureStyle::Python),
+        Format::Typescript => signatures(&tools, &names, SignatureStyle::TypeScript),
+        Format::Anthropic => array(context, &tools, &names, Provider::Anthropic),
+        Format::Openai => array(context, &tools, &names, Provider::OpenAiChat),
+        Format::OpenaiResponses => array(context, &tools, &names, Provider::OpenAiResponses),
+        Format::Gemini => array(context, &tools, &names, Provider::Gemini),
+    };
+    context.printer.block(&text)
+}
+
+fn signatures(tools: &[(QualifiedName, &ToolDefinition)], names: &NameTable, style: SignatureStyle) -> String {
+    let mut text = String::new();
+    for (name, definition) in tools {
+        let spelled = names.spell(name, Spelling::Provider).unwrap_or_else(|| name.to_string());
+        with_entry(definition, &spelled, |entry| text.push_str(&documented(entry, style, SIGNATURE_TOKENS)));
+        text.push_str("\n\n");
+    }
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    text
+}
+
+fn array(
+    context: &Context,
+    tools: &[(QualifiedName, &ToolDefinition)],
+    names: &NameTable,
+    provider: Provider,
+) -> String {
+    let views: Vec<_> = tools.iter().map(|(_, definition)| definition.view()).collect();
+    let spelled: Vec<String> = tools
+        .iter()
+        .map(|(name, _)| names.spell(name, Spelling::Provider).unwrap_or_else(|| name.to_string()))
+        .collect();
+    let entries: Vec<ToolEntry<'_>> = views
+        .iter()
+        .zip(&spelled)
+        .map(|(view, name)| ToolEntry {
+            name,
+            title: view.title.as_deref(),
+            description: view.description.as_deref(),
+            input_schema: view.input_schema.as_ref().map_or("{}", helve_model::json::RawJson::as_str),
+            output_schema: view.output_schema.as_ref().map(helve_model::json::RawJson::as_str),
+        })
+        .collect();
+    let array = tool_array(provider, &entries, Strictness::Off);
+    for notice in array.notices() {
+        let name = tools.get(notice.index).map(|(name, _)| name.to_string()).unwrap_or_default();
+        context.printer.warning(format!("{name}: {}", notice.kind));
+    }
+    format!("{}\n", array.json())
+}
+
+/// A definition as the schema crate wants it.
+pub(crate) fn with_entry<T>(definition: &ToolDefinition, name: &str, use_it: impl FnOnce(&ToolEntry<'_>) -> T) -> T {
+    let view = definition.view();
+    use_it(&ToolEntry {
+        name,
+        title: view.title.as_deref(),
+        description: view.description.as_deref(),
+        input_schema: view.input_schema.as_ref().map_or("{}", helve_model::json::RawJson::as_str),
+        output_schema: view.output_schema.as_ref().map(helve_model::json::RawJson::as_str),
+    })
+}

@@ -1,0 +1,121 @@
+//! `helve __complete`: what could come next on a command line, for the scripts of `helve completions`.
+//!
+//! Commands, options and their values come from the definition of the command line. An argument whose value is called
+//! `SERVER` gets the configured servers, one called `TOOL` gets their tools.
+
+use std::ffi::OsString;
+
+use clap::CommandFactory as _;
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+
+use crate::commands::Shell;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::options::Cli;
+use crate::printer::safe;
+
+/// Say what could come next on a command line
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    shell: Shell,
+
+    /// The line up to the cursor, as bash has it
+    #[arg(long, allow_hyphen_values = true)]
+    line: Option<String>,
+
+    /// What bash takes for the last word
+    #[arg(long, allow_hyphen_values = true, default_value = "")]
+    current: String,
+
+    /// The words up to the cursor; the last is the one to complete
+    #[arg(last = true)]
+    words: Vec<OsString>,
+}
+
+pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
+    let words = match &args.line {
+        Some(line) => split(line).into_iter().map(OsString::from).collect(),
+        None => args.words.clone(),
+    };
+    let Some(last) = words.len().checked_sub(1) else { return Ok(()) };
+    // What bash keeps of the last word is not repeated in the answers.
+    let whole = words.last().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
+    let kept = match args.shell {
+        Shell::Bash => whole.strip_suffix(args.current.as_str()).unwrap_or_default().len(),
+        Shell::Zsh | Shell::Fish => 0,
+    };
+
+    let mut command = with_names(context, Cli::command());
+    let directory = Some(context.env.working_directory());
+    let candidates =
+        clap_complete::engine::complete(&mut command, words, last, directory).map_err(|error| Failure::file(&error))?;
+    let is_option = |candidate: &CompletionCandidate| candidate.get_value().as_encoded_bytes().starts_with(b"-");
+    // Options are offered to who began one, or where nothing else could come.
+    let has_words = !whole.starts_with('-') && candidates.iter().any(|candidate| !is_option(candidate));
+    let mut text = String::new();
+    for candidate in &candidates {
+        if candidate.is_hide_set() || (has_words && is_option(candidate)) {
+            continue;
+        }
+        if let Some(shown) = show(args.shell, candidate, kept) {
+            text.push_str(&shown);
+            text.push('\n');
+        }
+    }
+    context.printer.block(&text)
+}
+
+/// One candidate as the shell wants it; `None` for one that could do more than be typed.
+fn show(shell: Shell, candidate: &CompletionCandidate, kept: usize) -> Option<String> {
+    let value = candidate.get_value().to_str()?.get(kept..)?;
+    if value.chars().any(safe::is_hidden) {
+        return None;
+    }
+    let help = candidate.get_help().map(ToString::to_string).unwrap_or_default();
+    let help = safe::line(help.lines().next().unwrap_or_default()).into_owned();
+    Some(match shell {
+        // bash puts the word on the line as it is.
+        Shell::Bash => shell_words::quote(value).into_owned(),
+        Shell::Zsh => format!("{}:{help}", value.replace('\\', "\\\\").replace(':', "\\:")),
+        Shell::Fish if help.is_empty() => value.to_owned(),
+        Shell::Fish => format!("{value}\t{help}"),
+    })
+}
+
+/// The command line with the names that only the configuration knows.
+fn with_names(context: &Context, command: clap::Command) -> clap::Command {
+    let servers = servers(context);
+    let tools = tools(&servers);
+    command.mut_subcommands(|verb| {
+        verb.mut_args(|argument| {
+            let names = match argument.get_value_names().and_then(<[_]>::first).map(|name| name.as_str()) {
+                Some("SERVER") => servers.clone(),
+                Some("TOOL") => tools.clone(),
+                _ => return argument,
+            };
+            argument.add(ArgValueCandidates::new(move || names.iter().map(CompletionCandidate::new).collect()))
+        })
+    })
+}
+
+fn servers(context: &Context) -> Vec<String> {
+    let Ok(configuration) = context.load() else { return Vec::new() };
+    configuration.servers.iter().map(|server| server.name.to_string()).collect()
+}
+
+/// The beginnings of tool names: each server's own.
+fn tools(servers: &[String]) -> Vec<String> {
+    servers.iter().map(|server| format!("{server}/")).collect()
+}
+
+/// The words of a line; a quotation mark that is still open closes at its end, and a blank there begins a word.
+fn split(line: &str) -> Vec<String> {
+    if let Ok(mut words) = shell_words::split(line) {
+        if line.ends_with(char::is_whitespace) {
+            words.push(String::new());
+        }
+        return words;
+    }
+    let closed = [format!("{line}'"), format!("{line}\"")];
+    closed.iter().find_map(|line| shell_words::split(line).ok()).unwrap_or_default()
+}

@@ -1,0 +1,189 @@
+//! What every verb is handed: the surroundings, the options, the printer, and the way to configuration and memory.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use helve_config::trust::{TrustRequest, TrustStore as _};
+use helve_config::{
+    Code, CommandLine, Configuration, ConfiguredServer, Diagnostic, Environment, ExplicitFile, Request, Setting,
+    Severity,
+};
+use helve_model::{ErrorCode, Layer, Origin};
+
+use crate::env::Env;
+use crate::failure::Failure;
+use crate::options::GlobalOptions;
+use crate::printer::Printer;
+use crate::store::Stores;
+use crate::store::trust::TrustFile;
+
+/// Names less like the one that was typed than this are not suggested.
+const SIMILARITY: f64 = 0.75;
+
+/// An error about a name lists the others up to this many.
+const MAX_LISTED_NAMES: usize = 12;
+
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) env: Env,
+    pub(crate) options: GlobalOptions,
+    pub(crate) printer: Printer,
+    /// What the configuration knows of `env`.
+    pub(crate) environment: Environment,
+    /// The person has heard that what they trusted cannot be read.
+    has_warned: AtomicBool,
+}
+
+impl Context {
+    pub(crate) fn new(env: Env, options: GlobalOptions) -> Self {
+        let printer = Printer::new(&env, &options);
+        let environment = env.for_configuration();
+        Self { env, options, printer, environment, has_warned: AtomicBool::new(false) }
+    }
+
+    /// Loads the configuration. What is wrong with it is for the caller to [report](Self::report); only a file the
+    /// person named has to be usable.
+    pub(crate) fn load(&self) -> Result<Configuration, Failure> {
+        let trust = match self.stores() {
+            Ok(stores) => match stores.read::<TrustFile>() {
+                Ok(file) => file,
+                // Nobody's own servers stop because of it: nothing of a project is trusted, that is all.
+                Err(failure) => {
+                    if !self.has_warned.swap(true, Ordering::Relaxed) {
+                        let message = failure.message();
+                        self.printer.warning(format!("{message}; nothing of this project counts as trusted"));
+                    }
+                    TrustFile::default()
+                }
+            },
+            Err(_) => TrustFile::default(),
+        };
+        let configuration = helve_config::load(Request {
+            environment: &self.environment,
+            discover: !self.options.no_discover,
+            files: self.explicit_files(),
+            command_line: self.command_line(),
+            trust: &|request: &TrustRequest| trust.is_trusted(request),
+        });
+        match configuration.diagnostics.iter().find(|diagnostic| self.is_fatal(diagnostic)) {
+            Some(diagnostic) => Err(self.fatal(diagnostic)),
+            None => Ok(configuration),
+        }
+    }
+
+    /// Says what is wrong with a configuration, as far as the person wants to hear it.
+    pub(crate) fn report<'a>(&self, diagnostics: impl IntoIterator<Item = &'a Diagnostic>) {
+        for diagnostic in diagnostics {
+            self.printer.diagnostic(diagnostic);
+        }
+    }
+
+    /// Where trust, approvals and pins are kept.
+    pub(crate) fn stores(&self) -> Result<Stores, Failure> {
+        let directory = self.env.directories.state.as_ref().ok_or_else(|| {
+            Failure::other("there is no home directory to remember anything in").hint("set HOME or XDG_STATE_HOME")
+        })?;
+        Ok(Stores::new(directory))
+    }
+
+    /// The server a person means, or why there is none.
+    pub(crate) fn server<'a>(
+        &self,
+        configuration: &'a Configuration,
+        name: &str,
+    ) -> Result<&'a ConfiguredServer, Failure> {
+        configuration.select(name).ok_or_else(|| {
+            let names: Vec<&str> = configuration.servers.iter().map(|server| server.name.as_str()).collect();
+            let failure = Failure::new(ErrorCode::ServerNotFound, format!("there is no server `{name}`"));
+            let failure = failure.at_server(name);
+            match nearest(name, &names) {
+                Some(near) => failure.hint(format!("did you mean `{near}`?")),
+                None if names.is_empty() => failure.hint("no server is configured: `helve add NAME -- COMMAND`"),
+                None => failure.hint(format!("there are: {}", listed(&names))),
+            }
+        })
+    }
+
+    /// A place in a configuration, as a person would write it.
+    pub(crate) fn shown(&self, origin: &Origin) -> String {
+        match origin {
+            Origin::File { path, line, .. } => format!("{}:{line}", self.env.shown(path)),
+            Origin::BuiltIn | Origin::CommandLine | Origin::Program => origin.to_string(),
+        }
+    }
+
+    /// Every file the configuration is or could be read from.
+    pub(crate) fn candidate_files(&self) -> Vec<std::path::PathBuf> {
+        let named = self.options.files.iter().map(|file| self.env.working_directory().join(file));
+        if self.options.no_discover {
+            return named.collect();
+        }
+        let own = helve_config::discover::own_files(&self.environment);
+        let imported =
+            helve_config::discover::imported_files(&self.environment, &helve_config::Import::All, &mut Vec::new());
+        named.chain(own.into_iter().chain(imported).map(|place| place.path)).collect()
+    }
+
+    fn explicit_files(&self) -> Vec<ExplicitFile> {
+        let dialect = self.options.dialect;
+        self.options.files.iter().map(|path| ExplicitFile { path: path.clone(), dialect }).collect()
+    }
+
+    fn command_line(&self) -> CommandLine {
+        let mut command_line = CommandLine::default();
+        if let Some(timeout) = self.options.timeout {
+            let setting = Setting { value: timeout, origin: Origin::CommandLine, layer: Layer::CommandLine };
+            command_line.settings.call_timeout = Some(setting.clone());
+            command_line.settings.startup_timeout = Some(setting);
+        }
+        command_line
+    }
+
+    /// True for what makes a file unusable that the person named.
+    fn is_fatal(&self, diagnostic: &Diagnostic) -> bool {
+        let Origin::File { path, .. } = &diagnostic.origin else { return false };
+        let is_named = |file: &std::path::PathBuf| {
+            path.as_ref() == file || path.as_ref() == self.env.working_directory().join(file).as_path()
+        };
+        diagnostic.severity == Severity::Error
+            && matches!(diagnostic.code, Code::MissingFile | Code::Unreadable | Code::Syntax | Code::UnknownDialect)
+            && self.options.files.iter().any(is_named)
+    }
+
+    fn fatal(&self, diagnostic: &Diagnostic) -> Failure {
+        let message = match diagnostic.code {
+            Code::Syntax => format!("{}: {}", self.shown(&diagnostic.origin), diagnostic.message),
+            _ => diagnostic.message.clone(),
+        };
+        let failure = Failure::new(ErrorCode::Config, message);
+        diagnostic.hints.iter().fold(failure, |failure, hint| failure.hint(hint))
+    }
+}
+
+/// The file a value was written in.
+pub(crate) fn file_of(origin: &Origin) -> Option<&Path> {
+    match origin {
+        Origin::File { path, .. } => Some(path),
+        Origin::BuiltIn | Origin::CommandLine | Origin::Program => None,
+    }
+}
+
+/// The name that was probably meant.
+pub(crate) fn nearest<'a>(wrong: &str, names: &[&'a str]) -> Option<&'a str> {
+    let wrong = wrong.to_lowercase();
+    let similar = names.iter().map(|name| (strsim::jaro_winkler(&wrong, &name.to_lowercase()), *name));
+    let near = similar.filter(|(similarity, _)| *similarity >= SIMILARITY);
+    near.max_by(|(left, _), (right, _)| left.total_cmp(right)).map(|(_, name)| name)
+}
+
+fn listed(names: &[&str]) -> String {
+    let mut text = names.iter().take(MAX_LISTED_NAMES).copied().collect::<Vec<_>>().join(", ");
+    if names.len() > MAX_LISTED_NAMES {
+        text.push_str(", …");
+    }
+    text
+}
+
+#[cfg(test)]
+#[path = "context_tests.rs"]
+mod tests;

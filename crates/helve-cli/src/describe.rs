@@ -1,0 +1,246 @@
+//! A server in words: how it is reached, what it is given, what it may do. Values of variables are never shown.
+
+use helve_config::{Configuration, ConfiguredServer, looks_secret};
+use helve_model::{ConfigText, HttpFlavour, Listed, Origin, ServerSpec, StdioSpec, TransportSpec};
+use serde_json::{Map, Value, json};
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::plan::held;
+use crate::printer::{Line, Style};
+
+/// Whether texts that a file spells out are shown where they look like secrets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Secrets {
+    Hidden,
+    /// As a file of a project has them: the person has to see what they would run.
+    AsWritten,
+}
+
+/// One property with its values, one per line.
+pub(crate) type Detail = (&'static str, Vec<String>);
+
+/// How a server is reached, in one word.
+pub(crate) const fn transport(transport: &TransportSpec) -> &'static str {
+    match transport {
+        TransportSpec::Stdio(_) => "stdio",
+        TransportSpec::Http(http) => match http.flavour {
+            HttpFlavour::Auto | HttpFlavour::Streamable => "http",
+            HttpFlavour::Sse => "sse",
+        },
+        TransportSpec::Builtin(_) => "built in",
+    }
+}
+
+/// The command as a shell would need it.
+pub(crate) fn command_line(stdio: &StdioSpec, secrets: Secrets) -> String {
+    let mut words: Vec<String> = vec![stdio.command.written().to_owned()];
+    let mut follows_secret_flag = false;
+    for argument in &stdio.arguments {
+        let written = argument.written();
+        let (flag, value) = match written.split_once('=') {
+            Some((flag, value)) => (flag, Some(value)),
+            None => (written, None),
+        };
+        let names_secret = flag.starts_with('-') && looks_secret(flag.trim_start_matches('-'));
+        let is_spelt_out = !argument.is_expanded() && !written.contains('$');
+        let shown = match (secrets, value) {
+            (Secrets::Hidden, None) if follows_secret_flag && is_spelt_out => ConfigText::HIDDEN.to_owned(),
+            (Secrets::Hidden, Some(_)) if names_secret && is_spelt_out => format!("{flag}={}", ConfigText::HIDDEN),
+            _ => written.to_owned(),
+        };
+        follows_secret_flag = names_secret && value.is_none();
+        words.push(shown);
+    }
+    shell_words::join(words)
+}
+
+/// An address, without what opens doors in it.
+pub(crate) fn address(url: &ConfigText, secrets: Secrets) -> String {
+    let written = url.written();
+    if secrets == Secrets::AsWritten {
+        return written.to_owned();
+    }
+    let (before, query) = match written.split_once('?') {
+        Some((before, query)) => (before, Some(query)),
+        None => (written, None),
+    };
+    let mut shown = match (before.find("://"), before.find('@')) {
+        (Some(scheme), Some(at)) if !before.get(scheme + 3..at).is_none_or(|user| user.contains('/')) => {
+            let (scheme, host) = (before.get(..scheme + 3), before.get(at..));
+            format!("{}{}{}", scheme.unwrap_or_default(), ConfigText::HIDDEN, host.unwrap_or_default())
+        }
+        _ => before.to_owned(),
+    };
+    if let Some(query) = query {
+        let hide = |pair: &str| match pair.split_once('=') {
+            Some((name, value)) if looks_secret(name) && !value.contains('$') => {
+                format!("{name}={}", ConfigText::HIDDEN)
+            }
+            _ => pair.to_owned(),
+        };
+        shown.push('?');
+        shown.push_str(&query.split('&').map(hide).collect::<Vec<_>>().join("&"));
+    }
+    shown
+}
+
+/// Everything a spec says, property by property.
+pub(crate) fn details(context: &Context, spec: &ServerSpec, secrets: Secrets) -> Vec<Detail> {
+    let mut details: Vec<Detail> = Vec::new();
+    let mut say = |label: &'static str, values: Vec<String>| {
+        if !values.is_empty() {
+            details.push((label, values));
+        }
+    };
+    let pairs = |texts: &indexmap::IndexMap<String, ConfigText>, between: &str| -> Vec<String> {
+        texts.iter().map(|(name, text)| format!("{name}{between}{}", text.written())).collect()
+    };
+    match &spec.transport {
+        TransportSpec::Stdio(stdio) => {
+            say("command", vec![command_line(stdio, secrets)]);
+            say("variables", pairs(&stdio.environment, "="));
+            say("directory", stdio.working_directory.iter().map(|path| context.env.shown(path)).collect());
+        }
+        TransportSpec::Http(http) => {
+            say("address", vec![address(&http.url, secrets)]);
+            say("headers", pairs(&http.headers, ": "));
+        }
+        TransportSpec::Builtin(builtin) => {
+            say("built in", vec![builtin.kind.clone()]);
+            for (option, values) in &builtin.options {
+                let values: Vec<&str> = values.iter().map(ConfigText::written).collect();
+                say("option", vec![format!("{option}={}", values.join(", "))]);
+            }
+        }
+    }
+    let globs = |listed: &[Listed]| vec![listed.iter().map(|item| item.glob.as_str()).collect::<Vec<_>>().join(", ")];
+    let access = &spec.access;
+    say("only tools", access.tools.as_deref().map(globs).unwrap_or_default());
+    say("may write", access.write_tools.as_deref().filter(|tools| !tools.is_empty()).map(globs).unwrap_or_default());
+    if !access.disabled_tools.is_empty() {
+        say("without tools", globs(&access.disabled_tools));
+    }
+    say("read-only", access.readonly.iter().map(|flag| yes_or_no(*flag)).collect());
+    let flag = |is_said: bool, what: &str| is_said.then(|| what.to_owned());
+    say(
+        "also",
+        [
+            flag(spec.inherit_environment, "gets your whole environment"),
+            flag(access.trust_annotations, "is believed when it calls a tool harmless"),
+            flag(spec.required, "helve does not start without it"),
+            flag(spec.lazy, "starts at first use"),
+            flag(spec.one_at_a_time, "takes one request at a time"),
+            spec.oauth.as_ref().and_then(|oauth| flag(!oauth.enabled, "must not be signed in to")),
+            spec.protocol_version.as_ref().map(|version| format!("speaks protocol version {version}")),
+            spec.startup_timeout.map(|timeout| format!("may take {timeout:?} to start")),
+            spec.call_timeout.map(|timeout| format!("may take {timeout:?} for a call")),
+            spec.max_retries.map(|retries| format!("is tried {retries} times more")),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
+    );
+    details
+}
+
+/// Prints labels in one column and values in the next, one line each.
+pub(crate) fn print(context: &Context, details: &[Detail], indent: &str) -> Result<(), Failure> {
+    let width = details.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
+    for (label, values) in details {
+        for (index, value) in values.iter().enumerate() {
+            let label = if index == 0 { label } else { "" };
+            let line = Line::styled(Style::Dim, format!("{indent}{label:width$}  "));
+            context.printer.line(&line.then(Style::Plain, value))?;
+        }
+    }
+    Ok(())
+}
+
+/// A configured server for scripts. The keys are part of helve's interface.
+pub(crate) fn as_json(context: &Context, server: &ConfiguredServer) -> Value {
+    let held = held(&context.options, server);
+    let mut object = Map::new();
+    object.insert("name".to_owned(), server.name.as_str().into());
+    object.insert("state".to_owned(), held.as_ref().map_or("on", |held| held.word()).into());
+    if let Some(held) = held.as_ref().filter(|held| held.to_string() != held.word()) {
+        object.insert("reason".to_owned(), held.to_string().into());
+    }
+    object.insert("application".to_owned(), server.application.into());
+    object.insert("layer".to_owned(), server.layer.to_string().into());
+    object.insert("origin".to_owned(), origin(&server.origin));
+    if let Some(spec) = &server.spec {
+        object.insert("transport".to_owned(), transport_json(&spec.transport));
+        object.insert("access".to_owned(), access(spec));
+    }
+    if let Some(by) = &server.disabled_by {
+        object.insert("disabled_by".to_owned(), origin(by));
+    }
+    object.insert("variables".to_owned(), server.variables.clone().into());
+    Value::Object(object)
+}
+
+/// `{"path", "line", "column"}`, or `null` for what no file says.
+pub(crate) fn origin(origin: &Origin) -> Value {
+    match origin {
+        Origin::File { path, line, column } => {
+            json!({ "path": path.to_string_lossy(), "line": line, "column": column })
+        }
+        Origin::BuiltIn | Origin::CommandLine | Origin::Program => Value::Null,
+    }
+}
+
+/// The servers that lost their name to `server`.
+pub(crate) fn hidden_by<'a>(
+    configuration: &'a Configuration,
+    server: &'a ConfiguredServer,
+) -> impl Iterator<Item = &'a helve_config::Shadowed> {
+    configuration.shadowed.iter().filter(|shadowed| shadowed.server.name == server.name && shadowed.by == server.origin)
+}
+
+/// A transport for scripts: written texts, hidden secrets.
+pub(crate) fn transport_json(spec: &TransportSpec) -> Value {
+    let texts = |texts: &indexmap::IndexMap<String, ConfigText>| -> Value {
+        texts.iter().map(|(name, text)| (name.clone(), Value::from(text.written()))).collect::<Map<_, _>>().into()
+    };
+    match spec {
+        TransportSpec::Stdio(stdio) => json!({
+            "type": transport(spec),
+            "command_line": command_line(stdio, Secrets::Hidden),
+            "env": texts(&stdio.environment),
+            "cwd": stdio.working_directory.as_ref().map(|path| path.to_string_lossy()),
+        }),
+        TransportSpec::Http(http) => json!({
+            "type": transport(spec),
+            "url": address(&http.url, Secrets::Hidden),
+            "headers": texts(&http.headers),
+        }),
+        TransportSpec::Builtin(builtin) => {
+            let options: Map<String, Value> = builtin
+                .options
+                .iter()
+                .map(|(name, values)| (name.clone(), values.iter().map(ConfigText::written).collect()))
+                .collect();
+            json!({ "type": "builtin", "builtin": builtin.kind, "options": options })
+        }
+    }
+}
+
+fn access(spec: &ServerSpec) -> Value {
+    let globs = |listed: &[Listed]| listed.iter().map(|item| item.glob.clone()).collect::<Vec<_>>();
+    json!({
+        "tools": spec.access.tools.as_deref().map(globs),
+        "write_tools": spec.access.write_tools.as_deref().map(globs),
+        "disabled_tools": globs(&spec.access.disabled_tools),
+        "readonly": spec.access.readonly,
+        "trust_annotations": spec.access.trust_annotations,
+    })
+}
+
+fn yes_or_no(flag: bool) -> String {
+    if flag { "yes" } else { "no" }.to_owned()
+}
+
+#[cfg(test)]
+#[path = "describe_tests.rs"]
+mod tests;

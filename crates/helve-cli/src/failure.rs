@@ -1,0 +1,247 @@
+//! Why a command did not do what it was asked, and the exit status that says so to scripts.
+//!
+//! | status | meaning |
+//! |---|---|
+//! | 0 | done |
+//! | 1 | anything else |
+//! | 2 | wrong usage, wrong arguments of a tool, or a wrong configuration |
+//! | 3 | a server cannot be started or reached, or does not speak the protocol |
+//! | 4 | no answer in time |
+//! | 5 | the tool failed, or there is no such tool, server, resource or prompt |
+//! | 6 | the server wants credentials |
+//! | 7 | denied, not trusted, or somebody has to approve or answer first |
+//! | 130 | interrupted |
+
+use std::error::Error as StdError;
+use std::io::{self, ErrorKind};
+use std::process::ExitCode;
+
+use helve_config::edit::EditError;
+use helve_model::ErrorCode;
+use serde::Serialize;
+
+use crate::printer::write_talk;
+
+/// An error on its way to the person.
+#[derive(Debug)]
+pub(crate) struct Failure(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    code: Code,
+    message: String,
+    causes: Vec<String>,
+    server: Option<String>,
+    tool: Option<String>,
+    hints: Vec<String>,
+    is_said: bool,
+}
+
+/// A failure as JSON; server and tool only where there is one.
+#[derive(Debug, Serialize)]
+pub(crate) struct JsonFailure<'a> {
+    error: String,
+    code: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<&'a str>,
+    hints: &'a [String],
+}
+
+/// The kind of a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Code {
+    /// The command line makes no sense.
+    Usage,
+    /// One of the kinds every door of helve knows.
+    Error(ErrorCode),
+    /// None of them.
+    Other,
+    /// Nobody reads stdout any more; that is their good right.
+    NobodyReads,
+}
+
+impl Failure {
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self::of(Code::Error(code), message)
+    }
+
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::of(Code::Usage, message)
+    }
+
+    pub(crate) fn other(message: impl Into<String>) -> Self {
+        Self::of(Code::Other, message)
+    }
+
+    /// A file could not be read or written; the error names it.
+    pub(crate) fn file(error: &io::Error) -> Self {
+        Self::other(error.to_string())
+    }
+
+    pub(crate) fn stdout(error: io::Error) -> Self {
+        match error.kind() {
+            ErrorKind::BrokenPipe => Self::of(Code::NobodyReads, "nobody reads the output"),
+            _ => Self::other("the output cannot be written").cause(&error),
+        }
+    }
+
+    /// An edit of `file` that was refused.
+    pub(crate) fn edit(error: &EditError, file: &str) -> Self {
+        let message = match error {
+            EditError::NoSuchServer { .. } | EditError::Exists(_) | EditError::ByHand { .. } => {
+                format!("{file}: {error}")
+            }
+            EditError::Broken(diagnostic) => {
+                let broken = Self::new(ErrorCode::Config, format!("{file} has to be repaired first"));
+                return broken.cause(&**diagnostic);
+            }
+            _ => error.to_string(),
+        };
+        let code = match error {
+            EditError::NoSuchServer { .. } => Code::Error(ErrorCode::ServerNotFound),
+            EditError::File(_) | EditError::ChangedMeanwhile(_) => Code::Other,
+            _ => Code::Error(ErrorCode::Config),
+        };
+        Self::of(code, message)
+    }
+
+    fn of(code: Code, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner {
+            code,
+            message: message.into(),
+            causes: Vec::new(),
+            server: None,
+            tool: None,
+            hints: Vec::new(),
+            is_said: false,
+        }))
+    }
+
+    /// Says what to do about it.
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hints.push(hint.into());
+        self
+    }
+
+    /// Says which server it is about.
+    #[must_use]
+    pub(crate) fn at_server(mut self, server: impl Into<String>) -> Self {
+        self.0.server = Some(server.into());
+        self
+    }
+
+    /// Says which tool it is about.
+    #[must_use]
+    pub(crate) fn at_tool(mut self, tool: impl Into<String>) -> Self {
+        self.0.tool = Some(tool.into());
+        self
+    }
+
+    /// True when somebody wanted it so: nothing to warn about.
+    pub(crate) fn is_a_choice(&self) -> bool {
+        self.0.code == Code::Error(ErrorCode::ServerDisabled)
+    }
+
+    /// Adds a cause and the causes of that.
+    #[must_use]
+    pub(crate) fn cause(mut self, cause: &(dyn StdError + 'static)) -> Self {
+        let mut next = Some(cause);
+        while let Some(error) = next {
+            self.0.causes.push(error.to_string());
+            next = error.source();
+        }
+        self
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    pub(crate) fn causes(&self) -> &[String] {
+        &self.0.causes
+    }
+
+    pub(crate) fn hints(&self) -> &[String] {
+        &self.0.hints
+    }
+
+    /// True when there is nothing left to say, or nobody to say it to.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.0.is_said || self.0.code == Code::NobodyReads
+    }
+
+    pub(crate) fn exit_status(&self) -> u8 {
+        exit_status(self.0.code)
+    }
+
+    /// The same, when the person has been told already.
+    #[must_use]
+    pub(crate) fn said(mut self) -> Self {
+        self.0.is_said = true;
+        self
+    }
+
+    /// The shape of errors for scripts.
+    pub(crate) fn to_json(&self) -> JsonFailure<'_> {
+        let inner = &self.0;
+        let chain: Vec<&str> = std::iter::once(&inner.message).chain(&inner.causes).map(String::as_str).collect();
+        JsonFailure {
+            error: chain.join(": "),
+            code: inner.code.as_str(),
+            server: inner.server.as_deref(),
+            tool: inner.tool.as_deref(),
+            hints: &inner.hints,
+        }
+    }
+}
+
+impl Code {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Usage => "USAGE",
+            Self::Error(code) => code.as_str(),
+            Self::Other | Self::NobodyReads => "OTHER",
+        }
+    }
+}
+
+/// The exit status of each kind of failure.
+pub(crate) const fn exit_status(code: Code) -> u8 {
+    match code {
+        Code::NobodyReads => 0,
+        Code::Other => 1,
+        Code::Usage => 2,
+        Code::Error(code) => match code {
+            ErrorCode::LimitExceeded => 1,
+            ErrorCode::Config | ErrorCode::InvalidParams => 2,
+            ErrorCode::TransportError
+            | ErrorCode::ProtocolError
+            | ErrorCode::ServerUnavailable
+            | ErrorCode::ServerDisabled => 3,
+            ErrorCode::Timeout => 4,
+            ErrorCode::ToolError
+            | ErrorCode::ToolNotFound
+            | ErrorCode::ServerNotFound
+            | ErrorCode::ResourceNotFound
+            | ErrorCode::PromptNotFound => 5,
+            ErrorCode::AuthRequired => 6,
+            ErrorCode::Denied | ErrorCode::ApprovalRequired | ErrorCode::Untrusted => 7,
+            ErrorCode::Cancelled => 130,
+        },
+    }
+}
+
+/// The one failure before there is a printer: the current directory is gone.
+pub(crate) fn without_surroundings(error: &io::Error) -> ExitCode {
+    write_talk(&format!(
+        "error: the current directory cannot be read: {error}\nhint: it may have been removed: `cd` to another one\n"
+    ));
+    ExitCode::FAILURE
+}
+
+#[cfg(test)]
+#[path = "failure_tests.rs"]
+mod tests;

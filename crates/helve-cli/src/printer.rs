@@ -1,0 +1,203 @@
+//! What goes where: stdout is data, stderr is talk. Every text passes [`safe`] on its way.
+
+pub(crate) mod json;
+mod pretty;
+pub(crate) mod safe;
+mod style;
+mod table;
+
+use std::io::{self, Write as _};
+
+use serde::Serialize;
+
+use crate::env::{Env, variable};
+use crate::failure::Failure;
+use crate::options::{ColorChoice, GlobalOptions};
+
+pub(crate) use style::{Color, Line, Style};
+pub(crate) use table::Table;
+
+/// How much is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Verbosity {
+    /// Errors only.
+    Quiet,
+    Normal,
+    /// Notes too.
+    Verbose,
+    /// And log lines of everything.
+    Debug,
+}
+
+/// The way out for everything helve says.
+#[derive(Debug)]
+pub(crate) struct Printer {
+    pub(crate) verbosity: Verbosity,
+    is_json: bool,
+    is_terminal: bool,
+    stdout: Color,
+    stderr: Color,
+    width: Option<usize>,
+}
+
+impl Printer {
+    pub(crate) fn new(env: &Env, options: &GlobalOptions) -> Self {
+        let verbosity = match (options.quiet, options.verbose) {
+            (true, _) => Verbosity::Quiet,
+            (false, 0) => Verbosity::Normal,
+            (false, 1) => Verbosity::Verbose,
+            (false, _) => Verbosity::Debug,
+        };
+        Self {
+            verbosity,
+            is_json: options.json,
+            is_terminal: env.stdout_is_terminal(),
+            stdout: color(env, options.color, env.stdout_is_terminal()),
+            stderr: color(env, options.color, env.stderr_is_terminal()),
+            width: env.width(),
+        }
+    }
+
+    /// True when data is wanted as JSON.
+    pub(crate) const fn is_json(&self) -> bool {
+        self.is_json
+    }
+
+    /// Colours on stdout?
+    pub(crate) const fn stdout_color(&self) -> Color {
+        self.stdout
+    }
+
+    /// Colours on stderr?
+    pub(crate) const fn stderr_color(&self) -> Color {
+        self.stderr
+    }
+
+    /// Data: a line.
+    pub(crate) fn line(&self, line: &Line) -> Result<(), Failure> {
+        write_data(&format!("{}\n", line.render(self.stdout)))
+    }
+
+    /// Data: text over several lines.
+    pub(crate) fn block(&self, text: &str) -> Result<(), Failure> {
+        write_data(&safe::block(text))
+    }
+
+    /// Data: somebody else's text. A terminal is shown no character it would obey; a pipe gets every byte.
+    pub(crate) fn data(&self, text: &str) -> Result<(), Failure> {
+        if self.is_terminal { write_data(&safe::block(text)) } else { write_data(text) }
+    }
+
+    /// Data: JSON that was read elsewhere, laid out for people.
+    pub(crate) fn raw_json(&self, raw: &helve_model::json::RawJson) -> Result<(), Failure> {
+        match raw.check() {
+            Ok(()) => write_data(&pretty::pretty(raw.as_str())),
+            Err(error) => Err(Failure::other("the server sent something that is no JSON").cause(&error)),
+        }
+    }
+
+    /// Data: a table; nothing when it has no rows.
+    pub(crate) fn table(&self, table: &Table) -> Result<(), Failure> {
+        if table.is_empty() { Ok(()) } else { write_data(&table.render(self.stdout, self.width)) }
+    }
+
+    /// Data: JSON.
+    pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), Failure> {
+        let text = json::render(value).map_err(|error| Failure::other("the answer is no JSON").cause(&error))?;
+        write_data(&text)
+    }
+
+    /// Data that is escape codes of helve's own making already, like a help text.
+    pub(crate) fn rendered(&self, text: &str) -> Result<(), Failure> {
+        write_data(text)
+    }
+
+    /// Talk: a line, unless the person wants quiet.
+    pub(crate) fn say(&self, line: &Line) {
+        if self.verbosity > Verbosity::Quiet {
+            write_talk(&format!("{}\n", line.render(self.stderr)));
+        }
+    }
+
+    /// Talk: something to do next.
+    pub(crate) fn hint(&self, text: impl Into<String>) {
+        self.say(&Line::styled(Style::Hint, "hint:").then(Style::Plain, " ").then(Style::Plain, text));
+    }
+
+    /// Talk: something to look at.
+    pub(crate) fn warning(&self, text: impl Into<String>) {
+        self.say(&Line::styled(Style::Warning, "warning:").then(Style::Plain, " ").then(Style::Plain, text));
+    }
+
+    /// Talk: a problem of a configuration, with the line it stands in.
+    pub(crate) fn diagnostic(&self, diagnostic: &helve_config::Diagnostic) {
+        use helve_config::Severity;
+        let (needed, style) = match diagnostic.severity {
+            Severity::Error => (Verbosity::Quiet, Style::Bad),
+            Severity::Warning => (Verbosity::Normal, Style::Warning),
+            Severity::Note => (Verbosity::Verbose, Style::Dim),
+        };
+        if self.verbosity < needed {
+            return;
+        }
+        let text = diagnostic.render();
+        let (word, rest) = text.split_once(':').unwrap_or(("", &text));
+        let word = Line::styled(style, format!("{word}:")).render(self.stderr);
+        write_talk(&format!("{word}{}", safe::block(rest)));
+    }
+
+    /// The end: why there is no answer. With `--json` it is the answer.
+    pub(crate) fn failure(&self, failure: &Failure) {
+        if self.is_json {
+            // Whoever closed stdout does not want to know.
+            drop(self.json(&failure.to_json()));
+            return;
+        }
+        let error = Line::styled(Style::Bad, "error:").then(Style::Plain, " ").then(Style::Plain, failure.message());
+        let mut text = format!("{}\n", error.render(self.stderr));
+        for cause in failure.causes() {
+            let cause = Line::styled(Style::Dim, "  cause:").then(Style::Plain, " ").then(Style::Plain, cause);
+            text.push_str(&cause.render(self.stderr));
+            text.push('\n');
+        }
+        for hint in failure.hints() {
+            let hint = Line::styled(Style::Hint, "hint:").then(Style::Plain, " ").then(Style::Plain, hint);
+            text.push_str(&hint.render(self.stderr));
+            text.push('\n');
+        }
+        write_talk(&text);
+    }
+
+    /// A question, without a line break behind it.
+    pub(crate) fn question(&self, line: &Line) {
+        write_talk(&format!("{} ", line.render(self.stderr)));
+    }
+}
+
+/// Colours follow the person's word, then the variables everybody knows, then the terminal.
+pub(crate) fn color(env: &Env, choice: ColorChoice, is_terminal: bool) -> Color {
+    let is_set = |name: &str| env.variable_os(name).is_some_and(|value| !value.is_empty());
+    let forced = is_set(variable::CLICOLOR_FORCE) && env.variable(variable::CLICOLOR_FORCE) != Some("0");
+    let on = match choice {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto if is_set(variable::NO_COLOR) => false,
+        ColorChoice::Auto if forced => true,
+        ColorChoice::Auto => is_terminal && env.variable(variable::TERM) != Some("dumb"),
+    };
+    if on { Color::On } else { Color::Off }
+}
+
+fn write_data(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(Failure::stdout)
+}
+
+/// Nobody hears that nobody hears.
+pub(crate) fn write_talk(text: &str) {
+    drop(io::stderr().lock().write_all(text.as_bytes()));
+}
+
+#[cfg(test)]
+#[path = "printer_tests.rs"]
+mod tests;

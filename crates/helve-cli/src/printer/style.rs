@@ -1,0 +1,108 @@
+//! How pieces of a line look, and how a line becomes the bytes of a terminal: the only place that makes escape codes.
+
+use std::fmt::Write as _;
+
+use anstyle::{AnsiColor, Effects};
+
+use super::safe;
+
+/// What a piece of text is, which decides how it looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Style {
+    Plain,
+    /// A heading.
+    Heading,
+    /// A name that matters here.
+    Name,
+    /// Beside the point.
+    Dim,
+    /// As it should be.
+    Good,
+    /// Worth a look.
+    Warning,
+    /// Wrong.
+    Bad,
+    /// Something to do.
+    Hint,
+}
+
+/// One line in pieces. Whatever the pieces hold, they stay on their line and do not steer the terminal.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Line(Vec<(Style, String)>);
+
+impl Line {
+    pub(crate) fn plain(text: impl Into<String>) -> Self {
+        Self::styled(Style::Plain, text)
+    }
+
+    pub(crate) fn styled(style: Style, text: impl Into<String>) -> Self {
+        Self(vec![(style, text.into())])
+    }
+
+    /// The same with one more piece.
+    #[must_use]
+    pub(crate) fn then(mut self, style: Style, text: impl Into<String>) -> Self {
+        self.0.push((style, text.into()));
+        self
+    }
+
+    /// The same with another line's pieces behind it.
+    #[must_use]
+    pub(crate) fn append(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
+    /// The text as it will be seen, without colours.
+    pub(crate) fn text(&self) -> String {
+        self.0.iter().map(|(_, text)| safe::line(text)).collect()
+    }
+
+    /// The pieces as they will be seen.
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = (Style, std::borrow::Cow<'_, str>)> {
+        self.0.iter().map(|(style, text)| (*style, safe::line(text)))
+    }
+
+    /// The bytes for a terminal, or plain text.
+    pub(crate) fn render(&self, color: Color) -> String {
+        let mut rendered = String::new();
+        for (style, text) in self.pieces() {
+            paint(&mut rendered, color, style, &text);
+        }
+        rendered
+    }
+}
+
+/// Colours or none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Color {
+    On,
+    Off,
+}
+
+/// Adds `text`, which is safe already, in its style.
+pub(crate) fn paint(rendered: &mut String, color: Color, style: Style, text: &str) {
+    let look = style.look();
+    if color == Color::Off || look.is_plain() || text.is_empty() {
+        rendered.push_str(text);
+        return;
+    }
+    // Writing to a String cannot fail.
+    let _ = write!(rendered, "{}{text}{}", look.render(), look.render_reset());
+}
+
+impl Style {
+    const fn look(self) -> anstyle::Style {
+        let plain = anstyle::Style::new();
+        match self {
+            Self::Plain => plain,
+            Self::Heading => plain.effects(Effects::BOLD.insert(Effects::UNDERLINE)),
+            Self::Name => plain.bold(),
+            Self::Dim => plain.dimmed(),
+            Self::Good => AnsiColor::Green.on_default(),
+            Self::Warning => AnsiColor::Yellow.on_default().effects(Effects::BOLD),
+            Self::Bad => AnsiColor::Red.on_default().effects(Effects::BOLD),
+            Self::Hint => AnsiColor::Cyan.on_default(),
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Who decides about colours.
+
+use std::path::PathBuf;
+
+use super::{Color, color};
+use crate::env::{Env, Surroundings};
+use crate::options::ColorChoice;
+
+#[test]
+fn colours_follow_the_person_then_the_variables_then_the_terminal() {
+    let shown = |choice, variables: &[(&str, &str)], is_terminal| {
+        let env = Env::new(Surroundings {
+            variables: variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+            home: None,
+            working_directory: PathBuf::from("/"),
+            stdin_is_terminal: false,
+            stdout_is_terminal: is_terminal,
+            stderr_is_terminal: is_terminal,
+            columns: None,
+        });
+        color(&env, choice, is_terminal) == Color::On
+    };
+    use ColorChoice::{Always, Auto, Never};
+    for (choice, variables, is_terminal, expected) in [
+        (Auto, &[][..], true, true),
+        (Auto, &[], false, false),
+        (Auto, &[("NO_COLOR", "1")], true, false),
+        (Auto, &[("NO_COLOR", "")], true, true),
+        (Auto, &[("TERM", "dumb")], true, false),
+        (Auto, &[("CLICOLOR_FORCE", "1")], false, true),
+        (Auto, &[("CLICOLOR_FORCE", "0")], false, false),
+        (Auto, &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], true, false),
+        (Always, &[("NO_COLOR", "1")], false, true),
+        (Never, &[("CLICOLOR_FORCE", "1")], true, false),
+    ] {
+        assert_eq!(shown(choice, variables, is_terminal), expected, "{choice:?} {variables:?} {is_terminal}");
+    }
+}

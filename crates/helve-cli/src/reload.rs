@@ -1,0 +1,77 @@
+//! Live reload: a changed configuration file reaches a running host; servers that did not change keep running.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use helve::Host;
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::running::{Wanted, host_plan};
+
+/// What is known of a file without reading it: when it was changed, how long it is, which one it is.
+type Mark = Option<(SystemTime, u64, u64)>;
+
+/// Looks whether any file changed that a configuration was or could be read from.
+#[derive(Debug)]
+pub(crate) struct Reloader {
+    marks: BTreeMap<PathBuf, Mark>,
+}
+
+impl Reloader {
+    pub(crate) fn new(context: &Context) -> Result<Self, Failure> {
+        Ok(Self { marks: marks(context) })
+    }
+
+    /// One look; a change is loaded and handed to the host. A configuration that cannot be used changes nothing.
+    pub(crate) async fn look(&mut self, context: &Context, host: &Host) {
+        let marks = marks(context);
+        if marks == self.marks {
+            return;
+        }
+        self.marks = marks;
+        let plan = context.load().and_then(|configuration| {
+            context.report(&configuration.diagnostics);
+            host_plan(context, &configuration, Wanted::All)
+        });
+        let plan = match plan {
+            Ok(plan) => plan,
+            Err(failure) => {
+                return context
+                    .printer
+                    .warning(format!("the changed configuration is not used: {}", failure.message()));
+            }
+        };
+        let changes = host.set_servers(plan).await;
+        let names = |names: &[helve_model::ServerName]| {
+            names.iter().map(helve_model::ServerName::as_str).collect::<Vec<_>>().join(", ")
+        };
+        for (what, servers) in [("added", &changes.added), ("removed", &changes.removed), ("changed", &changes.changed)]
+        {
+            if !servers.is_empty() {
+                context.printer.say(&crate::printer::Line::plain(format!("{what}: {}", names(servers))));
+            }
+        }
+        for (server, error) in &changes.errors {
+            context.printer.warning(format!("{server}: {}", error.chain()));
+        }
+    }
+}
+
+fn marks(context: &Context) -> BTreeMap<PathBuf, Mark> {
+    context
+        .candidate_files()
+        .into_iter()
+        .map(|path| {
+            let mark = mark(&path);
+            (path, mark)
+        })
+        .collect()
+}
+
+fn mark(path: &std::path::Path) -> Mark {
+    use std::os::unix::fs::MetadataExt as _;
+    let about = fs_err::metadata(path).ok()?;
+    Some((about.modified().ok()?, about.len(), about.ino()))
+}

@@ -1,0 +1,208 @@
+//! A host for one command: started with no more servers than the verb needs, bounded by `--timeout`, ended by Ctrl-C.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use helve::{CallError, Host, HostSettings, Plan as HostPlan, Planned as HostPlanned, Surroundings};
+use helve_config::Configuration;
+use helve_model::{BuiltinSpec, DisabledReason, ErrorCode, ServerSpec};
+use helve_policy::pin::DefinitionHash;
+use helve_wire::launch::{Launcher, PlainLauncher, WardenLauncher, WardenProgram};
+
+use crate::approve::TerminalApprover;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::plan::{Held, Plan, plan};
+use crate::store::approvals::ApprovalFile;
+use crate::store::pins::PinFile;
+
+/// The verb that makes this program a warden: see `main`.
+pub(crate) const WARDEN_VERB: &str = "__warden";
+
+/// The directory below the cache directory that tool lists are kept in.
+const LISTS: &str = "tools";
+
+/// Which servers a verb needs from the start; the others wait until a call wants them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Wanted<'a> {
+    /// All that are on.
+    All,
+    /// These.
+    Only(&'a [String]),
+    /// Whichever a call turns out to need.
+    OnDemand,
+}
+
+/// What a host is started with, beside the servers.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Manner {
+    /// It runs until it is stopped: lists are followed, connections are kept alive.
+    pub(crate) stays: bool,
+    /// What has to be asked is answered with yes.
+    pub(crate) yes: bool,
+}
+
+/// Runs a verb with a host, and ends every server behind it.
+pub(crate) fn with_host<T>(
+    context: &Context,
+    configuration: &Configuration,
+    wanted: Wanted<'_>,
+    manner: Manner,
+    body: impl AsyncFnOnce(&Host) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    block_on(async {
+        let host = bounded(context, start(context, configuration, wanted, manner)).await?;
+        let result = bounded(context, body(&host)).await;
+        host.shutdown().await;
+        result
+    })
+}
+
+/// Runs a future on a small runtime of its own.
+pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::other("no runtime could be started").cause(&error))?;
+    runtime.block_on(future)
+}
+
+/// What a host is to have, from the configuration.
+pub(crate) fn host_plan(
+    context: &Context,
+    configuration: &Configuration,
+    wanted: Wanted<'_>,
+) -> Result<HostPlan, Failure> {
+    let Plan { servers, hidden, rules } = plan(&context.env, &context.options, configuration);
+    let servers = servers
+        .into_iter()
+        .map(|planned| {
+            let mut spec = planned.spec;
+            spec.lazy = match wanted {
+                Wanted::All => spec.lazy,
+                Wanted::Only(names) => !names.iter().any(|name| name == spec.name.as_str()),
+                Wanted::OnDemand => true,
+            };
+            // What nobody asked for must not fail the verb.
+            spec.required = spec.required && !spec.lazy;
+            HostPlanned { spec, trust: planned.trust, held: planned.held.map(reason) }
+        })
+        .collect();
+    let pins = context.stores().and_then(|stores| stores.read::<PinFile>())?;
+    let pins = pins.pins().iter().filter_map(|pin| Some((pin.tool()?, DefinitionHash::of(&pin.definition)))).collect();
+    Ok(HostPlan { servers, narrowing: hidden, rules: Some(rules), pins: Some(pins) })
+}
+
+/// The directory tool lists are kept in.
+pub(crate) fn lists_directory(context: &Context) -> Option<std::path::PathBuf> {
+    context.env.directories.cache.as_ref().map(|cache| cache.join(LISTS))
+}
+
+async fn start(
+    context: &Context,
+    configuration: &Configuration,
+    wanted: Wanted<'_>,
+    manner: Manner,
+) -> Result<Host, Failure> {
+    let settings = &configuration.settings;
+    let keeps = settings.cache_tool_schemas.value;
+    let host_settings = HostSettings {
+        call_timeout: settings.call_timeout.value,
+        startup_timeout: settings.startup_timeout.value,
+        max_retries: settings.max_retries.value,
+        schema_cache_ttl: keeps.then_some(settings.schema_cache_ttl.value),
+        ping_interval: manner.stays.then_some(Duration::from_secs(30)),
+        follow_changes: manner.stays,
+        ..HostSettings::default()
+    };
+    let surroundings = Surroundings {
+        environment: context.env.variables().to_vec(),
+        launcher: launcher(context),
+        cache_directory: lists_directory(context),
+        ..Surroundings::default()
+    };
+    let approvals = context.stores().and_then(|stores| stores.read::<ApprovalFile>())?;
+    let plan = host_plan(context, configuration, wanted)?;
+    let builder = Host::builder()
+        .settings(host_settings)
+        .surroundings(surroundings)
+        .plan(plan)
+        .builtins(Arc::new(Builtins { working_directory: context.env.working_directory().to_owned() }))
+        .approver(TerminalApprover::new(context, manner.yes))
+        .approvals(approvals.approvals().collect())
+        .mcp(!context.options.no_mcp);
+    let host = builder.start().await?;
+    for problem in host.rule_problems() {
+        context.printer.warning(problem.to_string());
+    }
+    Ok(host)
+}
+
+/// Not longer than `--timeout`, and not after Ctrl-C.
+async fn bounded<T>(context: &Context, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let too_slow = async {
+        match context.options.timeout {
+            Some(limit) => {
+                tokio::time::sleep(limit).await;
+                limit
+            }
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        result = work => result,
+        interrupted = tokio::signal::ctrl_c() => match interrupted {
+            Ok(()) => Err(Failure::new(ErrorCode::Cancelled, "interrupted")),
+            Err(error) => Err(Failure::other("Ctrl-C cannot be listened for").cause(&error)),
+        },
+        limit = too_slow => {
+            let message = format!("it was not done within {} s", limit.as_secs_f64());
+            Err(Failure::new(ErrorCode::Timeout, message).hint("`--timeout` sets how long everything may take"))
+        }
+    }
+}
+
+/// Servers are held by a warden, so that not even a killed helve leaves one behind.
+fn launcher(context: &Context) -> Arc<dyn Launcher> {
+    match context.env.executable() {
+        Some(path) => {
+            Arc::new(WardenLauncher::new(WardenProgram { path: path.to_owned(), leading: vec![WARDEN_VERB.into()] }))
+        }
+        None => Arc::new(PlainLauncher),
+    }
+}
+
+fn reason(held: Held) -> DisabledReason {
+    match held {
+        Held::Disabled(reason) => reason,
+        Held::Invalid => DisabledReason::Invalid,
+        Held::NeedsInput(id) => DisabledReason::NeedsInput(id),
+        Held::Unsupported(what) => DisabledReason::Unsupported(what),
+    }
+}
+
+/// The tools that ship inside.
+pub(crate) struct Builtins {
+    pub(crate) working_directory: std::path::PathBuf,
+}
+
+impl helve::Builtins for Builtins {
+    fn open(&self, spec: &ServerSpec, builtin: &BuiltinSpec) -> Result<helve::Toolbox, CallError> {
+        helve_builtin::open(spec, builtin, &self.working_directory)
+    }
+}
+
+impl From<CallError> for Failure {
+    fn from(error: CallError) -> Self {
+        let mut failure = Self::new(error.code(), error.chain());
+        if let Some(server) = error.server() {
+            failure = failure.at_server(server.as_str());
+        }
+        if let Some(tool) = error.tool() {
+            failure = failure.at_tool(tool.as_str());
+        }
+        error.hints().iter().fold(failure, |failure, hint| failure.hint(hint))
+    }
+}

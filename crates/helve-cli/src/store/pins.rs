@@ -1,0 +1,80 @@
+//! `pins.json`: the definition each tool had when the person last accepted it.
+
+use helve_model::{QualifiedName, ServerName, ToolName};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{Stored, version};
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct PinFile {
+    #[serde(default = "version")]
+    version: u64,
+    #[serde(default)]
+    pins: Vec<Pin>,
+    #[serde(flatten)]
+    unknown: Map<String, Value>,
+}
+
+/// One accepted definition.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Pin {
+    /// The project the server belongs to; without one it is the person's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) project: Option<String>,
+    server: String,
+    tool: String,
+    /// The definition as the server gave it, as JSON text: what changed can be shown only beside what was.
+    pub(crate) definition: String,
+    #[serde(flatten)]
+    unknown: Map<String, Value>,
+}
+
+impl PinFile {
+    pub(crate) fn pins(&self) -> &[Pin] {
+        &self.pins
+    }
+
+    /// The definition that was accepted for a tool.
+    pub(crate) fn get(&self, project: Option<&str>, tool: &QualifiedName) -> Option<&Pin> {
+        self.pins.iter().find(|pin| pin.is(project, tool))
+    }
+
+    /// Accepts a definition, in place of the one before.
+    pub(crate) fn accept(&mut self, project: Option<&str>, tool: &QualifiedName, definition: &str) {
+        self.pins.retain(|pin| !pin.is(project, tool));
+        self.pins.push(Pin {
+            project: project.map(ToOwned::to_owned),
+            server: tool.server.to_string(),
+            tool: tool.tool.to_string(),
+            definition: definition.to_owned(),
+            unknown: Map::new(),
+        });
+    }
+
+    /// Forgets every pin that `is_meant` picks; gives what was forgotten.
+    pub(crate) fn forget(&mut self, is_meant: impl Fn(&Pin) -> bool) -> Vec<Pin> {
+        self.pins.extract_if(.., |pin| is_meant(pin)).collect()
+    }
+}
+
+impl Pin {
+    /// The tool it is about; `None` when the file names no server.
+    pub(crate) fn tool(&self) -> Option<QualifiedName> {
+        Some(QualifiedName::new(ServerName::new(&self.server).ok()?, ToolName::new(&self.tool)))
+    }
+
+    fn is(&self, project: Option<&str>, tool: &QualifiedName) -> bool {
+        self.project.as_deref() == project && self.tool().as_ref() == Some(tool)
+    }
+}
+
+impl Stored for PinFile {
+    const FILE: &'static str = "pins.json";
+}
+
+impl Default for PinFile {
+    fn default() -> Self {
+        Self { version: version(), pins: Vec::new(), unknown: Map::new() }
+    }
+}

@@ -1,0 +1,13 @@
+//! The program as a person runs it: a home, a project, a command line; what it says and where, and its exit status.
+
+#![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails loudly")]
+
+mod adding;
+mod completing;
+mod importing;
+mod starting;
+mod support;
+mod switching;
+mod terminal;
+mod trusting;
+mod usage;

@@ -1,0 +1,112 @@
+//! Who is asked: the person behind the host, for approvals and for what servers want to know.
+
+use std::fmt;
+
+use helve_model::json::RawJson;
+use helve_model::{CallKind, QualifiedName, Risk, ServerName};
+use helve_policy::{Approval, Caller};
+use helve_wire::BoxFuture;
+
+/// Decides calls for which a rule says *ask*.
+pub trait Approver: Send + Sync {
+    /// May this call run? Asked once per call; other calls go on meanwhile.
+    fn approve(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalAnswer>;
+
+    /// An approval was given for good: the place to store it beyond this run.
+    fn keep(&self, approval: &Approval) {
+        drop(approval.clone());
+    }
+}
+
+/// A call that waits for an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovalRequest {
+    /// What is to be called.
+    pub name: QualifiedName,
+    /// Which kind of call.
+    pub kind: CallKind,
+    /// With which arguments.
+    pub arguments: RawJson,
+    /// Who wants it to run.
+    pub caller: Caller,
+    /// How much harm it could do.
+    pub risk: Risk,
+    /// The whole question, as a sentence that says who decided to ask.
+    pub sentence: String,
+}
+
+/// What the person says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ApprovalAnswer {
+    /// Yes, this call.
+    Once,
+    /// Yes, and all such calls until the host ends.
+    Run,
+    /// Yes, and all such calls until the tool's definition changes.
+    Always {
+        /// Only calls with such arguments: `key=glob`, or a glob over any string argument.
+        pattern: Option<String>,
+    },
+    /// No.
+    Decline,
+    /// Nobody is there to ask.
+    Unavailable,
+}
+
+/// Answers what servers ask a person in the course of a call.
+pub trait Elicitor: Send + Sync {
+    /// A server wants to know something, by a form or by sending the person to a URL.
+    fn elicit(&self, request: ElicitationRequest) -> BoxFuture<'_, ElicitationAnswer>;
+}
+
+/// What a server wants to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ElicitationRequest {
+    /// Which server asks.
+    pub server: ServerName,
+    /// The parameters as the server wrote them: `message`, and `requestedSchema` or `url`.
+    pub params: RawJson,
+}
+
+/// What the person answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ElicitationAnswer {
+    /// The fields of the form, as an object; for a URL, consent to open it.
+    Accept(Option<RawJson>),
+    /// No.
+    Decline,
+    /// The person went away without an answer.
+    Cancel,
+}
+
+/// Says yes to everything: for programs that decide by rules alone.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ApproveAll;
+
+impl Approver for ApproveAll {
+    fn approve(&self, _request: ApprovalRequest) -> BoxFuture<'_, ApprovalAnswer> {
+        Box::pin(std::future::ready(ApprovalAnswer::Once))
+    }
+}
+
+/// Nobody is there: what has to be asked is refused.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct NobodyThere;
+
+impl Approver for NobodyThere {
+    fn approve(&self, _request: ApprovalRequest) -> BoxFuture<'_, ApprovalAnswer> {
+        Box::pin(std::future::ready(ApprovalAnswer::Unavailable))
+    }
+}
+
+impl fmt::Debug for dyn Approver {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Approver")
+    }
+}
+
+impl fmt::Debug for dyn Elicitor {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Elicitor")
+    }
+}

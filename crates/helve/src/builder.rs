@@ -1,0 +1,175 @@
+//! How a host is put together, and what makes its start fail.
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use helve_model::{PendingReason, ServerStatus};
+use helve_policy::{Approval, SourcedRule};
+
+use crate::ask::{Approver, Elicitor, NobodyThere};
+use crate::error::CallError;
+use crate::host::{Host, Shared};
+use crate::settings::{Builtins, HostSettings, Plan, Planned, Surroundings};
+use crate::tool::Toolbox;
+
+/// Builds a [`Host`].
+pub struct HostBuilder {
+    pub(crate) settings: HostSettings,
+    pub(crate) surroundings: Surroundings,
+    pub(crate) plan: Plan,
+    pub(crate) toolboxes: Vec<Toolbox>,
+    pub(crate) builtins: Option<Arc<dyn Builtins>>,
+    pub(crate) approver: Arc<dyn Approver>,
+    pub(crate) approvals: Vec<Approval>,
+    pub(crate) elicitor: Option<Arc<dyn Elicitor>>,
+    pub(crate) mcp: bool,
+}
+
+impl Default for HostBuilder {
+    fn default() -> Self {
+        Self {
+            settings: HostSettings::default(),
+            surroundings: Surroundings::default(),
+            plan: Plan::default(),
+            toolboxes: Vec::new(),
+            builtins: None,
+            approver: Arc::new(NobodyThere),
+            approvals: Vec::new(),
+            elicitor: None,
+            mcp: true,
+        }
+    }
+}
+
+impl HostBuilder {
+    /// Times and limits.
+    #[must_use]
+    pub fn settings(mut self, settings: HostSettings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// What the host may know about the machine.
+    #[must_use]
+    pub fn surroundings(mut self, surroundings: Surroundings) -> Self {
+        self.surroundings = surroundings;
+        self
+    }
+
+    /// Servers, rules and pins, as a configuration has them.
+    #[must_use]
+    pub fn plan(mut self, plan: Plan) -> Self {
+        self.plan = plan;
+        self
+    }
+
+    /// One more server.
+    #[must_use]
+    pub fn server(mut self, server: impl Into<Planned>) -> Self {
+        self.plan.servers.push(server.into());
+        self
+    }
+
+    /// What may be called. Without rules, everything that is not known to be harmless is asked for.
+    #[must_use]
+    pub fn rules(mut self, rules: Vec<SourcedRule>) -> Self {
+        self.plan.rules = Some(rules);
+        self
+    }
+
+    /// Tools written in Rust.
+    #[must_use]
+    pub fn toolbox(mut self, toolbox: Toolbox) -> Self {
+        self.toolboxes.push(toolbox);
+        self
+    }
+
+    /// Who opens built-in servers.
+    #[must_use]
+    pub fn builtins(mut self, builtins: Arc<dyn Builtins>) -> Self {
+        self.builtins = Some(builtins);
+        self
+    }
+
+    /// Who is asked when a rule says *ask*. Without one, such calls are refused.
+    #[must_use]
+    pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
+        self.approver = Arc::new(approver);
+        self
+    }
+
+    /// What was approved before.
+    #[must_use]
+    pub fn approvals(mut self, approvals: Vec<Approval>) -> Self {
+        self.approvals = approvals;
+        self
+    }
+
+    /// Who answers what servers ask. Without one, servers are told that they cannot ask.
+    #[must_use]
+    pub fn elicitor(mut self, elicitor: impl Elicitor + 'static) -> Self {
+        self.elicitor = Some(Arc::new(elicitor));
+        self
+    }
+
+    /// False turns MCP off as a whole: no server is started, native tools stay.
+    #[must_use]
+    pub const fn mcp(mut self, on: bool) -> Self {
+        self.mcp = on;
+        self
+    }
+
+    /// Starts the host. Servers are connected in the background; only required ones are waited for.
+    ///
+    /// # Errors
+    /// When a required server cannot be connected: everything is ended again.
+    pub async fn start(mut self) -> Result<Host, CallError> {
+        let plan = std::mem::take(&mut self.plan);
+        let required: Vec<_> = plan
+            .servers
+            .iter()
+            .filter(|server| server.spec.required && server.spec.enabled)
+            .map(|server| server.spec.name.clone())
+            .collect();
+        let shared = Shared::new(self);
+        let (changes, _) = shared.apply(|_| plan);
+        let host = shared.into_host();
+
+        let waits = required.iter().map(|name| wait_for(&host, name.as_str()));
+        let failed = join_all(waits).await.into_iter().find_map(Result::err);
+        let unopened = changes.errors.into_iter().find(|(name, _)| required.contains(name)).map(|(_, error)| error);
+        match unopened.or(failed) {
+            None => Ok(host),
+            Some(error) => {
+                host.shutdown().await;
+                Err(error.with_hint("the server is `required`, so nothing was started without it"))
+            }
+        }
+    }
+}
+
+async fn wait_for(host: &Host, name: &str) -> Result<(), CallError> {
+    let Ok(Some(link)) = host.link(name) else { return Ok(()) };
+    let connecting = ServerStatus::Pending(PendingReason::Connecting);
+    let mut status = link.watch();
+    // The sender lives as long as the link.
+    drop(status.wait_for(|status| *status != connecting).await);
+    match link.status() {
+        ServerStatus::Connected | ServerStatus::Pending(_) => Ok(()),
+        other => Err(link.unavailable(&other)),
+    }
+}
+
+impl fmt::Debug for HostBuilder {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("HostBuilder")
+            .field("settings", &self.settings)
+            .field("surroundings", &self.surroundings)
+            .field("plan", &self.plan)
+            .field("toolboxes", &self.toolboxes)
+            .field("mcp", &self.mcp)
+            .finish_non_exhaustive()
+    }
+}

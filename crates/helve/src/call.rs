@@ -1,0 +1,172 @@
+//! The way of a call, in a straight line. Every door joins here: library, command line, prompt tags, polls, faces.
+
+mod arguments;
+mod authorize;
+mod dispatch;
+mod record;
+mod shape;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use helve_model::json::RawJson;
+use helve_model::{Outcome, QualifiedName};
+use helve_policy::Caller;
+use helve_wire::ProgressCallback;
+use tokio::time::Instant;
+
+use crate::catalog::ToolEntry;
+use crate::error::CallError;
+use crate::host::Shared;
+use record::Recording;
+
+/// How a call is made, and by whom.
+#[derive(Clone)]
+pub struct CallContext {
+    /// Who makes it.
+    pub caller: Caller,
+    /// How long it may stay without answer or progress; `None`: as the server or the host says.
+    pub timeout: Option<Duration>,
+    /// Called with each progress report, in order, before the call returns.
+    pub on_progress: Option<ProgressCallback>,
+    /// Members of `_meta` that the server is to see.
+    pub meta: Option<RawJson>,
+    /// The whole result is wanted, however large it is.
+    pub uncut: bool,
+}
+
+/// A call of one tool, bound to the definition and the rules of one snapshot.
+pub struct PreparedCall {
+    host: Arc<Shared>,
+    tool: Arc<ToolEntry>,
+}
+
+/// What a call produced.
+#[derive(Debug, Clone)]
+pub struct CallOutcome {
+    /// What was called.
+    pub name: QualifiedName,
+    /// What came back: whole, or cut with the rest in [`CallOutcome::kept_in`].
+    pub outcome: Outcome,
+    /// Where a result that was too large is kept: its images and sounds, then the whole.
+    pub kept_in: Vec<PathBuf>,
+    /// How long it took.
+    pub duration: Duration,
+    /// It was kept from an earlier call.
+    pub from_cache: bool,
+    /// What is not as it should be: arguments that could not be checked, a result that breaks its promise.
+    pub warnings: Vec<String>,
+}
+
+impl CallContext {
+    /// A call by `caller`, with nothing else said.
+    #[must_use]
+    pub const fn new(caller: Caller) -> Self {
+        Self { caller, timeout: None, on_progress: None, meta: None, uncut: false }
+    }
+
+    /// The same with a time-out.
+    #[must_use]
+    pub const fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+}
+
+impl CallOutcome {
+    /// The result as one text, for hosts that need a string.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        self.outcome.open().map_or_else(|_| self.outcome.raw().as_str().to_owned(), |view| view.to_text())
+    }
+}
+
+impl PreparedCall {
+    pub(crate) const fn new(host: Arc<Shared>, tool: Arc<ToolEntry>) -> Self {
+        Self { host, tool }
+    }
+
+    /// The tool.
+    #[must_use]
+    pub fn tool(&self) -> &ToolEntry {
+        &self.tool
+    }
+
+    /// Makes the call: arguments checked, permission asked, sent, shaped, recorded.
+    ///
+    /// Cancel safe: dropping the future cancels the call, and the server is told.
+    ///
+    /// # Errors
+    /// See [`crate::Host::call`].
+    pub async fn invoke(self, arguments: RawJson, context: CallContext) -> Result<CallOutcome, CallError> {
+        let mut recording =
+            Recording::begin(&self.host.events, self.tool.name(), context.caller, arguments.as_str().len());
+        let result = self.run(arguments, &context, &mut recording).await;
+        recording.finish(&result);
+        result
+    }
+
+    async fn run(
+        &self,
+        arguments: RawJson,
+        context: &CallContext,
+        recording: &mut Recording<'_>,
+    ) -> Result<CallOutcome, CallError> {
+        let host = &*self.host;
+        let started = Instant::now();
+        let timeout = dispatch::timeout(host, &self.tool, context);
+        let checked;
+        let tool = if self.tool.from_cache {
+            checked = dispatch::listed_by_server(host, &self.tool, started + timeout).await?;
+            &checked
+        } else {
+            &self.tool
+        };
+
+        let (arguments, mut warnings) = arguments::check(tool, arguments)?;
+        let permit = authorize::permit(host, tool, arguments, context.caller, recording).await?;
+        let cache_key = shape::cache_key(host, tool, &permit);
+        if let Some(outcome) = shape::from_cache(host, cache_key.as_ref()) {
+            return Ok(CallOutcome {
+                name: tool.name().clone(),
+                outcome,
+                kept_in: Vec::new(),
+                duration: started.elapsed(),
+                from_cache: true,
+                warnings,
+            });
+        }
+        let outcome = dispatch::send(host, tool, &permit, context, timeout, recording).await?;
+        recording.took_bytes(outcome.raw().as_str().len());
+        warnings.extend(shape::broken_promise(tool, &outcome));
+        shape::into_cache(host, cache_key, &outcome);
+        let (outcome, kept_in) = shape::cut(host, tool, outcome, context, &mut warnings).await;
+        Ok(CallOutcome {
+            name: tool.name().clone(),
+            outcome,
+            kept_in,
+            duration: started.elapsed(),
+            from_cache: false,
+            warnings,
+        })
+    }
+}
+
+impl fmt::Debug for PreparedCall {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("PreparedCall").field("tool", self.tool.name()).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for CallContext {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("CallContext")
+            .field("caller", &self.caller)
+            .field("timeout", &self.timeout)
+            .field("meta", &self.meta)
+            .finish_non_exhaustive()
+    }
+}

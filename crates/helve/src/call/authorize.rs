@@ -1,0 +1,75 @@
+//! From a decision to a permit: by rule, by an earlier approval, or by asking.
+
+use helve_model::ErrorCode;
+use helve_model::json::RawJson;
+use helve_policy::{Answer, Caller, Decision, Permit, Question, Span};
+
+use super::record::Recording;
+use crate::ask::{ApprovalAnswer, ApprovalRequest};
+use crate::catalog::ToolEntry;
+use crate::error::CallError;
+use crate::host::Shared;
+use crate::sync::lock;
+
+/// The right to make this very call.
+pub(super) async fn permit(
+    host: &Shared,
+    tool: &ToolEntry,
+    arguments: RawJson,
+    caller: Caller,
+    recording: &mut Recording<'_>,
+) -> Result<Permit, CallError> {
+    if tool.is_unpinned() {
+        return Err(changed_since_pinned(tool));
+    }
+    let decision = tool.policy().decide(caller, arguments);
+    recording.decided(&decision);
+    match decision {
+        Decision::Allow(permit) => Ok(permit),
+        Decision::Deny(refusal) => Err(CallError::from_refusal(&refusal)),
+        Decision::Ask(question) => {
+            // Bound first: the guard must not live while somebody is asked.
+            let answer = lock(&host.approvals).answer(question);
+            match answer {
+                Answer::Approved(permit) => Ok(permit),
+                Answer::Open(question) => ask(host, question).await,
+            }
+        }
+    }
+}
+
+async fn ask(host: &Shared, question: Question) -> Result<Permit, CallError> {
+    let request = ApprovalRequest {
+        name: question.name().clone(),
+        kind: question.kind(),
+        arguments: question.arguments().clone(),
+        caller: question.caller(),
+        risk: question.ground().risk,
+        sentence: question.to_string(),
+    };
+    let (span, pattern) = match host.approver.approve(request).await {
+        ApprovalAnswer::Once => (Span::Once, None),
+        ApprovalAnswer::Run => (Span::Run, None),
+        ApprovalAnswer::Always { pattern } => (Span::Always, pattern),
+        ApprovalAnswer::Decline => return Err(CallError::from_refusal(&question.decline())),
+        ApprovalAnswer::Unavailable => return Err(CallError::from_refusal(&question.refuse_unanswered())),
+    };
+    let (permit, approval) = question.approve(span, pattern.as_deref());
+    if let Some(approval) = approval {
+        if span == Span::Always {
+            host.approver.keep(&approval);
+        }
+        lock(&host.approvals).add(approval);
+    }
+    Ok(permit)
+}
+
+fn changed_since_pinned(tool: &ToolEntry) -> CallError {
+    let name = tool.name();
+    CallError::new(
+        ErrorCode::Denied,
+        format!("`{name}` may not be called: its definition is not the one that was pinned"),
+    )
+    .at(name)
+    .with_hint(format!("`helve pin {name}` shows what changed, and asks whether to accept it"))
+}

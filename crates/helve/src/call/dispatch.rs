@@ -1,0 +1,160 @@
+//! Getting a permitted call to its tool: the turn, the session, and repeating it only where that is safe.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use helve_model::{ErrorCode, Outcome, ServerStatus};
+use helve_policy::Permit;
+use helve_wire::{CallOptions, Times};
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::CallContext;
+use super::record::Recording;
+use crate::catalog::ToolEntry;
+use crate::error::CallError;
+use crate::host::Shared;
+use crate::link::Link;
+use crate::tool::{Tool, ToolContext};
+
+/// Between two attempts of one call.
+const RETRY_AFTER: Duration = Duration::from_millis(50);
+
+/// How long the call may stay without answer or progress.
+pub(super) fn timeout(host: &Shared, tool: &ToolEntry, context: &CallContext) -> Duration {
+    let of_server = || tool.link.as_ref().and_then(|link| link.call_timeout());
+    context.timeout.or_else(of_server).unwrap_or(host.settings.call_timeout)
+}
+
+/// The tool as its server lists it now: a definition from an earlier run is never used for a call unchecked.
+pub(super) async fn listed_by_server(
+    host: &Shared,
+    tool: &ToolEntry,
+    deadline: Instant,
+) -> Result<Arc<ToolEntry>, CallError> {
+    if let Some(link) = &tool.link {
+        drop(link.session(deadline).await.map_err(|error| error.at(tool.name()))?);
+    }
+    let snapshot = host.snapshot();
+    snapshot.find(tool.name()).cloned().ok_or_else(|| {
+        let name = tool.name();
+        CallError::new(
+            ErrorCode::ToolNotFound,
+            format!("the server `{}` no longer has the tool `{}`", name.server, name.tool),
+        )
+        .at(name)
+    })
+}
+
+/// Makes the call.
+pub(super) async fn send(
+    host: &Shared,
+    tool: &ToolEntry,
+    permit: &Permit,
+    context: &CallContext,
+    timeout: Duration,
+    recording: &mut Recording<'_>,
+) -> Result<Outcome, CallError> {
+    match (tool.native(), &tool.link) {
+        (Some(native), _) => {
+            recording.attempt();
+            run_native(native.as_ref(), tool, permit, context, timeout).await
+        }
+        (None, Some(link)) => to_server(host, tool, link, permit, context, timeout, recording).await,
+        (None, None) => Err(CallError::new(ErrorCode::ServerUnavailable, "nobody runs this tool").at(tool.name())),
+    }
+}
+
+async fn run_native(
+    native: &dyn Tool,
+    tool: &ToolEntry,
+    permit: &Permit,
+    context: &CallContext,
+    timeout: Duration,
+) -> Result<Outcome, CallError> {
+    let tool_context = ToolContext { caller: context.caller, on_progress: context.on_progress.clone() };
+    match timeout_at(Instant::now() + timeout, native.call(permit, &tool_context)).await {
+        Ok(result) => result.map_err(|failure| CallError::from_tool(failure, tool.name())),
+        Err(_) => Err(too_slow(tool, timeout)),
+    }
+}
+
+async fn to_server(
+    host: &Shared,
+    tool: &ToolEntry,
+    link: &Link,
+    permit: &Permit,
+    context: &CallContext,
+    timeout: Duration,
+    recording: &mut Recording<'_>,
+) -> Result<Outcome, CallError> {
+    let deadline = Instant::now() + timeout;
+    let _turn = match link.turns().try_acquire() {
+        Ok(turn) => turn,
+        Err(_) => match timeout_at(deadline, link.turns().acquire()).await {
+            Ok(Ok(turn)) => turn,
+            _ => return Err(no_turn(tool, host.settings.in_flight_per_server)),
+        },
+    };
+    let _call = link.count_call();
+    let options = CallOptions {
+        times: Times { idle: timeout, total: host.settings.call_total.max(timeout) },
+        on_progress: context.on_progress.clone(),
+        meta: context.meta.clone(),
+        as_task: None,
+    };
+    let retries = link.max_retries().unwrap_or(host.settings.max_retries);
+    let mut attempt = 0;
+    loop {
+        let session = link.session(deadline).await.map_err(|error| error.at(tool.name()))?;
+        recording.attempt();
+        let error = match session.call_tool(permit, options.clone()).await {
+            Ok(outcome) => return Ok(outcome),
+            Err(error) => error,
+        };
+        if attempt >= retries || !may_repeat(tool, &error) || Instant::now() + RETRY_AFTER >= deadline {
+            return Err(explain(error, tool, link, timeout));
+        }
+        attempt += 1;
+        tracing::debug!(tool = %tool.name(), attempt, %error, "the call is made again");
+        sleep(RETRY_AFTER).await;
+    }
+}
+
+/// Nothing can have happened, or happening twice is happening once; and another attempt may fare better.
+fn may_repeat(tool: &ToolEntry, error: &helve_wire::Error) -> bool {
+    let can_get_better = error.code() == ErrorCode::TransportError && error.rpc().is_none();
+    can_get_better && (!error.may_have_run() || tool.view().annotations.idempotent == Some(true))
+}
+
+fn explain(error: helve_wire::Error, tool: &ToolEntry, link: &Link, timeout: Duration) -> CallError {
+    let name = tool.name();
+    match error.code() {
+        ErrorCode::Timeout => CallError::from_wire(error, &name.server).at(name).with_hint(format!(
+            "the tool had {} s: `timeout_seconds` of the server `{}` at {} sets that, `--timeout` for one call",
+            timeout.as_secs_f64(),
+            name.server,
+            link.origin(),
+        )),
+        ErrorCode::AuthRequired => {
+            let challenge = error.challenge().map(ToOwned::to_owned);
+            let ours = CallError::from_wire(error, &name.server).at(name);
+            let advice = link.unavailable(&ServerStatus::NeedsAuth { challenge });
+            advice.hints().iter().fold(ours, |ours, hint| ours.with_hint(hint))
+        }
+        _ => CallError::from_wire(error, &name.server).at(name),
+    }
+}
+
+fn too_slow(tool: &ToolEntry, timeout: Duration) -> CallError {
+    let name = tool.name();
+    CallError::new(ErrorCode::Timeout, format!("`{name}` was not done within {} s", timeout.as_secs_f64())).at(name)
+}
+
+fn no_turn(tool: &ToolEntry, limit: usize) -> CallError {
+    let name = tool.name();
+    CallError::new(
+        ErrorCode::LimitExceeded,
+        format!("`{name}` had to wait too long: {limit} calls to its server are on their way"),
+    )
+    .at(name)
+}

@@ -1,0 +1,80 @@
+//! What becomes of a result: checked against the tool's promise, kept where that is allowed, cut where it is too large.
+
+use std::path::PathBuf;
+
+use helve_model::json::RawJson;
+use helve_model::{Definition as _, Outcome};
+use helve_policy::Permit;
+use helve_policy::pin::DefinitionHash;
+use helve_schema::{OutputCheck, OutputVerdict, check_output};
+use tokio::task::spawn_blocking;
+use tokio::time::Instant;
+
+use super::CallContext;
+use crate::catalog::ToolEntry;
+use crate::host::Shared;
+use crate::result_cache::ResultKey;
+use crate::spill::spill;
+use crate::sync::lock;
+
+/// The name a result may be kept under; `None` when it must not be kept.
+pub(super) fn cache_key(host: &Shared, tool: &ToolEntry, permit: &Permit) -> Option<ResultKey> {
+    host.settings.result_cache_ttl?;
+    let claims = &tool.view().annotations;
+    let is_harmless = claims.read_only == Some(true) && claims.idempotent == Some(true);
+    (is_harmless || host.settings.cacheable.contains(tool.name())).then(|| {
+        let definition = DefinitionHash::of(tool.definition().raw().as_str());
+        ResultKey::new(tool.name().clone(), definition, permit.arguments())
+    })
+}
+
+/// What an earlier call of the same produced.
+pub(super) fn from_cache(host: &Shared, key: Option<&ResultKey>) -> Option<Outcome> {
+    lock(&host.results).get(key?, Instant::now().into_std())
+}
+
+/// Keeps a result, unless it is a failure: the next try may fare better.
+pub(super) fn into_cache(host: &Shared, key: Option<ResultKey>, outcome: &Outcome) {
+    if let Some(key) = key.filter(|_| !outcome.is_error()) {
+        lock(&host.results).insert(key, outcome.clone(), Instant::now().into_std());
+    }
+}
+
+/// What is wrong with a structured result, when the tool promised a form.
+pub(super) fn broken_promise(tool: &ToolEntry, outcome: &Outcome) -> Option<String> {
+    let validator = tool.output_validator()?;
+    if outcome.is_error() {
+        return None;
+    }
+    let structured = outcome.raw().member("structuredContent");
+    match check_output(validator, structured.as_ref().map(RawJson::as_str), OutputCheck::Warn) {
+        OutputVerdict::Accepted => None,
+        OutputVerdict::Warned(problem) | OutputVerdict::Rejected(problem) => Some(problem.to_string()),
+    }
+}
+
+/// A result that is too large is cut, and kept whole in files; where they cannot be written it stays as it is.
+pub(super) async fn cut(
+    host: &Shared,
+    tool: &ToolEntry,
+    outcome: Outcome,
+    context: &CallContext,
+    warnings: &mut Vec<String>,
+) -> (Outcome, Vec<PathBuf>) {
+    let limit = host.settings.result_bytes;
+    let Some(directory) = host.surroundings.spill_directory.clone() else { return (outcome, Vec::new()) };
+    if context.uncut || outcome.raw().as_str().len() <= limit {
+        return (outcome, Vec::new());
+    }
+    let (whole, name) = (outcome.clone(), tool.name().clone());
+    match spawn_blocking(move || spill(&whole, &name, limit, &directory)).await {
+        Ok(Ok(Some(spilled))) => (spilled.outcome, spilled.files),
+        Ok(Ok(None)) => (outcome, Vec::new()),
+        Ok(Err(error)) => {
+            warnings.push(format!("the result is larger than {limit} bytes and could not be kept in a file: {error}"));
+            (outcome, Vec::new())
+        }
+        // The runtime is ending.
+        Err(_) => (outcome, Vec::new()),
+    }
+}

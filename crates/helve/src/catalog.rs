@@ -1,0 +1,410 @@
+//! What can be called at one moment: an immutable snapshot, and each tool with all that a call needs.
+//!
+//! Nothing is computed before somebody asks: ten thousand tools cost their definitions and no more. A tool's view,
+//! policy and validator are made at its first use, the table of names at the first name that needs it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use helve_model::json::RawJson;
+use helve_model::name::{PROVIDER_PREFIX, Resolution, Spelling, parse_slash};
+use helve_model::{
+    Definition as _, ErrorCode, NameTable, QualifiedName, ServerName, ServerSpec, ServerStatus, ToolDefinition,
+    ToolName, ToolView,
+};
+use helve_policy::pin::DefinitionHash;
+use helve_policy::{RuleSet, Subject, ToolPolicy};
+use helve_schema::{LazyValidator, ToolEntry as SchemaEntry};
+
+use crate::call::PreparedCall;
+use crate::error::CallError;
+use crate::host::Shared;
+use crate::link::Link;
+use crate::tool::Tool;
+
+/// The schema of a tool that has none: any object.
+const ANY_OBJECT: &str = r#"{"type":"object"}"#;
+
+/// Everything that can be called, at one moment. Never changes; the host publishes a new one instead.
+pub struct Snapshot {
+    generation: u64,
+    servers: BTreeMap<ServerName, Arc<ServerEntry>>,
+    names: OnceLock<NameTable>,
+    host: std::sync::Weak<Shared>,
+}
+
+/// A server's part of a snapshot.
+pub struct ServerEntry {
+    pub(crate) spec: Arc<ServerSpec>,
+    pub(crate) catalog: Arc<ServerCatalog>,
+    /// Sorted by name, without duplicates.
+    pub(crate) tools: Vec<Arc<ToolEntry>>,
+    /// The way to the server; `None` for native tools.
+    pub(crate) link: Option<Arc<Link>>,
+}
+
+/// What a server said it has.
+#[derive(Debug, Default)]
+pub(crate) struct ServerCatalog {
+    pub(crate) tools: Vec<Listed>,
+    pub(crate) instructions: Option<String>,
+    /// From an earlier run: shown, and checked with the server before a call.
+    pub(crate) from_cache: bool,
+}
+
+/// One tool, by whoever runs it.
+#[derive(Clone)]
+pub(crate) enum Listed {
+    Remote(ToolDefinition),
+    Native(ToolDefinition, Arc<dyn Tool>),
+}
+
+/// One tool that can be called.
+pub struct ToolEntry {
+    name: QualifiedName,
+    listed: Listed,
+    pub(crate) link: Option<Arc<Link>>,
+    pub(crate) from_cache: bool,
+    rules: RuleSet,
+    pinned: Option<DefinitionHash>,
+    facts: OnceLock<Facts>,
+}
+
+/// What is found out about a tool at its first use.
+struct Facts {
+    view: ToolView,
+    policy: ToolPolicy,
+    validator: LazyValidator<RawJson>,
+    /// Checks structured results, where the tool promised a form.
+    output_validator: Option<LazyValidator<RawJson>>,
+    /// The definition is not the one the person accepted.
+    unpinned: bool,
+}
+
+impl Snapshot {
+    pub(crate) fn new(
+        generation: u64,
+        servers: BTreeMap<ServerName, Arc<ServerEntry>>,
+        host: std::sync::Weak<Shared>,
+    ) -> Self {
+        Self { generation, servers, names: OnceLock::new(), host }
+    }
+
+    /// Its number; newer snapshots have larger ones.
+    #[must_use]
+    pub const fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// The servers, sorted by name.
+    pub fn servers(&self) -> impl Iterator<Item = &Arc<ServerEntry>> {
+        self.servers.values()
+    }
+
+    /// One server.
+    #[must_use]
+    pub fn server(&self, name: &str) -> Option<&Arc<ServerEntry>> {
+        self.servers.get(name)
+    }
+
+    /// Every tool that exists for an agent, sorted by server and name.
+    pub fn tools(&self) -> impl Iterator<Item = &Arc<ToolEntry>> {
+        self.servers.values().flat_map(|server| server.tools())
+    }
+
+    /// The names of all these tools, in every spelling.
+    pub fn names(&self) -> &NameTable {
+        self.names.get_or_init(|| NameTable::new(self.tools().map(|tool| tool.name.clone())))
+    }
+
+    /// The tool of this identity, hidden or not.
+    #[must_use]
+    pub fn find(&self, name: &QualifiedName) -> Option<&Arc<ToolEntry>> {
+        self.servers.get(&name.server)?.find(&name.tool)
+    }
+
+    /// The tool a text names, in any spelling.
+    ///
+    /// # Errors
+    /// `TOOL_NOT_FOUND` or `SERVER_NOT_FOUND`, with what comes nearest.
+    pub fn tool(&self, text: &str) -> Result<&Arc<ToolEntry>, CallError> {
+        if let Some(found) = parse_slash(text).and_then(|name| self.find(&name)) {
+            return Ok(found);
+        }
+        match self.names().resolve(text) {
+            Resolution::Found(name) => self.find(name).ok_or_else(|| self.unknown(text, &[])),
+            Resolution::Ambiguous(several) => {
+                let several: Vec<String> = several.iter().map(|name| format!("`{name}`")).collect();
+                Err(CallError::new(ErrorCode::ToolNotFound, format!("several servers have a tool `{text}`"))
+                    .with_hint(format!("say which one: {}", several.join(", "))))
+            }
+            Resolution::Unknown(near) => Err(self.unknown(text, &near)),
+        }
+    }
+
+    /// A call of the tool a text names, bound to this snapshot.
+    ///
+    /// # Errors
+    /// As [`Snapshot::tool`]; `SERVER_UNAVAILABLE` when the host is gone.
+    pub fn prepare(&self, text: &str) -> Result<PreparedCall, CallError> {
+        self.tool(text).and_then(|tool| self.prepare_tool(Arc::clone(tool)))
+    }
+
+    pub(crate) fn host(&self) -> std::sync::Weak<Shared> {
+        self.host.clone()
+    }
+
+    pub(crate) fn prepare_tool(&self, tool: Arc<ToolEntry>) -> Result<PreparedCall, CallError> {
+        let host =
+            self.host.upgrade().ok_or_else(|| CallError::new(ErrorCode::ServerUnavailable, "the host has ended"))?;
+        Ok(PreparedCall::new(host, tool))
+    }
+
+    fn unknown(&self, text: &str, near: &[&QualifiedName]) -> CallError {
+        let named = parse_slash(text).or_else(|| parse_slash(&text.replacen(':', "/", 1)));
+        let error = match &named {
+            Some(name) if let Some(server) = self.servers.get(&name.server) => {
+                // A server that is not connected has no tools to speak of: say that instead.
+                if let Some(link) = &server.link
+                    && link.status() != ServerStatus::Connected
+                {
+                    return link.unavailable(&link.status()).at(name);
+                }
+                CallError::new(
+                    ErrorCode::ToolNotFound,
+                    format!("the server `{}` has no tool `{}`", name.server, name.tool),
+                )
+                .at(name)
+            }
+            Some(name) => {
+                CallError::new(ErrorCode::ServerNotFound, format!("there is no server `{}`", name.server)).at(name)
+            }
+            None => CallError::new(ErrorCode::ToolNotFound, format!("there is no tool `{text}`")),
+        };
+        if near.is_empty() {
+            return error.with_hint("`helve tools` lists what there is");
+        }
+        let near: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
+        error.with_hint(format!("did you mean {}?", near.join(" or ")))
+    }
+}
+
+impl ServerEntry {
+    pub(crate) fn new(
+        spec: Arc<ServerSpec>,
+        catalog: Arc<ServerCatalog>,
+        link: Option<Arc<Link>>,
+        rules: &RuleSet,
+        pins: &HashMap<QualifiedName, DefinitionHash>,
+    ) -> Self {
+        let entry = |listed: &Listed| {
+            let name = QualifiedName::new(spec.name.clone(), listed.definition().name().clone());
+            let pinned = if pins.is_empty() { None } else { pins.get(&name).copied() };
+            Arc::new(ToolEntry {
+                name,
+                listed: listed.clone(),
+                link: link.clone(),
+                from_cache: catalog.from_cache,
+                rules: rules.clone(),
+                pinned,
+                facts: OnceLock::new(),
+            })
+        };
+        let mut tools: Vec<Arc<ToolEntry>> = catalog.tools.iter().map(entry).collect();
+        // Stable, so that of two tools with one name the first stays.
+        tools.sort_by(|left, right| left.name.tool.cmp(&right.name.tool));
+        tools.dedup_by(|second, first| second.name == first.name);
+        Self { spec, catalog, tools, link }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &ServerName {
+        &self.spec.name
+    }
+
+    /// How it is configured.
+    #[must_use]
+    pub fn spec(&self) -> &ServerSpec {
+        &self.spec
+    }
+
+    /// What the server wants a model to know.
+    #[must_use]
+    pub fn instructions(&self) -> Option<&str> {
+        self.catalog.instructions.as_deref()
+    }
+
+    /// True when the list is from an earlier run and the server has not been asked yet.
+    #[must_use]
+    pub fn is_from_cache(&self) -> bool {
+        self.catalog.from_cache
+    }
+
+    /// Its tools that exist for an agent, sorted by name.
+    pub fn tools(&self) -> impl Iterator<Item = &Arc<ToolEntry>> {
+        self.tools.iter().filter(|tool| !tool.is_hidden())
+    }
+
+    /// All its tools, hidden ones too: for the person who asks why a tool is missing.
+    pub fn all_tools(&self) -> impl Iterator<Item = &Arc<ToolEntry>> {
+        self.tools.iter()
+    }
+
+    /// True when a text in some spelling begins with this server's name.
+    pub(crate) fn may_be_named_by(&self, text: &str) -> bool {
+        let separators = [(Spelling::Slash, "/"), (Spelling::Colon, ":"), (Spelling::Code, ".")];
+        let begins = |spelling: Spelling, separator: &str| {
+            text.strip_prefix(&spelling.render_server(self.name())).is_some_and(|rest| rest.starts_with(separator))
+        };
+        let provider = text.strip_prefix(PROVIDER_PREFIX).is_some_and(|rest| {
+            rest.strip_prefix(&Spelling::Provider.render_server(self.name())).is_some_and(|rest| rest.starts_with("__"))
+        });
+        provider || separators.into_iter().any(|(spelling, separator)| begins(spelling, separator))
+    }
+
+    fn find(&self, tool: &ToolName) -> Option<&Arc<ToolEntry>> {
+        let index = self.tools.binary_search_by(|entry| entry.name.tool.cmp(tool)).ok()?;
+        self.tools.get(index)
+    }
+}
+
+impl ToolEntry {
+    /// Its identity.
+    #[must_use]
+    pub const fn name(&self) -> &QualifiedName {
+        &self.name
+    }
+
+    /// Its definition, as the server gave it.
+    #[must_use]
+    pub const fn definition(&self) -> &ToolDefinition {
+        self.listed.definition()
+    }
+
+    /// What the definition says.
+    #[must_use]
+    pub fn view(&self) -> &ToolView {
+        &self.facts().view
+    }
+
+    /// What may be done with it.
+    #[must_use]
+    pub fn policy(&self) -> &ToolPolicy {
+        &self.facts().policy
+    }
+
+    /// True when a list leaves it out: it does not exist for an agent.
+    #[must_use]
+    pub fn is_hidden(&self) -> bool {
+        self.rules.hides(&self.name)
+    }
+
+    /// True when it runs in this process.
+    #[must_use]
+    pub const fn is_native(&self) -> bool {
+        matches!(self.listed, Listed::Native(..))
+    }
+
+    /// True when the definition is not the one the person accepted.
+    #[must_use]
+    pub fn is_unpinned(&self) -> bool {
+        self.facts().unpinned
+    }
+
+    /// What a person should know about its schema. Compiles it if that has not happened.
+    #[must_use]
+    pub fn schema_notices(&self) -> Vec<String> {
+        let validator = self.validator();
+        let unchecked = validator.unvalidated().map(|reason| format!("its arguments are not checked: {reason}"));
+        unchecked.into_iter().chain(validator.notices().iter().map(ToString::to_string)).collect()
+    }
+
+    /// The schema of its arguments.
+    #[must_use]
+    pub fn input_schema(&self) -> &str {
+        self.view().input_schema.as_ref().map_or(ANY_OBJECT, RawJson::as_str)
+    }
+
+    /// As the schema crate wants it, under a name of the caller's choice.
+    #[must_use]
+    pub fn schema_entry<'a>(&'a self, name: &'a str) -> SchemaEntry<'a> {
+        let view = self.view();
+        SchemaEntry {
+            name,
+            title: view.title.as_deref().or(view.annotations.title.as_deref()),
+            description: view.description.as_deref(),
+            input_schema: self.input_schema(),
+            output_schema: view.output_schema.as_ref().map(RawJson::as_str),
+        }
+    }
+
+    pub(crate) fn validator(&self) -> &LazyValidator<RawJson> {
+        &self.facts().validator
+    }
+
+    pub(crate) fn output_validator(&self) -> Option<&LazyValidator<RawJson>> {
+        self.facts().output_validator.as_ref()
+    }
+
+    pub(crate) const fn native(&self) -> Option<&Arc<dyn Tool>> {
+        match &self.listed {
+            Listed::Native(_, tool) => Some(tool),
+            Listed::Remote(_) => None,
+        }
+    }
+
+    fn facts(&self) -> &Facts {
+        self.facts.get_or_init(|| {
+            let view = self.definition().view();
+            let schema = view.input_schema.clone().unwrap_or_else(|| RawJson::assembled(ANY_OBJECT.to_owned()));
+            let policy = self.rules.for_tool(Subject::tool(&self.name.server, self.definition()));
+            let unpinned =
+                self.pinned.is_some_and(|pinned| pinned != DefinitionHash::of(self.definition().raw().as_str()));
+            let output_validator = view.output_schema.clone().map(LazyValidator::new);
+            Facts { view, policy, validator: LazyValidator::new(schema), output_validator, unpinned }
+        })
+    }
+}
+
+impl Listed {
+    pub(crate) const fn definition(&self) -> &ToolDefinition {
+        match self {
+            Self::Remote(definition) | Self::Native(definition, _) => definition,
+        }
+    }
+}
+
+impl fmt::Debug for Listed {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.definition(), formatter)
+    }
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Snapshot")
+            .field("generation", &self.generation)
+            .field("servers", &self.servers.keys())
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ServerEntry {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("ServerEntry")
+            .field("name", self.name())
+            .field("tools", &self.tools.len())
+            .field("from_cache", &self.catalog.from_cache)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for ToolEntry {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("ToolEntry").field("name", &self.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,149 @@
+//! From a server's spec to a session, and what a person is told when there is none.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::Duration;
+
+use helve_model::{ErrorCode, HttpSpec, ServerSpec, StdioSpec, TransportSpec};
+use helve_wire::launch::{ServerCommand, child_environment};
+use helve_wire::{
+    ConnectOptions, HttpTarget, PeerHandler, ProtocolChoice, Session, Verdict, connect_http, connect_stdio,
+};
+use secrecy::SecretString;
+
+use crate::error::CallError;
+use crate::settings::{HostSettings, Surroundings};
+
+/// How many withheld variables an error names.
+const WITHHELD_SHOWN: usize = 5;
+
+/// Makes one attempt to connect.
+pub(crate) async fn connect(
+    spec: &ServerSpec,
+    settings: &HostSettings,
+    surroundings: &Surroundings,
+    handler: Arc<dyn PeerHandler>,
+    known: Option<Verdict>,
+) -> Result<Session, CallError> {
+    let mut options = ConnectOptions::new(spec.name.clone());
+    options.client = settings.client.clone();
+    options.handler = handler;
+    options.limits = settings.limits.clone();
+    options.protocol = match (&spec.protocol_version, known) {
+        (Some(version), _) => ProtocolChoice::Pinned(version.clone()),
+        (None, Some(verdict)) => ProtocolChoice::Known(verdict),
+        (None, None) => ProtocolChoice::Auto,
+    };
+    options.startup = startup_time(spec, settings);
+    options.one_at_a_time = spec.one_at_a_time;
+    options.close_times = settings.close_times;
+    match &spec.transport {
+        TransportSpec::Stdio(stdio) => {
+            let command = command(spec, stdio, surroundings);
+            let connected = connect_stdio(surroundings.launcher.as_ref(), &command, options).await;
+            connected.map_err(|error| explain_stdio(error, spec, &command, surroundings))
+        }
+        TransportSpec::Http(http) => {
+            let target = target(http).map_err(|error| CallError::from_wire(error, &spec.name))?;
+            let connected = connect_http(&target, http.flavour, options).await;
+            connected.map_err(|error| explain_http(error, spec, http))
+        }
+        TransportSpec::Builtin(builtin) => Err(CallError::new(
+            ErrorCode::Config,
+            format!("the built-in tools `{}` of the server `{}` cannot be connected to", builtin.kind, spec.name),
+        )
+        .at_server(&spec.name)),
+    }
+}
+
+/// How long a server may take to start.
+pub(crate) fn startup_time(spec: &ServerSpec, settings: &HostSettings) -> Duration {
+    spec.startup_timeout.unwrap_or(settings.startup_timeout)
+}
+
+fn command(spec: &ServerSpec, stdio: &StdioSpec, surroundings: &Surroundings) -> ServerCommand {
+    let named = stdio.environment.iter().map(|(name, value)| (OsString::from(name), OsString::from(value.expose())));
+    let parent = surroundings.environment.iter().cloned();
+    // Told to inherit, everything counts as named; what the spec itself names comes last and wins.
+    let environment = if spec.inherit_environment {
+        child_environment([], parent.chain(named))
+    } else {
+        child_environment(parent, named)
+    };
+    ServerCommand {
+        program: stdio.command.expose().into(),
+        args: stdio.arguments.iter().map(|argument| argument.expose().into()).collect(),
+        working_directory: stdio.working_directory.clone(),
+        environment,
+    }
+}
+
+fn target(http: &HttpSpec) -> helve_wire::Result<HttpTarget> {
+    let target = HttpTarget::new(http.url.expose())?;
+    http.headers.iter().try_fold(target, |target, (name, value)| {
+        target.with_header(name, &SecretString::from(value.expose().to_owned()))
+    })
+}
+
+/// A program that did not come up: the wire says how it ended and what it wrote; which variables it did not get is
+/// known here.
+fn explain_stdio(
+    error: helve_wire::Error,
+    spec: &ServerSpec,
+    command: &ServerCommand,
+    surroundings: &Surroundings,
+) -> CallError {
+    let words = format!("{error} {}", error.hints().join("\n"));
+    let withheld: Vec<String> = surroundings
+        .environment
+        .iter()
+        .filter(|(name, _)| command.environment.get(name).is_none())
+        .filter_map(|(name, _)| name.to_str())
+        .filter(|name| mentions(&words, name))
+        .take(WITHHELD_SHOWN)
+        .map(|name| format!("`{name}`"))
+        .collect();
+    let ours = CallError::from_wire(error, &spec.name);
+    if withheld.is_empty() {
+        return ours;
+    }
+    ours.with_hint(format!(
+        "{} is set here and was withheld from the server: name it in `env` or `pass_env` of the server `{}` at {}",
+        withheld.join(", "),
+        spec.name,
+        spec.origin
+    ))
+}
+
+/// True when a text speaks of a variable: the name as a whole word, and long enough to be no accident.
+fn mentions(text: &str, name: &str) -> bool {
+    let is_part = |character: char| character.is_ascii_alphanumeric() || character == '_';
+    name.len() >= 4
+        && text.match_indices(name).any(|(start, _)| {
+            let before = text.get(..start).and_then(|text| text.chars().next_back());
+            let after = text.get(start + name.len()..).and_then(|text| text.chars().next());
+            !before.is_some_and(is_part) && !after.is_some_and(is_part)
+        })
+}
+
+/// A server that refused: which variable its credentials came from is known here.
+fn explain_http(error: helve_wire::Error, spec: &ServerSpec, http: &HttpSpec) -> CallError {
+    let refused = error.code() == ErrorCode::AuthRequired;
+    let ours = CallError::from_wire(error, &spec.name);
+    if !refused {
+        return ours;
+    }
+    let authorization = http.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+    match authorization {
+        Some((name, value)) if value.is_expanded() => ours.with_hint(format!(
+            "the server did not accept `{name}: {}` of {}: check the variable it refers to",
+            value.written(),
+            spec.origin
+        )),
+        Some((name, _)) => ours.with_hint(format!("the server did not accept the `{name}` header of {}", spec.origin)),
+        None => ours.with_hint(format!(
+            "no credentials are configured: add `Authorization = \"Bearer ${{VARIABLE}}\"` to `headers` of the server at {}",
+            spec.origin
+        )),
+    }
+}

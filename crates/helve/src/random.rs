@@ -1,0 +1,10 @@
+//! A little randomness, for jitter and names: nothing here guards a secret.
+
+use std::hash::{BuildHasher as _, RandomState};
+
+/// A number between 0 and 1, another one every time.
+pub(crate) fn random_fraction() -> f64 {
+    // Each `RandomState` has keys of its own.
+    let bits = RandomState::new().hash_one(0_u8) >> 11;
+    bits as f64 / (1_u64 << 53) as f64
+}

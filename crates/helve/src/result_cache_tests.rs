@@ -1,0 +1,146 @@
+use std::time::{Duration, Instant};
+
+use helve_model::json::RawJson;
+use helve_model::{Outcome, QualifiedName, ServerName, ToolName};
+use helve_policy::pin::DefinitionHash;
+use proptest::prelude::*;
+
+use super::{ResultCache, ResultCacheLimits, ResultKey, canonical, entry_bytes};
+
+const MINUTE: Duration = Duration::from_mins(1);
+
+fn cache(entries: usize, bytes: usize) -> ResultCache {
+    ResultCache::new(ResultCacheLimits { ttl: MINUTE, entries, bytes })
+}
+
+fn key_of(server: &str, definition: &str, arguments: &str) -> ResultKey {
+    let name = QualifiedName::new(ServerName::new(server).unwrap(), ToolName::new("read"));
+    ResultKey::new(name, DefinitionHash::of(definition), &RawJson::checked(arguments).unwrap())
+}
+
+fn key(arguments: &str) -> ResultKey {
+    key_of("fs", "{}", arguments)
+}
+
+#[test]
+fn a_result_is_given_until_its_time_is_over() {
+    let mut cache = cache(10, 10_000);
+    let start = Instant::now();
+    cache.insert(key("{}"), Outcome::text("a"), start);
+    assert_eq!(cache.get(&key("{}"), start + MINUTE - Duration::from_millis(1)), Some(Outcome::text("a")));
+    // Being asked for does not make it younger.
+    assert_eq!(cache.get(&key("{}"), start + MINUTE), None);
+    assert_eq!((cache.entries.len(), cache.by_use.len(), cache.bytes), (0, 0, 0));
+}
+
+#[test]
+fn another_call_is_another_result() {
+    let mut cache = cache(10, 10_000);
+    let now = Instant::now();
+    cache.insert(key_of("fs", "{}", r#"{"path": "a", "tail": 1}"#), Outcome::text("a"), now);
+    assert!(cache.get(&key_of("fs", "{}", r#"{"tail":1,"path":"a"}"#), now).is_some());
+    for other in [
+        key_of("fs", "{}", r#"{"path": "b", "tail": 1}"#),
+        key_of("fs", "{}", r#"{"path": "a", "tail": 1.0}"#),
+        key_of("fs", r#"{"description": "now something else"}"#, r#"{"path": "a", "tail": 1}"#),
+        key_of("other", "{}", r#"{"path": "a", "tail": 1}"#),
+    ] {
+        assert_eq!(cache.get(&other, now), None, "{other:?}");
+    }
+}
+
+#[test]
+fn a_failure_is_never_kept_and_ends_what_was() {
+    let mut cache = cache(10, 10_000);
+    let now = Instant::now();
+    cache.insert(key("{}"), Outcome::text("a"), now);
+    cache.insert(key("{}"), Outcome::failure("no"), now);
+    assert_eq!(cache.get(&key("{}"), now), None);
+}
+
+#[test]
+fn the_longest_unused_goes_first() {
+    let mut cache = cache(3, 10_000);
+    let now = Instant::now();
+    let keys = ["[1]", "[2]", "[3]", "[4]"].map(key);
+    for key in &keys[..3] {
+        cache.insert(key.clone(), Outcome::text("x"), now);
+    }
+    assert!(cache.get(&keys[0], now).is_some());
+    cache.insert(keys[3].clone(), Outcome::text("x"), now);
+    assert_eq!(keys.each_ref().map(|key| cache.get(key, now).is_some()), [true, false, true, true]);
+}
+
+#[test]
+fn bytes_are_bounded_too() {
+    let now = Instant::now();
+    let (small, large) = (Outcome::text("x"), Outcome::text(&"x".repeat(1_000)));
+    let room = entry_bytes(&key("[1]"), &large);
+    let mut cache = cache(100, room);
+    for number in 0..3 {
+        cache.insert(key(&format!("[{number}]")), small.clone(), now);
+    }
+    assert!(cache.entries.len() > 1);
+    cache.insert(key("[9]"), large, now);
+    assert_eq!((cache.entries.len(), cache.bytes), (1, room));
+    // What would not fit even alone pushes nothing out.
+    cache.insert(key("[8]"), Outcome::text(&"x".repeat(1_001)), now);
+    assert!(cache.get(&key("[9]"), now).is_some());
+}
+
+#[test]
+fn a_server_is_forgotten_alone() {
+    let mut cache = cache(10, 10_000);
+    let now = Instant::now();
+    cache.insert(key_of("fs", "{}", "[1]"), Outcome::text("x"), now);
+    cache.insert(key_of("fs", "{}", "[2]"), Outcome::text("x"), now);
+    cache.insert(key_of("db", "{}", "[1]"), Outcome::text("x"), now);
+    cache.forget_server(&ServerName::new("fs").unwrap());
+    assert_eq!(cache.entries.len(), 1);
+    assert!(cache.get(&key_of("db", "{}", "[1]"), now).is_some());
+}
+
+#[test]
+fn canonical_arguments() {
+    for (text, expected) in [
+        (r#" { "b" : [ 1 , {"z":1,"y" : "a b"} ] , "a" : 1.0 } "#, r#"{"a":1.0,"b":[1,{"y":"a b","z":1}]}"#),
+        (r#"{"a":2,"b":3,"a":1}"#, r#"{"a":2,"a":1,"b":3}"#),
+        (r#"{"n":18446744073709551617}"#, r#"{"n":18446744073709551617}"#),
+        ("{}", "{}"),
+        ("[ ]", "[]"),
+        ("{broken", "{broken"),
+        ("[1 2]", "[1 2]"),
+    ] {
+        assert_eq!(canonical(text), expected);
+    }
+    let deep = format!("{}{}", "[".repeat(1_000), "]".repeat(1_000));
+    assert_eq!(canonical(&deep), deep);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_books_are_right(
+        steps in proptest::collection::vec((0..12_u8, 0..300_usize, any::<bool>(), 0..40_u64), 0..80),
+    ) {
+        let (entries, bytes) = (5, 2_000);
+        let mut cache = cache(entries, bytes);
+        let mut now = Instant::now();
+        for (number, length, is_insert, pause) in steps {
+            now += Duration::from_secs(pause);
+            let key = key(&format!("[{number}]"));
+            let outcome = Outcome::text(&"x".repeat(length));
+            if is_insert {
+                cache.insert(key.clone(), outcome.clone(), now);
+                prop_assert_eq!(cache.get(&key, now), Some(outcome));
+            } else {
+                cache.get(&key, now);
+            }
+            prop_assert!(cache.entries.len() <= entries && cache.bytes <= bytes);
+            prop_assert_eq!(cache.entries.len(), cache.by_use.len());
+            let counted: usize = cache.entries.iter().map(|(key, entry)| entry_bytes(key, &entry.outcome)).sum();
+            prop_assert_eq!(counted, cache.bytes);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Which server a kept list belongs to: a hash over what would run, with a salt of this cache's own.
+//!
+//! The hash covers resolved values, since another token may see other tools. A hash alone would let whoever reads
+//! the names of the files try out short tokens, or recognise one token on two machines; the salt, which only the
+//! owner can read, prevents that. The values themselves are never written.
+
+use std::fmt;
+use std::io::{self, ErrorKind, Write as _};
+use std::path::Path;
+
+use helve_model::{ConfigText, HttpFlavour, ServerSpec, TransportSpec};
+use sha2::{Digest as _, Sha256};
+
+use super::UNFINISHED_PREFIX;
+
+const SALT_FILE: &str = "salt";
+const SALT_BYTES: usize = 32;
+
+/// What would run for a server, as a hash.
+///
+/// It covers the transport: program, arguments, variables, working directory; address, headers; the set of built-in
+/// tools and its options; what is known about signing in; and the protocol version. It does not cover the server's
+/// name, nor lists, rules and times, which change nothing about what the server offers. A server without a working
+/// directory of its own is the same wherever helve runs.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CacheKey([u8; 32]);
+
+/// Random bytes, made once for each cache.
+pub(super) struct Salt([u8; SALT_BYTES]);
+
+impl CacheKey {
+    pub(super) const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl Salt {
+    /// The salt of the cache in this directory; a new one where there is none that can be used.
+    pub(super) fn open(directory: &Path) -> io::Result<Self> {
+        let path = directory.join(SALT_FILE);
+        if let Some(salt) = Self::read(&path) {
+            return Ok(salt);
+        }
+        let mut salt = [0; SALT_BYTES];
+        getrandom::fill(&mut salt)?;
+        let mut file = tempfile::Builder::new().prefix(UNFINISHED_PREFIX).tempfile_in(directory)?;
+        file.write_all(&salt)?;
+        match file.persist_noclobber(&path) {
+            Ok(_) => {}
+            Err(error) if error.error.kind() == ErrorKind::AlreadyExists => {
+                // Another process was faster, or the one that is there cannot be used.
+                if let Some(salt) = Self::read(&path) {
+                    return Ok(salt);
+                }
+                error.file.persist(&path)?;
+            }
+            Err(error) => return Err(error.error),
+        }
+        Ok(Self(salt))
+    }
+
+    fn read(path: &Path) -> Option<Self> {
+        fs_err::read(path).ok()?.try_into().ok().map(Self)
+    }
+
+    pub(super) fn key(&self, spec: &ServerSpec) -> CacheKey {
+        let mut hash = Fed(Sha256::new());
+        hash.bytes(&self.0);
+        hash.text("helve server 1");
+        hash.optional(spec.protocol_version.as_deref());
+        match &spec.transport {
+            TransportSpec::Stdio(stdio) => {
+                hash.text("stdio");
+                hash.config(&stdio.command);
+                hash.list(&stdio.arguments);
+                hash.named(stdio.environment.iter().map(|(name, value)| (name.clone(), value)).collect());
+                hash.optional_bytes(stdio.working_directory.as_deref().map(|path| path.as_os_str().as_encoded_bytes()));
+                hash.number(usize::from(spec.inherit_environment));
+            }
+            TransportSpec::Http(http) => {
+                hash.text("http");
+                hash.config(&http.url);
+                hash.named(http.headers.iter().map(|(name, value)| (name.to_lowercase(), value)).collect());
+                hash.text(match http.flavour {
+                    HttpFlavour::Auto => "auto",
+                    HttpFlavour::Streamable => "streamable",
+                    HttpFlavour::Sse => "sse",
+                });
+            }
+            TransportSpec::Builtin(builtin) => {
+                hash.text("builtin");
+                hash.text(&builtin.kind);
+                hash.number(builtin.options.len());
+                for (name, values) in &builtin.options {
+                    hash.text(name);
+                    hash.list(values);
+                }
+            }
+        }
+        if let Some(oauth) = &spec.oauth {
+            hash.number(usize::from(oauth.enabled));
+            for text in [&oauth.client_id, &oauth.client_secret, &oauth.metadata_url, &oauth.resource] {
+                hash.optional(text.as_ref().map(ConfigText::expose));
+            }
+            hash.number(oauth.scopes.len());
+            oauth.scopes.iter().for_each(|scope| hash.text(scope));
+        }
+        CacheKey(hash.0.finalize().into())
+    }
+}
+
+/// A hash that is fed parts, each after its length, so that no two sequences feed alike.
+struct Fed(Sha256);
+
+impl Fed {
+    fn number(&mut self, number: usize) {
+        self.0.update((number as u64).to_le_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.number(bytes.len());
+        self.0.update(bytes);
+    }
+
+    fn text(&mut self, text: &str) {
+        self.bytes(text.as_bytes());
+    }
+
+    fn config(&mut self, text: &ConfigText) {
+        self.text(text.expose());
+    }
+
+    fn optional(&mut self, text: Option<&str>) {
+        self.optional_bytes(text.map(str::as_bytes));
+    }
+
+    fn optional_bytes(&mut self, bytes: Option<&[u8]>) {
+        self.number(usize::from(bytes.is_some()));
+        self.bytes(bytes.unwrap_or_default());
+    }
+
+    fn list(&mut self, texts: &[ConfigText]) {
+        self.number(texts.len());
+        texts.iter().for_each(|text| self.config(text));
+    }
+
+    /// The order in which variables or headers are written changes nothing.
+    fn named(&mut self, mut texts: Vec<(String, &ConfigText)>) {
+        texts.sort_by(|(left, _), (right, _)| left.cmp(right));
+        self.number(texts.len());
+        for (name, value) in texts {
+            self.text(&name);
+            self.config(value);
+        }
+    }
+}
+
+impl fmt::Display for CacheKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for CacheKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{self}")
+    }
+}

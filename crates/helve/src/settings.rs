@@ -1,0 +1,168 @@
+//! What a host is given: its limits and times, its surroundings, and the servers and rules it is to have.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use helve_model::{BuiltinSpec, DisabledReason, QualifiedName, ServerSpec};
+use helve_policy::pin::DefinitionHash;
+use helve_policy::{ServerAccess, SourcedRule, Trust};
+use helve_wire::launch::{CloseTimes, Launcher, PlainLauncher};
+use helve_wire::{ClientInfo, Limits};
+
+use crate::error::CallError;
+use crate::tool::Toolbox;
+
+/// How long things take and how much they may cost, for all servers that do not say otherwise.
+#[derive(Debug, Clone)]
+pub struct HostSettings {
+    /// A call may stay without answer or progress for so long.
+    pub call_timeout: Duration,
+    /// A call may take so long in all, however much progress it reports.
+    pub call_total: Duration,
+    /// A server may take so long to start, its first listing included.
+    pub startup_timeout: Duration,
+    /// A call that cannot have run is repeated so often.
+    pub max_retries: u32,
+    /// A kept tool list counts as fresh for so long; `None`: nothing is kept.
+    pub schema_cache_ttl: Option<Duration>,
+    /// An idle connection is asked so often whether it lives; `None`: never.
+    pub ping_interval: Option<Duration>,
+    /// Changes of a server's lists are listened for. A program that makes one call and ends has no use for that.
+    pub follow_changes: bool,
+    /// Calls that may be on their way to one server; the others wait for their turn.
+    pub in_flight_per_server: usize,
+    /// Servers that may be starting at one time.
+    pub starting_at_once: usize,
+    /// Results above so many bytes are cut, and kept whole in a file of [`Surroundings::spill_directory`].
+    pub result_bytes: usize,
+    /// Results of tools that only read are kept for so long; `None`: never.
+    pub result_cache_ttl: Option<Duration>,
+    /// Tools, by `server/tool`, whose results may be kept though nobody annotated them.
+    pub cacheable: Vec<QualifiedName>,
+    /// What one peer may cost.
+    pub limits: Limits,
+    /// How patiently a program is ended.
+    pub close_times: CloseTimes,
+    /// Who we say we are.
+    pub client: ClientInfo,
+}
+
+/// What a host may know about the machine. It never looks for itself.
+#[derive(Clone)]
+pub struct Surroundings {
+    /// The variables servers get their share of.
+    pub environment: Vec<(OsString, OsString)>,
+    /// How programs are started.
+    pub launcher: Arc<dyn Launcher>,
+    /// Where tool lists are kept between runs; `None`: nowhere.
+    pub cache_directory: Option<PathBuf>,
+    /// Where results that are too large are kept whole; `None`: they are not cut.
+    pub spill_directory: Option<PathBuf>,
+    /// What time it is: by it kept lists grow old.
+    pub clock: fn() -> SystemTime,
+}
+
+/// Which servers a host is to have, and what may be called.
+#[derive(Debug, Clone, Default)]
+pub struct Plan {
+    /// The servers.
+    pub servers: Vec<Planned>,
+    /// Further entries of these servers, hidden by the ones above, that still narrow what may be called.
+    pub narrowing: Vec<ServerAccess>,
+    /// The rules; `None` keeps those the host has.
+    pub rules: Option<Vec<SourcedRule>>,
+    /// Definitions the person accepted, and no others of these tools may be called; `None` keeps those the host has.
+    pub pins: Option<HashMap<QualifiedName, DefinitionHash>>,
+}
+
+/// One server of a plan.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Planned {
+    /// The server.
+    pub spec: ServerSpec,
+    /// Does the person stand behind it?
+    pub trust: Trust,
+    /// Why it must not be started although it is switched on.
+    pub held: Option<DisabledReason>,
+}
+
+/// Opens the sets of tools that ship inside, for servers that are [`helve_model::TransportSpec::Builtin`].
+pub trait Builtins: Send + Sync {
+    /// The tools a server's entry asks for.
+    ///
+    /// # Errors
+    /// `CONFIG` when there is no such set, or its options are wrong.
+    fn open(&self, spec: &ServerSpec, builtin: &BuiltinSpec) -> Result<Toolbox, CallError>;
+}
+
+impl Default for HostSettings {
+    fn default() -> Self {
+        Self {
+            call_timeout: Duration::from_secs(30),
+            call_total: Duration::from_secs(30 * 60),
+            startup_timeout: Duration::from_secs(30),
+            max_retries: 2,
+            schema_cache_ttl: Some(Duration::from_secs(3_600)),
+            ping_interval: Some(Duration::from_secs(30)),
+            follow_changes: true,
+            in_flight_per_server: 64,
+            starting_at_once: 128,
+            result_bytes: 1024 * 1024,
+            result_cache_ttl: None,
+            cacheable: Vec::new(),
+            limits: Limits::default(),
+            close_times: CloseTimes::default(),
+            client: ClientInfo::default(),
+        }
+    }
+}
+
+impl Default for Surroundings {
+    /// No variables, no directories, programs started plainly.
+    fn default() -> Self {
+        Self {
+            environment: Vec::new(),
+            launcher: Arc::new(PlainLauncher),
+            cache_directory: None,
+            spill_directory: None,
+            clock: system_clock,
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one clock of the host, which a test replaces")]
+fn system_clock() -> SystemTime {
+    SystemTime::now()
+}
+
+impl From<ServerSpec> for Planned {
+    /// A server that the embedding program stands behind.
+    fn from(spec: ServerSpec) -> Self {
+        Self { spec, trust: Trust::Trusted, held: None }
+    }
+}
+
+impl From<Vec<ServerSpec>> for Plan {
+    /// These servers, and the rules as they are.
+    fn from(specs: Vec<ServerSpec>) -> Self {
+        Self { servers: specs.into_iter().map(Planned::from).collect(), ..Self::default() }
+    }
+}
+
+impl fmt::Debug for Surroundings {
+    /// Names of variables only: any value may be a secret.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.environment.iter().map(|(name, _)| name).collect();
+        formatter
+            .debug_struct("Surroundings")
+            .field("environment", &names)
+            .field("launcher", &self.launcher)
+            .field("cache_directory", &self.cache_directory)
+            .field("spill_directory", &self.spill_directory)
+            .finish()
+    }
+}

@@ -1,0 +1,527 @@
+//! One task per server: connects it, keeps it alive, and says how it is doing. A loop over a closed set of events.
+
+use std::future::pending;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use helve_model::{DisabledReason, ErrorCode, Failure, PendingReason, ServerSpec, ServerStatus, ToolDefinition};
+use helve_wire::{BoxFuture, Changes, Error as WireError, Listing, Session, Times, Verdict};
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::time::{Instant, sleep_until, timeout};
+
+use crate::backoff::Backoff;
+use crate::catalog::{Listed, ServerCatalog};
+use crate::connect::{connect, startup_time};
+use crate::error::CallError;
+use crate::event::HostEvent;
+use crate::handler::ServerHandler;
+use crate::host::Shared;
+use crate::link::{Command, Link};
+use crate::random::random_fraction;
+
+/// Between the starts of two listings that `list_changed` caused: a flood of changes costs two.
+const LISTING_GAP: Duration = Duration::from_secs(1);
+/// A listing that failed is tried again after this.
+const LISTING_RETRY: Duration = Duration::from_secs(10);
+/// How long a server may take to say that it lives.
+const PING_TIMEOUT: Duration = Duration::from_secs(10);
+/// So many silent pings in a row, and the connection is given up.
+const PINGS_MISSED: u32 = 2;
+/// So many connections in a row that broke early, and the server counts as failed.
+const EARLY_ENDS: u32 = 3;
+
+/// Keeps one server.
+pub(crate) struct Supervisor {
+    shared: Weak<Shared>,
+    spec: Arc<ServerSpec>,
+    link: Arc<Link>,
+    handler: Arc<ServerHandler>,
+    commands: mpsc::UnboundedReceiver<Command>,
+    state: State,
+    /// Its tools are wanted in the catalog.
+    is_on: bool,
+    backoff: Backoff,
+    early_ends: u32,
+    verdict: Option<Verdict>,
+    catalog: Option<Arc<ServerCatalog>>,
+    /// Who asked for a reconnection and waits for it.
+    waiting: Vec<oneshot::Sender<Result<(), Arc<CallError>>>>,
+}
+
+/// What a supervisor is doing; each variant owns what it is doing it with.
+enum State {
+    /// Nothing, until it is told to.
+    Idle,
+    /// Making a connection.
+    Connecting(BoxFuture<'static, Result<Arrival, CallError>>),
+    /// Waiting before the next attempt.
+    Waiting(Instant),
+    /// Connected.
+    Up(Box<Up>),
+}
+
+struct Up {
+    session: Session,
+    since: Instant,
+    /// The list is known to be old.
+    is_stale: bool,
+    /// No listing before this.
+    list_after: Instant,
+    listing: Option<BoxFuture<'static, Result<Listing<ToolDefinition>, WireError>>>,
+    ping_at: Option<Instant>,
+    ping: Option<BoxFuture<'static, Result<Duration, WireError>>>,
+    pings_missed: u32,
+}
+
+/// A connection that was just made.
+struct Arrival {
+    session: Session,
+    listing: Result<Listing<ToolDefinition>, WireError>,
+    took: Duration,
+}
+
+enum Event {
+    Command(Command),
+    /// Nobody can tell us anything any more.
+    Abandoned,
+    Arrived(Box<Result<Arrival, CallError>>),
+    RetryDue,
+    Ended(WireError),
+    Changed,
+    ListingDue,
+    Listed(Result<Listing<ToolDefinition>, WireError>),
+    PingDue,
+    Pong(Result<Duration, WireError>),
+}
+
+impl Supervisor {
+    pub(crate) fn new(
+        shared: Weak<Shared>,
+        spec: Arc<ServerSpec>,
+        link: Arc<Link>,
+        handler: Arc<ServerHandler>,
+        commands: mpsc::UnboundedReceiver<Command>,
+    ) -> Self {
+        let is_on = !matches!(link.status(), ServerStatus::Disabled(_));
+        Self {
+            shared,
+            spec,
+            link,
+            handler,
+            commands,
+            state: State::Idle,
+            is_on,
+            backoff: Backoff::default(),
+            early_ends: 0,
+            verdict: None,
+            catalog: None,
+            waiting: Vec::new(),
+        }
+    }
+
+    /// Runs until it is stopped or its host is gone.
+    pub(crate) async fn run(mut self) {
+        self.remember().await;
+        if self.is_on && self.link.status() == ServerStatus::Pending(PendingReason::Connecting) {
+            self.begin();
+        }
+        loop {
+            let tools_changed = Arc::clone(&self.handler.tools_changed);
+            let event = tokio::select! {
+                biased;
+                command = self.commands.recv() => command.map_or(Event::Abandoned, Event::Command),
+                event = self.state.next(&tools_changed) => event,
+            };
+            match event {
+                Event::Command(Command::Stop(stopped)) => {
+                    self.close().await;
+                    // Whoever waits may have gone.
+                    let _ = stopped.send(());
+                    return;
+                }
+                Event::Abandoned => return,
+                Event::Command(Command::Wanted) => self.wanted(),
+                Event::Command(Command::Reconnect(answer)) => self.reconnect(answer).await,
+                Event::Command(Command::Toggle(on)) => self.toggle(on),
+                Event::Arrived(arrival) => self.arrived(*arrival),
+                Event::RetryDue => self.begin(),
+                Event::Ended(error) => self.ended(error),
+                Event::Changed => self.changed(),
+                Event::ListingDue => self.list_again(),
+                Event::Listed(listing) => self.listed(listing),
+                Event::PingDue => self.ping(),
+                Event::Pong(pong) => self.pong(pong),
+            }
+        }
+    }
+
+    /// What an earlier run found out: the tools, for the catalog, and the era, which saves a round trip.
+    async fn remember(&mut self) {
+        let Some(memory) = self.shared.upgrade().and_then(|shared| shared.memory.clone()) else { return };
+        let Some(remembered) = memory.recall(Arc::clone(&self.spec)).await else { return };
+        self.verdict = Some(remembered.verdict);
+        if let Some(catalog) = remembered.catalog
+            && self.is_on
+        {
+            self.publish(catalog);
+        }
+    }
+
+    fn wanted(&mut self) {
+        if self.is_on && matches!(self.state, State::Idle) {
+            self.set_status(ServerStatus::Pending(PendingReason::Connecting));
+            self.begin();
+        }
+    }
+
+    /// Makes an attempt now.
+    fn begin(&mut self) {
+        let Some(shared) = self.shared.upgrade() else { return };
+        let (spec, handler) = (Arc::clone(&self.spec), Arc::clone(&self.handler));
+        let known = self.verdict.clone();
+        self.state = State::Connecting(Box::pin(async move {
+            // Never closed.
+            let _turn = shared.starting.acquire().await;
+            let started = Instant::now();
+            let settings = &shared.settings;
+            let session = connect(&spec, settings, &shared.surroundings, handler, known).await?;
+            let greeting = session.greeting();
+            let changes = Changes {
+                tools: greeting.offers_part("tools", "listChanged"),
+                prompts: greeting.offers_part("prompts", "listChanged"),
+                resources: greeting.offers_part("resources", "listChanged"),
+            };
+            let left = startup_time(&spec, settings).saturating_sub(started.elapsed());
+            let times = Times::exactly(left);
+            // Listening is asked for first, so that no change is missed between it and the list.
+            let follow = async {
+                if settings.follow_changes && changes != Changes::default() {
+                    // A server that cannot be listened to is asked for its list at every connection, and that is all.
+                    drop(session.follow(changes, times).await);
+                }
+            };
+            let (listing, ()) = {
+                let list = timeout(left, session.list_tools(times));
+                let (followed, listed) = futures_util::future::join(follow, list).await;
+                (listed, followed)
+            };
+            let listing = listing.unwrap_or_else(|_| {
+                Err(WireError::new(
+                    ErrorCode::Timeout,
+                    "the server did not list its tools before its start-up time was over",
+                ))
+            });
+            Ok(Arrival { session, listing, took: started.elapsed() })
+        }));
+    }
+
+    fn arrived(&mut self, arrival: Result<Arrival, CallError>) {
+        match arrival {
+            Ok(arrival) => self.connected(arrival),
+            Err(error) => self.failed(error),
+        }
+    }
+
+    fn connected(&mut self, arrival: Arrival) {
+        let Arrival { session, listing, took } = arrival;
+        let greeting = session.greeting();
+        self.verdict = Some(greeting.verdict.clone());
+        self.link.describe(|facts| {
+            facts.greeting = Some(greeting.clone());
+            facts.connect_time = Some(took);
+            facts.latency = None;
+        });
+        let ping_interval = self.shared.upgrade().and_then(|shared| shared.settings.ping_interval);
+        let mut up = Up {
+            session: session.clone(),
+            since: Instant::now(),
+            is_stale: false,
+            list_after: Instant::now() + LISTING_GAP,
+            listing: None,
+            ping_at: ping_interval.map(|interval| Instant::now() + interval),
+            ping: None,
+            pings_missed: 0,
+        };
+        let catalog = match listing {
+            Ok(listing) => self.take_listing(listing, &session),
+            Err(error) => {
+                self.warn(format!("connected, but its tools could not be listed: {error}"));
+                up.is_stale = true;
+                up.list_after = Instant::now() + LISTING_RETRY;
+                Arc::new(ServerCatalog { instructions: greeting.instructions.clone(), ..ServerCatalog::default() })
+            }
+        };
+        self.catalog = Some(Arc::clone(&catalog));
+        self.state = State::Up(Box::new(up));
+        if self.is_on {
+            self.publish(catalog);
+            self.link.set_up(session);
+            self.tell_status();
+        }
+        self.answer_waiting(&Ok(()));
+    }
+
+    fn failed(&mut self, error: CallError) {
+        let error = Arc::new(error);
+        let status = if error.code() == ErrorCode::AuthRequired {
+            self.state = State::Idle;
+            ServerStatus::NeedsAuth { challenge: error.challenge().map(ToOwned::to_owned) }
+        } else {
+            self.state = State::Waiting(Instant::now() + self.backoff.next(random_fraction()));
+            ServerStatus::Failed(Failure { code: error.code(), message: error.chain() })
+        };
+        self.withdraw();
+        self.link.set_down(status, Some(Arc::clone(&error)));
+        self.tell_status();
+        self.answer_waiting(&Err(error));
+    }
+
+    /// The connection broke.
+    fn ended(&mut self, error: WireError) {
+        let State::Up(up) = std::mem::replace(&mut self.state, State::Idle) else { return };
+        let lasted = up.since.elapsed();
+        drop(up);
+        if self.backoff.connected_for(lasted) {
+            self.early_ends = 0;
+        } else {
+            self.early_ends += 1;
+        }
+        let error = Arc::new(CallError::from_wire(error, &self.spec.name));
+        self.link.describe(|facts| {
+            facts.restarts += 1;
+            facts.last_end = Some(error.chain());
+        });
+        if !self.is_on {
+            return;
+        }
+        let wait_until = Instant::now() + self.backoff.next(random_fraction());
+        self.state = State::Waiting(wait_until);
+        let status = if self.early_ends >= EARLY_ENDS {
+            self.withdraw();
+            ServerStatus::Failed(Failure { code: error.code(), message: error.chain() })
+        } else {
+            ServerStatus::Pending(PendingReason::Reconnecting)
+        };
+        self.link.set_down(status, Some(error));
+        self.tell_status();
+    }
+
+    fn changed(&mut self) {
+        if let State::Up(up) = &mut self.state {
+            up.is_stale = true;
+        }
+    }
+
+    fn list_again(&mut self) {
+        let State::Up(up) = &mut self.state else { return };
+        up.is_stale = false;
+        up.list_after = Instant::now() + LISTING_GAP;
+        let session = up.session.clone();
+        let time = self.spec.call_timeout.unwrap_or(PING_TIMEOUT * 3);
+        up.listing = Some(Box::pin(async move { session.list_tools(Times::exactly(time)).await }));
+    }
+
+    fn listed(&mut self, listing: Result<Listing<ToolDefinition>, WireError>) {
+        let State::Up(up) = &mut self.state else { return };
+        up.listing = None;
+        match listing {
+            Ok(listing) => {
+                let session = up.session.clone();
+                let catalog = self.take_listing(listing, &session);
+                self.catalog = Some(Arc::clone(&catalog));
+                if self.is_on {
+                    self.publish(catalog);
+                }
+            }
+            Err(error) => {
+                up.is_stale = true;
+                up.list_after = Instant::now() + LISTING_RETRY;
+                self.warn(format!("its tools could not be listed again, the last list stays: {error}"));
+            }
+        }
+    }
+
+    fn ping(&mut self) {
+        let Some(interval) = self.shared.upgrade().and_then(|shared| shared.settings.ping_interval) else { return };
+        let State::Up(up) = &mut self.state else { return };
+        up.ping_at = Some(Instant::now() + interval);
+        // A server that works on a call may have no ear for a ping; the call has its own time-out.
+        if self.link.calls_on_their_way() > 0 {
+            return;
+        }
+        let session = up.session.clone();
+        up.ping = Some(Box::pin(async move {
+            let started = Instant::now();
+            session.ping(Times::exactly(PING_TIMEOUT)).await.map(|()| started.elapsed())
+        }));
+    }
+
+    fn pong(&mut self, pong: Result<Duration, WireError>) {
+        let State::Up(up) = &mut self.state else { return };
+        up.ping = None;
+        match pong {
+            Ok(latency) => {
+                up.pings_missed = 0;
+                self.link.describe(|facts| facts.latency = Some(latency));
+            }
+            // An answer is a sign of life, whatever it says.
+            Err(error) if error.rpc().is_some() => up.pings_missed = 0,
+            Err(error) => {
+                up.pings_missed += 1;
+                if up.pings_missed >= PINGS_MISSED {
+                    let gone =
+                        WireError::new(ErrorCode::Timeout, "the server no longer answers pings").with_source(error);
+                    self.ended(gone);
+                }
+            }
+        }
+    }
+
+    async fn reconnect(&mut self, answer: oneshot::Sender<Result<(), Arc<CallError>>>) {
+        if !self.is_on {
+            let status = self.link.status();
+            drop(answer.send(Err(Arc::new(self.link.unavailable(&status)))));
+            return;
+        }
+        self.waiting.push(answer);
+        if matches!(self.state, State::Connecting(_)) {
+            return;
+        }
+        self.link.set_down(ServerStatus::Pending(PendingReason::Reconnecting), None);
+        self.tell_status();
+        self.close_session().await;
+        self.begin();
+    }
+
+    fn toggle(&mut self, on: bool) {
+        if on == self.is_on {
+            return;
+        }
+        self.is_on = on;
+        if !on {
+            if !matches!(self.state, State::Up(_)) {
+                self.state = State::Idle;
+            }
+            self.withdraw();
+            self.link.set_down(ServerStatus::Disabled(DisabledReason::Toggled), None);
+            self.tell_status();
+            return;
+        }
+        if let State::Up(up) = &self.state {
+            let session = up.session.clone();
+            if let Some(catalog) = self.catalog.clone() {
+                self.publish(catalog);
+            }
+            self.link.set_up(session);
+            self.tell_status();
+        } else if self.spec.lazy {
+            self.set_status(ServerStatus::Pending(PendingReason::Lazy));
+        } else {
+            self.set_status(ServerStatus::Pending(PendingReason::Connecting));
+            self.begin();
+        }
+    }
+
+    async fn close(&mut self) {
+        self.withdraw();
+        self.close_session().await;
+    }
+
+    async fn close_session(&mut self) {
+        if let State::Up(up) = std::mem::replace(&mut self.state, State::Idle) {
+            up.session.close().await;
+        }
+    }
+
+    fn take_listing(&self, listing: Listing<ToolDefinition>, session: &Session) -> Arc<ServerCatalog> {
+        for warning in &listing.warnings {
+            self.warn(warning.clone());
+        }
+        if let Some(error) = &listing.incomplete {
+            self.warn(format!("its list of tools is not whole: {error}"));
+        } else if let Some(memory) = self.shared.upgrade().and_then(|shared| shared.memory.clone()) {
+            memory.keep(Arc::clone(&self.spec), session.greeting().clone(), &listing);
+        }
+        let instructions = session.greeting().instructions.clone();
+        let tools = listing.items.into_iter().map(Listed::Remote).collect();
+        Arc::new(ServerCatalog { tools, instructions, from_cache: false })
+    }
+
+    fn publish(&self, catalog: Arc<ServerCatalog>) {
+        if let Some(shared) = self.shared.upgrade() {
+            shared.publish(&self.link, Some(catalog));
+        }
+    }
+
+    fn withdraw(&self) {
+        if let Some(shared) = self.shared.upgrade() {
+            shared.publish(&self.link, None);
+        }
+    }
+
+    fn set_status(&self, status: ServerStatus) {
+        self.link.set_down(status, None);
+        self.tell_status();
+    }
+
+    fn tell_status(&self) {
+        let status = self.link.status();
+        tracing::debug!(server = %self.spec.name, %status, "status");
+        self.handler.events.send(|| HostEvent::Status { server: self.spec.name.clone(), status });
+    }
+
+    fn warn(&self, message: String) {
+        tracing::warn!(server = %self.spec.name, "{message}");
+        self.handler.events.send(|| HostEvent::Warning { server: self.spec.name.clone(), message });
+    }
+
+    fn answer_waiting(&mut self, result: &Result<(), Arc<CallError>>) {
+        for answer in self.waiting.drain(..) {
+            drop(answer.send(result.clone()));
+        }
+    }
+}
+
+impl State {
+    /// The next thing that happens without being told. Cancel safe.
+    async fn next(&mut self, tools_changed: &Notify) -> Event {
+        match self {
+            Self::Idle => pending().await,
+            Self::Connecting(attempt) => Event::Arrived(Box::new(attempt.await)),
+            Self::Waiting(until) => {
+                sleep_until(*until).await;
+                Event::RetryDue
+            }
+            Self::Up(up) => up.next(tools_changed).await,
+        }
+    }
+}
+
+impl Up {
+    async fn next(&mut self, tools_changed: &Notify) -> Event {
+        let list_at = (self.is_stale && self.listing.is_none()).then_some(self.list_after);
+        let ping_at = self.ping_at.filter(|_| self.ping.is_none());
+        tokio::select! {
+            error = self.session.ended() => Event::Ended(error),
+            () = tools_changed.notified() => Event::Changed,
+            listing = when_some(&mut self.listing) => Event::Listed(listing),
+            pong = when_some(&mut self.ping) => Event::Pong(pong),
+            () = at(list_at) => Event::ListingDue,
+            () = at(ping_at) => Event::PingDue,
+        }
+    }
+}
+
+async fn when_some<T>(future: &mut Option<BoxFuture<'static, T>>) -> T {
+    match future {
+        Some(future) => future.await,
+        None => pending().await,
+    }
+}
+
+async fn at(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => pending().await,
+    }
+}

@@ -1,0 +1,132 @@
+//! Calls, from name to outcome.
+
+use helve::{ApprovalAnswer, ApprovalRequest, Approver, CallContext, CallEnd, HostEvent};
+use helve_model::{Action, ErrorCode, Outcome};
+use helve_policy::Caller;
+use helve_testkit::Scenario;
+use helve_wire::BoxFuture;
+
+use crate::support::{PATIENCE, builder, call, host, json, rule, shown, stdio};
+
+#[tokio::test]
+async fn a_tool_is_called_in_every_spelling() {
+    let host = host([stdio("brave-search", &Scenario::dual())]).await;
+    for name in
+        ["brave-search/echo", "brave-search:echo", "mcp__brave-search__echo", "device.BraveSearchMCP.echo", "echo"]
+    {
+        let outcome = call(&host, name, r#"{"a":1}"#).await.unwrap();
+        assert_eq!(outcome.to_text(), r#"{"a":1}"#, "{name}");
+    }
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn unknown_names_are_answered_with_what_comes_near() {
+    let host = host([stdio("files", &Scenario::modern())]).await;
+    let error = call(&host, "files/ecco", "{}").await.unwrap_err();
+    insta::assert_snapshot!(shown(&error), @r"
+    TOOL_NOT_FOUND: the server `files` has no tool `ecco`
+      hint: did you mean `files/echo`?
+    ");
+    let error = call(&host, "filez/echo", "{}").await.unwrap_err();
+    insta::assert_snapshot!(shown(&error), @r"
+    SERVER_NOT_FOUND: there is no server `filez`
+      hint: did you mean `files/echo`?
+    ");
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn arguments_are_checked_before_anything_is_sent() {
+    let schema =
+        r#"{"name":"add","inputSchema":{"type":"object","required":["a"],"properties":{"a":{"type":"integer"}}}}"#;
+    let host = host([stdio("math", &Scenario::dual().literal_tool(schema))]).await;
+    let error = call(&host, "math/add", r#"{"a":"one"}"#).await.unwrap_err();
+    insta::assert_snapshot!(shown(&error), @"");
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn nobody_there_to_ask_is_a_refusal() {
+    let host = builder([stdio("files", &Scenario::dual())]).rules(Vec::new()).start().await.unwrap();
+    assert!(host.settled(PATIENCE).await);
+    let mut events = host.events();
+    let error = call(&host, "files/echo", "{}").await.unwrap_err();
+    assert_eq!(error.code(), ErrorCode::ApprovalRequired);
+    let Some(HostEvent::Call(record)) = events.next().await else { panic!("a call") };
+    assert_eq!(record.end, CallEnd::Failed(ErrorCode::ApprovalRequired));
+    assert!(record.ground.is_some());
+    host.shutdown().await;
+}
+
+struct Answering(ApprovalAnswer, std::sync::Arc<std::sync::Mutex<Vec<ApprovalRequest>>>);
+
+impl Approver for Answering {
+    fn approve(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalAnswer> {
+        self.1.lock().unwrap().push(request);
+        Box::pin(std::future::ready(self.0.clone()))
+    }
+}
+
+#[tokio::test]
+async fn an_approval_for_the_run_is_asked_for_once() {
+    let asked = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let approver = Answering(ApprovalAnswer::Run, std::sync::Arc::clone(&asked));
+    let host = builder([stdio("files", &Scenario::dual())])
+        .rules(vec![rule("files/echo", Action::Ask)])
+        .approver(approver)
+        .start()
+        .await
+        .unwrap();
+    call(&host, "files/echo", r#"{"n":1}"#).await.unwrap();
+    call(&host, "files/echo", r#"{"n":2}"#).await.unwrap();
+    let asked = asked.lock().unwrap();
+    assert_eq!(asked.len(), 1);
+    insta::assert_snapshot!(asked[0].sentence, @"");
+    drop(asked);
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn progress_comes_in_order_and_before_the_result() {
+    let host = host([stdio("work", &Scenario::dual())]).await;
+    let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let sink = std::sync::Arc::clone(&seen);
+    let mut context = CallContext::new(Caller::Agent);
+    context.on_progress =
+        Some(std::sync::Arc::new(move |progress: helve_wire::Progress| sink.lock().unwrap().push(progress.progress)));
+    host.call("work/progress", json(r#"{"steps":5}"#), context).await.unwrap();
+    assert_eq!(*seen.lock().unwrap(), [1.0, 2.0, 3.0, 4.0, 5.0]);
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn many_calls_at_once_keep_their_order() {
+    let host = host([stdio("a", &Scenario::dual()), stdio("b", &Scenario::dual())]).await;
+    let calls =
+        (0..50).map(|n| (format!("{}/echo", if n % 2 == 0 { "a" } else { "b" }), json(&format!(r#"{{"n":{n}}}"#))));
+    let results = host.call_many(calls.collect(), &CallContext::new(Caller::Agent)).await;
+    for (n, result) in results.into_iter().enumerate() {
+        assert_eq!(result.unwrap().to_text(), format!(r#"{{"n":{n}}}"#));
+    }
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_tool_that_fails_is_an_outcome() {
+    let host = host([stdio("files", &Scenario::dual())]).await;
+    let outcome = call(&host, "files/fail", r#"{"message":"disk full"}"#).await.unwrap();
+    assert!(outcome.outcome.is_error());
+    assert_eq!(outcome.to_text(), "disk full");
+    assert!(Outcome::failure("disk full").is_error());
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_call_that_takes_too_long_says_which_setting_to_change() {
+    let host = host([stdio("slow", &Scenario::dual())]).await;
+    let context = CallContext::new(Caller::Agent).with_timeout(std::time::Duration::from_millis(100));
+    let error = host.call("slow/sleep", json(r#"{"ms":60000}"#), context).await.unwrap_err();
+    insta::assert_snapshot!(shown(&error), @"");
+    host.shutdown().await;
+}

@@ -1,0 +1,87 @@
+//! Servers coming, going, failing and coming back.
+
+use helve_model::ErrorCode;
+use helve_testkit::Scenario;
+
+use crate::support::{PATIENCE, builder, call, host, program, shown, status, stdio};
+
+#[tokio::test]
+async fn a_program_that_is_not_there_is_a_reason_and_the_rest_goes_on() {
+    let host = host([program("gone", "no-such-program-anywhere", &[]), stdio("good", &Scenario::dual())]).await;
+    call(&host, "good/echo", "{}").await.unwrap();
+    let error = call(&host, "gone/echo", "{}").await.unwrap_err();
+    assert_eq!(error.code(), ErrorCode::ServerUnavailable);
+    insta::assert_snapshot!(error.message(), @"");
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_required_server_that_fails_fails_the_start() {
+    let mut required = stdio("broken", &Scenario::dual().exits_at_once(3));
+    required.required = true;
+    let error = builder([required]).start().await.unwrap_err();
+    insta::assert_snapshot!(shown(&error), @"");
+}
+
+#[tokio::test]
+async fn toggled_off_its_tools_leave_and_on_they_return_with_the_same_process() {
+    let host = host([stdio("files", &Scenario::dual())]).await;
+    let before = host.snapshot().tools().count();
+    host.toggle("files", false).unwrap();
+    let mut events = host.events();
+    while status(&host, "files") != "disabled (switched off)" {
+        drop(events.next().await);
+    }
+    assert_eq!(host.snapshot().tools().count(), 0);
+    assert_eq!(call(&host, "files/echo", "{}").await.unwrap_err().code(), ErrorCode::ServerDisabled);
+    host.toggle("files", true).unwrap();
+    while status(&host, "files") != "connected" {
+        drop(events.next().await);
+    }
+    assert_eq!(host.snapshot().tools().count(), before);
+    call(&host, "files/echo", "{}").await.unwrap();
+    assert_eq!(host.server_status("files").unwrap().restarts, 0);
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_crashed_server_comes_back_and_calls_wait_for_it() {
+    let host = host([stdio("files", &Scenario::dual())]).await;
+    let error = call(&host, "files/exit", r#"{"status":7}"#).await.unwrap_err();
+    insta::assert_snapshot!(shown(&error), @"");
+    let outcome = call(&host, "files/echo", r#"{"again":true}"#).await.unwrap();
+    assert_eq!(outcome.to_text(), r#"{"again":true}"#);
+    assert_eq!(host.server_status("files").unwrap().restarts, 1);
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_lazy_server_starts_at_its_first_use() {
+    let mut lazy = stdio("lazy", &Scenario::dual());
+    lazy.lazy = true;
+    let host = builder([lazy]).start().await.unwrap();
+    assert!(host.settled(PATIENCE).await);
+    assert_eq!(status(&host, "lazy"), "pending (starts at first use)");
+    call(&host, "lazy/echo", "{}").await.unwrap();
+    assert_eq!(status(&host, "lazy"), "connected");
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn setting_servers_touches_only_what_changed() {
+    let host =
+        host([stdio("a", &Scenario::dual()), stdio("b", &Scenario::dual()), stdio("c", &Scenario::dual())]).await;
+    let changed = stdio("b", &Scenario::dual().page_size(3));
+    let changes = host.set_servers(vec![stdio("a", &Scenario::dual()), changed, stdio("d", &Scenario::dual())]).await;
+    let names = |names: &[helve_model::ServerName]| names.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+    assert_eq!(
+        [names(&changes.added), names(&changes.removed), names(&changes.changed), names(&changes.kept)],
+        ["d", "c", "b", "a"]
+    );
+    assert!(host.settled(PATIENCE).await);
+    for server in ["a", "b", "d"] {
+        call(&host, &format!("{server}/echo"), "{}").await.unwrap();
+    }
+    assert_eq!(call(&host, "c/echo", "{}").await.unwrap_err().code(), ErrorCode::ServerNotFound);
+    host.shutdown().await;
+}

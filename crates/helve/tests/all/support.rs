@@ -1,0 +1,96 @@
+//! Hosts in front of fake peers.
+
+use std::time::Duration;
+
+use helve::{CallContext, CallError, CallOutcome, Host, HostBuilder, HostSettings, Planned, Surroundings};
+use helve_model::json::RawJson;
+use helve_model::{
+    Action, ConfigText, HttpFlavour, HttpSpec, Layer, Origin, Rule, ServerName, ServerSpec, StdioSpec, TransportSpec,
+};
+use helve_policy::{Caller, SourcedRule, Trust};
+use helve_testkit::{Scenario, peer_program};
+
+/// Long enough for a loaded machine; a test that waits so long has failed.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A server that is a fake peer behind standard streams.
+pub(crate) fn stdio(name: &str, scenario: &Scenario) -> ServerSpec {
+    program(name, &peer_program().to_string_lossy(), &[&scenario.to_json()])
+}
+
+/// A server that is some program.
+pub(crate) fn program(name: &str, command: &str, arguments: &[&str]) -> ServerSpec {
+    let stdio = StdioSpec {
+        command: ConfigText::literal(command),
+        arguments: arguments.iter().map(|argument| ConfigText::literal(*argument)).collect(),
+        environment: [].into_iter().collect(),
+        working_directory: None,
+    };
+    spec(name, TransportSpec::Stdio(stdio))
+}
+
+/// A server at an address.
+pub(crate) fn http(name: &str, url: &str) -> ServerSpec {
+    let http =
+        HttpSpec { url: ConfigText::literal(url), headers: [].into_iter().collect(), flavour: HttpFlavour::Auto };
+    spec(name, TransportSpec::Http(http))
+}
+
+pub(crate) fn spec(name: &str, transport: TransportSpec) -> ServerSpec {
+    ServerSpec::new(ServerName::new(name).unwrap(), transport, Origin::Program, Layer::CommandLine)
+}
+
+/// A rule of the embedding program.
+pub(crate) fn rule(tool: &str, action: Action) -> SourcedRule {
+    let rule = Rule {
+        tool: tool.to_owned(),
+        pattern: None,
+        risk: None,
+        kind: None,
+        action,
+        origin: Origin::Program,
+        layer: Layer::CommandLine,
+    };
+    SourcedRule { rule, trust: Trust::Trusted }
+}
+
+/// A host that may call everything, with these servers.
+pub(crate) fn builder(servers: impl IntoIterator<Item = ServerSpec>) -> HostBuilder {
+    let settings = HostSettings { call_timeout: PATIENCE, startup_timeout: PATIENCE, ..HostSettings::default() };
+    let environment = std::env::vars_os().filter(|(name, _)| name == "PATH").collect();
+    let builder = Host::builder()
+        .settings(settings)
+        .surroundings(Surroundings { environment, ..Surroundings::default() })
+        .rules(vec![rule("*/*", Action::Allow)]);
+    servers.into_iter().fold(builder, |builder, server| builder.server(Planned::from(server)))
+}
+
+/// Such a host, with every server connected.
+pub(crate) async fn host(servers: impl IntoIterator<Item = ServerSpec>) -> Host {
+    let host = builder(servers).start().await.unwrap();
+    assert!(host.settled(PATIENCE).await, "{:?}", host.status());
+    host
+}
+
+pub(crate) fn json(text: &str) -> RawJson {
+    RawJson::checked(text).unwrap()
+}
+
+pub(crate) async fn call(host: &Host, name: &str, arguments: &str) -> Result<CallOutcome, CallError> {
+    host.call(name, json(arguments), CallContext::new(Caller::Agent)).await
+}
+
+/// The status of a server, in words.
+pub(crate) fn status(host: &Host, name: &str) -> String {
+    host.server_status(name).map_or_else(|| "unknown".to_owned(), |report| report.status.to_string())
+}
+
+/// An error as a person sees it: code, chain, hints.
+pub(crate) fn shown(error: &CallError) -> String {
+    let mut text = format!("{}: {}", error.code(), error.chain());
+    for hint in error.hints() {
+        text.push_str("\n  hint: ");
+        text.push_str(hint);
+    }
+    text
+}
