@@ -4,6 +4,7 @@
 
 mod adding;
 mod completing;
+mod docs;
 mod importing;
 mod starting;
 mod support;
