@@ -5,6 +5,7 @@
 mod adding;
 mod calling;
 mod completing;
+mod docs;
 mod importing;
 mod seeds;
 mod starting;
