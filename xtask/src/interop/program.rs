@@ -11,16 +11,17 @@ use super::process::{self, Listening, MARK};
 use super::servers::{Server, Transport};
 
 /// What one run of the program has to come to.
-struct Step<'a> {
-    arguments: &'a [&'a str],
-    input: &'a str,
+struct Step {
+    /// The words behind `helve`, none of which has a blank in it.
+    line: String,
+    input: &'static str,
     status: i32,
     /// What stdout or stderr has to contain.
-    says: &'a str,
+    says: &'static str,
 }
 
-const fn step<'a>(arguments: &'a [&'a str], status: i32, says: &'a str) -> Step<'a> {
-    Step { arguments, input: "", status, says }
+fn step(line: &str, status: i32, says: &'static str) -> Step {
+    Step { line: line.to_owned(), input: "", status, says }
 }
 
 /// Holds the session; says in a few words what was done.
@@ -42,49 +43,40 @@ pub(crate) fn session(program: &Path, servers: &[Server], directory: &Path, mark
     ensure!(count > 30, "{count} tools are too few");
 
     let scratch = place.scratch.display().to_string();
-    let path = format!("path={scratch}/note.txt");
-    let outside = "path=/etc/passwd";
+    let note = format!("path={scratch}/note.txt");
     let steps = [
-        step(&["call", "everything-stdio/echo", "message=hello", "--yes"], 0, "Echo: hello"),
-        step(&["call", "everything-http/echo", "message=hello", "--yes"], 0, "Echo: hello"),
-        step(&["call", "everything-sse/echo", "message=hello", "--yes"], 0, "Echo: hello"),
-        step(&["call", "everything-stdio/get-sum", "a=2", "b=40", "--yes"], 0, "42"),
-        step(&["call", "everything-stdio/get-tiny-image", "--yes"], 0, "[image image/png"),
-        step(
-            &["call", "everything-stdio/get-structured-content", "location=New York", "--yes", "--raw"],
-            0,
-            "structuredContent",
-        ),
-        step(&["call", "filesystem-stdio/write_file", &path, "content=written", "--yes"], 0, "note.txt"),
-        step(&["call", "filesystem-stdio/read_text_file", &path], 0, "written"),
-        step(&["call", "filesystem-stdio/read_text_file", outside], 5, "says that it failed"),
-        step(&["call", "time-stdio/get_current_time", "timezone=UTC", "--yes"], 0, "UTC"),
-        step(&["call", "sqlite-stdio/list_tables", "--yes"], 0, ""),
+        step("call everything-stdio/echo message=hello --yes", 0, "Echo: hello"),
+        step("call everything-http/echo message=hello --yes", 0, "Echo: hello"),
+        step("call everything-sse/echo message=hello --yes", 0, "Echo: hello"),
+        step("call everything-stdio/get-sum a=2 b=40 --yes", 0, "42"),
+        step("call everything-stdio/get-tiny-image --yes", 0, "[image image/png"),
+        step("call everything-stdio/get-structured-content location=Chicago --yes --raw", 0, "structuredContent"),
+        step(&format!("call filesystem-stdio/write_file {note} content=written --yes"), 0, "note.txt"),
+        step(&format!("call filesystem-stdio/read_text_file {note}"), 0, "written"),
+        step("call filesystem-stdio/read_text_file path=/etc/passwd", 5, "says that it failed"),
+        step("call time-stdio/get_current_time timezone=UTC --yes", 0, "UTC"),
+        step("call sqlite-stdio/list_tables --yes", 0, ""),
         // Wrong arguments, refusals, names that do not exist.
-        step(&["call", "everything-stdio/get-sum", "a=2", "b=many", "--yes"], 2, "expected a number"),
-        step(&["call", "everything-stdio/get-sum", "a=2", "--yes"], 2, "missing property `b`"),
-        step(&["call", "everything-stdio/echo", "message=x"], 7, "needs an approval"),
-        step(&["call", "filesystem-stdio/move_file", "source=a", "destination=b", "--yes"], 7, "helve.toml:5"),
-        step(&["call", "everything-stdio/ecco", "--yes"], 5, "did you mean"),
-        step(&["call", "never/echo", "--yes"], 3, "cannot find the program"),
-        step(
-            &["call", "everything-stdio/trigger-long-running-operation", "duration=60", "--yes", "--timeout", "3s"],
-            4,
-            "3 s",
-        ),
-        step(&["tool", "everything-stdio/get-sum"], 0, "mcp__everything-stdio__get-sum"),
-        step(&["explain", "filesystem-stdio/move_file"], 0, "deny"),
-        step(&["tools", "--format", "typescript"], 0, "get_sum"),
+        step("call everything-stdio/get-sum a=2 b=many --yes", 2, "expected a number"),
+        step("call everything-stdio/get-sum a=2 --yes", 2, "missing property `b`"),
+        step("call everything-stdio/echo message=x", 7, "needs an approval"),
+        step("call filesystem-stdio/move_file source=a destination=b --yes", 7, "helve.toml:6"),
+        step("call everything-stdio/ecco --yes", 5, "did you mean"),
+        step("call never/echo --yes", 3, "cannot find the program"),
+        step("call everything-stdio/trigger-long-running-operation duration=60 --yes --timeout 3s", 4, "3 s"),
+        step("tool everything-stdio/get-sum", 0, "mcp__everything-stdio__get-sum"),
+        step("explain filesystem-stdio/move_file", 0, "deny"),
+        step("tools --format typescript", 0, "get_sum"),
     ];
     let expand = Step {
         input: "It is [use-mcp:time-stdio/get_current_time:{\"timezone\": \"UTC\"}] and [use-mcp:never/x] is not there.",
-        ..step(&["expand", "--yes"], 0, "[mcp-error never/x")
+        ..step("expand --yes", 0, "[mcp-error never/x")
     };
     for step in steps.iter().chain([&expand]) {
         place.take(step)?;
     }
     drop(listening);
-    place.take(&step(&["call", "everything-http/echo", "message=x", "--yes"], 3, "everything-http"))?;
+    place.take(&step("call everything-http/echo message=x --yes", 3, "everything-http"))?;
     let leftovers = process::leftovers(mark)?;
     ensure!(leftovers.is_empty(), "left behind: {}", leftovers.join(", "));
     Ok(format!("{} servers, {count} tools, {} commands", servers.len() + 1, steps.len() + 4))
@@ -139,10 +131,11 @@ impl Place {
         Ok(listening)
     }
 
-    fn take(&self, step: &Step<'_>) -> Result<()> {
-        let output = self.run(step.arguments, step.input)?;
+    fn take(&self, step: &Step) -> Result<()> {
+        let arguments: Vec<&str> = step.line.split_whitespace().collect();
+        let output = self.run(&arguments, step.input)?;
         let shown = words(&output);
-        let asked = step.arguments.join(" ");
+        let asked = &step.line;
         if output.status.code() != Some(step.status) {
             bail!("`helve {asked}` ended with {} instead of {}:\n{shown}", output.status, step.status);
         }

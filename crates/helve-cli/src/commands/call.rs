@@ -143,11 +143,11 @@ fn stdin() -> Result<String, Failure> {
 fn print(context: &Context, args: &Args, outcome: &CallOutcome) -> Result<(), Failure> {
     if args.raw {
         context.printer.data(&format!("{}\n", outcome.outcome.raw().as_str()))?;
-        return fail_if_failed(outcome, None);
+        return fail_if_failed(outcome, true);
     }
     if context.printer.is_json() {
         context.printer.raw_json(outcome.outcome.raw())?;
-        return fail_if_failed(outcome, None);
+        return fail_if_failed(outcome, true);
     }
     let view: OutcomeView = outcome.outcome.open().map_err(|error| {
         Failure::new(ErrorCode::ProtocolError, "the server's result is no JSON").cause(&error).hint("--raw shows it")
@@ -162,19 +162,16 @@ fn print(context: &Context, args: &Args, outcome: &CallOutcome) -> Result<(), Fa
         text.push('\n');
     }
     context.printer.data(&text)?;
-    fail_if_failed(outcome, Some(&text))
+    fail_if_failed(outcome, false)
 }
 
-/// The tool's own failure is the answer, and an exit status.
-fn fail_if_failed(outcome: &CallOutcome, shown: Option<&str>) -> Result<(), Failure> {
+/// The tool's own failure is the answer, and an exit status. Who reads JSON has been told by the result itself.
+fn fail_if_failed(outcome: &CallOutcome, is_told: bool) -> Result<(), Failure> {
     if !outcome.outcome.is_error() {
         return Ok(());
     }
-    let message = match shown {
-        Some(_) => format!("`{}` says that it failed", outcome.name),
-        None => return Err(Failure::new(ErrorCode::ToolError, "").said()),
-    };
-    Err(Failure::new(ErrorCode::ToolError, message))
+    let failure = Failure::new(ErrorCode::ToolError, format!("`{}` says that it failed", outcome.name));
+    Err(if is_told { failure.said() } else { failure })
 }
 
 fn file_stem(tool: &str) -> String {
