@@ -6,6 +6,7 @@
 
 mod bench;
 mod conformance;
+mod docs;
 mod install;
 mod interop;
 mod layers;
@@ -30,6 +31,7 @@ struct Arguments {
 enum Chore {
     Bench(bench::Bench),
     Conformance(conformance::Conformance),
+    Docs(docs::Docs),
     Interop(interop::Interop),
     Soak(soak::Soak),
     Tidy(tidy::Tidy),
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.chore {
         Chore::Bench(bench) => bench.run(&root),
         Chore::Conformance(conformance) => conformance.run(&root),
+        Chore::Docs(docs) => docs.run(&root),
         Chore::Interop(interop) => interop.run(&root),
         Chore::Soak(soak) => soak.run(&root),
         Chore::Tidy(tidy) => tidy.run(&root),
