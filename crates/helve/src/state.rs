@@ -308,6 +308,8 @@ impl Shared {
     fn compile(&self, state: &mut HostState) {
         let servers = state.servers.values().map(|server| {
             let mut access = ServerAccess::new(&server.planned.spec, server.planned.trust);
+            // Whether it is on is known here, and may have changed since it was configured.
+            access.enabled = true;
             // What ships inside does not lie about itself.
             access.access.trust_annotations |= matches!(server.planned.spec.transport, TransportSpec::Builtin(_));
             access
@@ -491,7 +493,8 @@ impl Shared {
             let status = match state.servers.get(name).map(|server| &server.kept) {
                 Some(Kept::Remote { link, .. }) => link.status(),
                 Some(Kept::Native { status, .. }) => status.clone(),
-                None => ServerStatus::Connected,
+                // Native tools, or a server that is just ending.
+                None => entry.link.as_ref().map_or(ServerStatus::Connected, |link| link.status()),
             };
             reports.push(ServerReport::new(entry, status, state.toolboxes.contains_key(name)));
         }

@@ -28,8 +28,8 @@ const LISTING_GAP: Duration = Duration::from_secs(1);
 const FOLLOW_GRACE: Duration = Duration::from_millis(500);
 /// A listing that failed is tried again after this.
 const LISTING_RETRY: Duration = Duration::from_secs(10);
-/// How long a server may take to say that it lives.
-const PING_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a server may take to list its tools again.
+const LISTING_TIME: Duration = Duration::from_secs(30);
 /// So many silent pings in a row, and the connection is given up.
 const PINGS_MISSED: u32 = 2;
 /// So many connections in a row that broke early, and the server counts as failed.
@@ -320,7 +320,7 @@ impl Supervisor {
         let _: Option<()> = self.handler.tools_changed.notified().now_or_never();
         up.list_after = Instant::now() + LISTING_GAP;
         let session = up.session.clone();
-        let time = self.spec.call_timeout.unwrap_or(PING_TIMEOUT * 3);
+        let time = self.spec.call_timeout.unwrap_or(LISTING_TIME);
         up.listing = Some(Box::pin(async move { session.list_tools(Times::exactly(time)).await }));
     }
 
@@ -345,9 +345,10 @@ impl Supervisor {
     }
 
     fn ping(&mut self) {
-        let Some(interval) = self.shared.upgrade().and_then(|shared| shared.settings.ping_interval) else { return };
+        let Some(shared) = self.shared.upgrade() else { return };
         let State::Up(up) = &mut self.state else { return };
-        up.ping_at = Some(Instant::now() + interval);
+        let (interval, times) = (shared.settings.ping_interval, Times::exactly(shared.settings.ping_timeout));
+        up.ping_at = interval.map(|interval| Instant::now() + interval);
         // A server that works on a call may have no ear for a ping; the call has its own time-out.
         if self.link.calls_on_their_way() > 0 {
             return;
@@ -355,7 +356,7 @@ impl Supervisor {
         let session = up.session.clone();
         up.ping = Some(Box::pin(async move {
             let started = Instant::now();
-            session.ping(Times::exactly(PING_TIMEOUT)).await.map(|()| started.elapsed())
+            session.ping(times).await.map(|()| started.elapsed())
         }));
     }
 

@@ -2,6 +2,18 @@
 
 #![expect(clippy::disallowed_methods, reason = "tests hand their own PATH to the servers they start")]
 
+mod alone;
+mod blocking;
+mod broker;
+mod cached;
 mod calls;
+mod fault;
+mod limits;
+mod lists;
+mod native;
+mod plan;
+mod random;
+mod records;
+mod registry;
 mod servers;
 mod support;
