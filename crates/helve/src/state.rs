@@ -399,7 +399,7 @@ impl Shared {
         state.servers.values().filter_map(link).collect()
     }
 
-    /// Switches a server on or off. Off counts at once; on, as soon as there is a connection.
+    /// Switches a server on or off. Off counts at once; on, as soon as there is a connection, and calls wait for that.
     pub(crate) fn toggle(&self, name: &str, on: bool) -> Result<(), CallError> {
         let link = {
             let mut state = lock(&self.state);
@@ -417,12 +417,13 @@ impl Shared {
                 Kept::Native { .. } => return self.toggle_native(state, name, on),
             }
         };
-        if !on && !matches!(link.status(), ServerStatus::Disabled(_)) {
-            // The supervisor will do the same; a call that is made after this must not be faster.
-            link.set_down(ServerStatus::Disabled(DisabledReason::Toggled), None);
-            self.publish(&link, None);
+        if link.switch(on) {
+            if !on {
+                // The supervisor will do the same; a call that is made after this must not be faster.
+                self.publish(&link, None);
+            }
+            link.tell(Command::Toggled);
         }
-        link.tell(Command::Toggle(on));
         Ok(())
     }
 

@@ -7,7 +7,6 @@ use std::process::{Child, Command, Stdio};
 const ALONE: &str = "HELVE_TEST_ALONE";
 
 /// Starts the test of this name in a process of its own; its stdout is piped.
-#[expect(clippy::disallowed_methods, reason = "the test that starts it ends it")]
 pub(crate) fn start(test: &str) -> Child {
     // Built before, so that the other process finds it ready.
     drop(helve_testkit::peer_program());
@@ -29,7 +28,6 @@ pub(crate) fn run(test: &str) {
 }
 
 /// Is this the other process? A person who runs all ignored tests gets nothing out of them.
-#[expect(clippy::disallowed_methods, reason = "how the other process knows")]
 pub(crate) fn is_alone() -> bool {
     std::env::var_os(ALONE).is_some()
 }

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use helve::CallEnd;
 use helve::broker::{ActionCall, ActionResult, ActionStatus, Broker, Capability, CapabilityProvider, HostProvider};
-use helve::{CallEnd, HostEvent};
 use helve_model::{Action, ErrorCode};
 use helve_testkit::Scenario;
 use helve_wire::BoxFuture;
 
-use crate::support::{PATIENCE, builder, json, program, rule, stdio};
+use crate::support::{PATIENCE, builder, json, program, recorded, rule, stdio};
 
 fn action(capability: &str, arguments: &str, timeout: Option<Duration>) -> ActionCall {
     ActionCall { id: "7".to_owned(), capability: capability.to_owned(), arguments: json(arguments), timeout }
@@ -16,7 +16,7 @@ fn action(capability: &str, arguments: &str, timeout: Option<Duration>) -> Actio
 
 #[tokio::test]
 async fn every_end_has_a_status_and_a_code() {
-    let rules = vec![rule("*/*", Action::Allow), rule("files/exit", Action::Deny)];
+    let rules = vec![rule("files/exit", Action::Deny), rule("*/*", Action::Allow)];
     let missing = program("gone", "no-such-program-anywhere", &[]);
     let host = builder([stdio("files", &Scenario::legacy()), missing]).rules(rules).start().await.unwrap();
     assert!(host.settled(PATIENCE).await);
@@ -54,7 +54,7 @@ async fn every_end_has_a_status_and_a_code() {
         let error = result.error.unwrap();
         assert_eq!((result.status, error.code), (status, code), "{capability}: {}", error.message);
         assert_eq!(result.output.is_some(), has_output, "{capability}");
-        let Some(HostEvent::Call(record)) = events.next().await else { panic!("a call") };
+        let record = recorded(&mut events).await;
         let end = if has_output { CallEnd::ToolError } else { CallEnd::Failed(code) };
         assert_eq!((record.end, record.asked.as_str()), (end, capability));
     }

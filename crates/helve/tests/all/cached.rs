@@ -73,7 +73,12 @@ async fn a_kept_list_is_shown_without_a_process_and_checked_before_a_call() {
     assert_eq!(marked_processes("day two"), Vec::<u32>::new());
     // The arguments of yesterday are those of another tool.
     let error = call(&host, "a/gen_0", r#"{"v1":1}"#).await.unwrap_err();
-    insta::assert_snapshot!(shown(&error), @"");
+    insta::assert_snapshot!(shown(&error), @r"
+    INVALID_PARAMS: invalid arguments for gen_0: 1 problem
+      missing property `v2` (string), got `v1` instead
+    usage: gen_0(v2: string)
+      hint: `helve tool a/gen_0` shows the whole schema
+    ");
     call(&host, "a/gen_0", r#"{"v2":"x"}"#).await.unwrap();
     assert!(!host.server_status("a").unwrap().from_cache);
     host.shutdown().await;
@@ -81,7 +86,10 @@ async fn a_kept_list_is_shown_without_a_process_and_checked_before_a_call() {
     days.changes_to(&Scenario::legacy());
     let host = remembering(days.host()).await;
     let error = call(&host, "a/gen_0", r#"{"v2":"x"}"#).await.unwrap_err();
-    insta::assert_snapshot!(shown(&error), @"");
+    insta::assert_snapshot!(
+        shown(&error),
+        @"TOOL_NOT_FOUND: the server `a` no longer has the tool `gen_0`"
+    );
     // What is new is found too.
     call(&host, "a/echo", "{}").await.unwrap();
     host.shutdown().await;
@@ -113,7 +121,10 @@ async fn a_kept_list_of_a_server_that_cannot_list_any_more_is_shown_and_never_ca
     days.changes_to(&Scenario::legacy().scripted("tools/list", refusal));
     let host = remembering(days.host()).await;
     let error = call(&host, "a/echo", "{}").await.unwrap_err();
-    insta::assert_snapshot!(shown(&error), @"");
+    insta::assert_snapshot!(shown(&error), @r"
+    SERVER_UNAVAILABLE: the server `a` is connected, but its tools could not be listed: the server refused `tools/list`: no (-32603)
+      hint: what it listed in an earlier run is only shown, never called
+    ");
     assert_eq!(status(&host, "a"), "connected");
     assert!(host.snapshot().tool("a/echo").is_ok());
     host.shutdown().await;

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use helve::{CallContext, Host, HostEvent, HostSettings};
+use helve::{CallContext, Host, HostSettings};
 use helve_model::{ErrorCode, ServerSpec};
 use helve_policy::Caller;
 use helve_testkit::{Entry, HttpFault, HttpFaultKind, HttpScript, HttpServer, Recording, Scenario};
 
 use crate::fault::crash::{begin_endless_calls, endless_calls};
-use crate::support::{PATIENCE, builder, call, host, http, json, shown, stdio};
+use crate::support::{PATIENCE, builder, call, host, http, json, recorded, shown, stdio};
 
 /// A server that breaks the first calls, and a host in front of it.
 async fn breaking(calls: u32, kind: HttpFaultKind, change: impl FnOnce(&mut ServerSpec)) -> (HttpServer, Host) {
@@ -24,7 +24,7 @@ async fn breaking(calls: u32, kind: HttpFaultKind, change: impl FnOnce(&mut Serv
 async fn sent(server: &HttpServer, host: &Host, tool: &str) -> (Result<(), ErrorCode>, usize, u32) {
     let mut events = host.events();
     let result = call(host, tool, "{}").await.map(drop).map_err(|error| error.code());
-    let Some(HostEvent::Call(record)) = events.next().await else { panic!("a call") };
+    let record = recorded(&mut events).await;
     (result, server.recorder().count("tools/call"), record.attempts)
 }
 
@@ -106,7 +106,10 @@ async fn a_call_that_waits_too_long_for_its_turn_says_so() {
     let endless = endless_calls(&host, "a", 1).await;
     let context = CallContext::new(Caller::Agent).with_timeout(Duration::from_millis(100));
     let error = host.call("a/echo", json("{}"), context).await.unwrap_err();
-    insta::assert_snapshot!(shown(&error), @"");
+    insta::assert_snapshot!(shown(&error), @r"
+    LIMIT_EXCEEDED: `a/echo` did not get its turn in time: its server is sent no more than 1 at once
+      hint: give the call more time, or raise the host's limit of calls in flight for each server
+    ");
     assert!(!error.may_have_run());
     // The limit is each server's own.
     call(&host, "b/echo", "{}").await.unwrap();
@@ -124,7 +127,10 @@ async fn a_total_bounds_a_call_whatever_it_reports() {
     let mut context = CallContext::new(Caller::Agent);
     context.total = Some(Duration::from_millis(300));
     let error = host.call("a/progress", json(r#"{"steps":100000,"delay_ms":10}"#), context).await.unwrap_err();
-    insta::assert_snapshot!(shown(&error), @"");
+    insta::assert_snapshot!(shown(&error), @r"
+    TIMEOUT: `a/progress` was not done within 0.3 s in all
+      hint: give the call more time, or its tool less to do
+    ");
     assert!(error.may_have_run());
     host.shutdown().await;
 }

@@ -25,7 +25,7 @@ async fn one_malformed_tool_is_lost_and_only_that_one() {
     let broken = Scenario::dual().list_fault(ListFault::MalformedItem);
     let host = builder([stdio("a", &broken)]).start().await.unwrap();
     let mut events = host.events();
-    insta::assert_snapshot!(warning(&mut events).await, @"");
+    insta::assert_snapshot!(warning(&mut events).await, @"a: tools[1] left out: no `name`");
     assert!(host.settled(PATIENCE).await);
     assert_eq!(host.snapshot().tools().count(), count);
     call(&host, "a/echo", "{}").await.unwrap();
@@ -38,12 +38,18 @@ async fn a_server_that_cannot_list_is_connected_without_tools_and_says_so() {
     let broken = Scenario::legacy().scripted("tools/list", &format!("{refusal}\n"));
     let host = builder([stdio("broken", &broken), stdio("good", &Scenario::dual())]).start().await.unwrap();
     let mut events = host.events();
-    insta::assert_snapshot!(warning(&mut events).await, @"");
+    insta::assert_snapshot!(
+        warning(&mut events).await,
+        @"broken: connected, but its tools could not be listed: the server refused `tools/list`: database is locked (-32603)"
+    );
     assert!(host.settled(PATIENCE).await);
     let report = host.server_status("broken").unwrap();
     assert_eq!((report.status.to_string().as_str(), report.tools), ("connected", 0));
-    insta::assert_snapshot!(report.last_error.unwrap(), @"");
-    assert_eq!(call(&host, "broken/echo", "{}").await.unwrap_err().code(), ErrorCode::ToolNotFound);
+    insta::assert_snapshot!(
+        report.last_error.unwrap(),
+        @"the server refused `tools/list`: database is locked (-32603)"
+    );
+    assert_eq!(call(&host, "broken/echo", "{}").await.unwrap_err().code(), ErrorCode::ServerUnavailable);
     call(&host, "good/echo", "{}").await.unwrap();
     host.shutdown().await;
 }
@@ -56,7 +62,10 @@ async fn the_last_good_list_stays_when_the_next_cannot_be_had() {
     let tools = host.snapshot().tools().count();
     let mut events = host.events();
     call(&host, "a/list_changed", r#"{"kind":"tools"}"#).await.unwrap();
-    insta::assert_snapshot!(warning(&mut events).await, @"");
+    insta::assert_snapshot!(
+        warning(&mut events).await,
+        @"a: its tools could not be listed again, the last list stays: the server answered 500 Internal Server Error (no content type, nothing to read)"
+    );
     assert_eq!((host.snapshot().tools().count(), status(&host, "a").as_str()), (tools, "connected"));
     call(&host, "a/echo", "{}").await.unwrap();
     host.shutdown().await;
@@ -67,7 +76,10 @@ async fn a_list_cut_short_has_what_came() {
     let pages = Scenario::dual().page_size(3).list_fault(ListFault::RepeatedCursor);
     let host = builder([stdio("a", &pages)]).start().await.unwrap();
     let mut events = host.events();
-    insta::assert_snapshot!(warning(&mut events).await, @"");
+    insta::assert_snapshot!(
+        warning(&mut events).await,
+        @"a: its list of tools is not whole: the server gives the same page cursor twice"
+    );
     assert!(host.settled(PATIENCE).await);
     call(&host, "a/echo", "{}").await.unwrap();
     host.shutdown().await;
@@ -81,6 +93,9 @@ async fn a_server_without_tools_is_not_asked_for_any() {
     assert_eq!(status(&host, "a"), "connected");
     assert_eq!(server.recorder().count("tools/list"), 0);
     let error = call(&host, "a/echo", "{}").await.unwrap_err();
-    insta::assert_snapshot!(shown(&error), @"");
+    insta::assert_snapshot!(shown(&error), @r"
+    TOOL_NOT_FOUND: the server `a` has no tool `echo`
+      hint: `helve tools` lists what there is
+    ");
     host.shutdown().await;
 }

@@ -1,5 +1,7 @@
 //! A host in front of real processes and connections.
 
+#![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+#![expect(clippy::panic, reason = "a helper that fails fails its test")]
 #![expect(clippy::disallowed_methods, reason = "tests hand their own PATH to the servers they start")]
 
 mod alone;

@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use helve::{
-    Builtins, CallContext, CallEnd, CallError, HostEvent, Plan, Planned, Tool, ToolContext, ToolFailure, Toolbox,
-    definition,
+    Builtins, CallContext, CallEnd, CallError, Plan, Planned, Tool, ToolContext, ToolFailure, Toolbox, definition,
 };
 use helve_model::json::RawJson;
 use helve_model::{Action, BuiltinSpec, ErrorCode, Outcome, ServerName, ServerSpec, ToolDefinition, TransportSpec};
@@ -15,7 +14,7 @@ use helve_testkit::Scenario;
 use helve_wire::BoxFuture;
 use serde_json::json;
 
-use crate::support::{builder, call, json, rule, shown, spec, status, stdio};
+use crate::support::{builder, call, json, recorded, rule, shown, spec, status, stdio};
 
 /// Adds two numbers, or does what its name says.
 #[derive(Clone)]
@@ -75,7 +74,7 @@ async fn native_tools_take_the_way_of_every_call() {
     let expected = [ErrorCode::InvalidParams, ErrorCode::Denied, ErrorCode::ApprovalRequired, ErrorCode::ToolNotFound];
     assert_eq!(codes, expected);
     for end in [CallEnd::Done].into_iter().chain(expected.map(CallEnd::Failed)) {
-        let Some(HostEvent::Call(record)) = events.next().await else { panic!("a call") };
+        let record = recorded(&mut events).await;
         assert_eq!((record.end, record.caller), (end, Caller::Agent));
     }
     host.shutdown().await;
@@ -92,7 +91,13 @@ async fn a_native_tool_that_panics_breaks_or_hangs_costs_its_own_call() {
         words.push_str(&shown(&error));
         words.push('\n');
     }
-    insta::assert_snapshot!(words, @"");
+    insta::assert_snapshot!(words, @r"
+    TOOL_ERROR: `math/panics` panicked
+    TOOL_ERROR: `math/panics_later` panicked
+    CONFIG: no such database
+      hint: make one
+    TIMEOUT: `math/hangs` was not done within 0.2 s
+    ");
     assert_eq!(call(&host, "add", r#"{"a":4}"#).await.unwrap().to_text(), "4");
     host.shutdown().await;
 }
@@ -151,9 +156,16 @@ async fn built_in_servers_are_switched_and_fail_as_others_do() {
     let changes = host.set_servers(plan).await;
     assert_eq!(changes.added.len(), 4);
     let errors: Vec<String> = changes.errors.iter().map(|(name, error)| format!("{name}: {}", shown(error))).collect();
-    insta::assert_snapshot!(errors.join("\n"), @"");
+    insta::assert_snapshot!(errors.join("\n"), @r"
+    broken: CONFIG: there is no `history`
+    panics: SERVER_UNAVAILABLE: the built-in tools `panics` panicked while they were opened
+    ");
     let statuses = ["math", "broken", "off"].map(|name| status(&host, name));
-    insta::assert_snapshot!(statuses.join("\n"), @"");
+    insta::assert_snapshot!(statuses.join("\n"), @r"
+    connected
+    failed (CONFIG: there is no `history`)
+    disabled (switched off in the configuration)
+    ");
     assert_eq!(call(&host, "broken/add", "{}").await.unwrap_err().code(), ErrorCode::ServerUnavailable);
     assert_eq!(call(&host, "off/add", "{}").await.unwrap_err().code(), ErrorCode::ServerDisabled);
     assert_eq!(host.reconnect_server("off").await.unwrap_err().code(), ErrorCode::ServerDisabled);

@@ -92,7 +92,12 @@ async fn who_waits_for_a_server_is_told_when_it_is_removed_or_replaced() {
         words.push_str(&shown(&error));
         words.push('\n');
     }
-    insta::assert_snapshot!(words, @"");
+    insta::assert_snapshot!(words, @r"
+    SERVER_NOT_FOUND: the server `removed` has been removed
+    SERVER_UNAVAILABLE: the server `replaced` has been configured anew, and the old one was ended
+      hint: make the call again
+    SERVER_UNAVAILABLE: the host has been shut down
+    ");
     assert_eq!(reconnecting.await.unwrap().code(), ErrorCode::ServerNotFound);
     assert_eq!(marked_processes("waited for"), Vec::<u32>::new());
 }
@@ -146,7 +151,20 @@ async fn a_server_that_is_held_back_says_why_and_cannot_be_switched_on() {
             host.toggle(name, false).unwrap();
         }
     }
-    insta::assert_snapshot!(words, @"");
+    insta::assert_snapshot!(words, @r"
+    variable is disabled (GITHUB_TOKEN is not set)
+    CONFIG: the server `variable` needs the variable GITHUB_TOKEN, which is not set
+      hint: set GITHUB_TOKEN, or give it a default in the configuration
+    project is disabled (untrusted project)
+    UNTRUSTED: the server `project` comes from a project that is not trusted yet
+      hint: `helve trust` shows what it would run, and asks
+    broken is disabled (its configuration has mistakes)
+    CONFIG: the configuration of the server `broken` has mistakes
+      hint: `helve doctor` says which
+    off is disabled (switched off in the configuration)
+    SERVER_DISABLED: the server `off` is switched off
+      hint: `helve enable off` switches it on
+    ");
     assert_eq!(marked_processes("held back"), Vec::<u32>::new());
 
     // What is merely switched off can be switched on.

@@ -7,11 +7,11 @@ use helve_model::{Action, ErrorCode};
 use helve_policy::Caller;
 use helve_testkit::Scenario;
 
-use crate::support::{PATIENCE, builder, json, program, rule, stdio};
+use crate::support::{PATIENCE, builder, json, program, recorded, rule, stdio};
 
 #[tokio::test]
 async fn every_end_is_recorded_once() {
-    let rules = vec![rule("*/*", Action::Allow), rule("a/exit", Action::Deny), rule("a/big", Action::Ask)];
+    let rules = vec![rule("a/exit", Action::Deny), rule("a/big", Action::Ask), rule("*/*", Action::Allow)];
     let settings = HostSettings {
         call_timeout: PATIENCE,
         result_cache_ttl: Some(Duration::from_secs(600)),
@@ -24,7 +24,7 @@ async fn every_end_is_recorded_once() {
     let short = Some(Duration::from_millis(200));
     let mut lines = Vec::new();
     for (name, arguments, timeout) in [
-        ("a/log", r#"{"data":1}"#, None),
+        ("a/contents", "{}", None),
         ("a/echo", r#"{"kept":true}"#, None),
         ("mcp__a__echo", r#"{"kept":true}"#, None),
         ("a:fail", "{}", None),
@@ -41,8 +41,9 @@ async fn every_end_is_recorded_once() {
         let mut events = host.events();
         let context = CallContext { timeout, ..CallContext::new(Caller::Script) };
         drop(host.call(name, json(arguments), context).await);
-        let Some(HostEvent::Call(record)) = events.next().await else { panic!("a call of {name}") };
-        assert!(events.try_next().is_none(), "{name} is recorded once");
+        let record = recorded(&mut events).await;
+        let more = std::iter::from_fn(|| events.try_next()).filter(|event| matches!(event, HostEvent::Call(_)));
+        assert_eq!(more.count(), 0, "{name} is recorded once");
         assert_eq!((record.asked.as_str(), record.caller), (name, Caller::Script));
         assert_eq!(record.argument_bytes, arguments.len());
         assert_eq!(record.result_bytes > 0, matches!(record.end, CallEnd::Done | CallEnd::ToolError), "{name}");
@@ -50,7 +51,21 @@ async fn every_end_is_recorded_once() {
         let ground = record.ground.as_ref().map_or("undecided", |_| "decided");
         lines.push(format!("{name}: {named}, {ground}, sent {}, {:?}", record.attempts, record.end));
     }
-    insta::assert_snapshot!(lines.join("\n"), @"");
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    a/contents: a/contents, decided, sent 1, Done
+    a/echo: a/echo, decided, sent 1, Done
+    mcp__a__echo: a/echo, decided, sent 0, FromCache
+    a:fail: a/fail, decided, sent 1, ToolError
+    a/sleep: a/sleep, undecided, sent 0, Failed(InvalidParams)
+    a/exit: a/exit, decided, sent 0, Failed(Denied)
+    a/big: a/big, decided, sent 0, Failed(ApprovalRequired)
+    a/sleep: a/sleep, decided, sent 1, Failed(Timeout)
+    a/raw: a/raw, decided, sent 1, Failed(ProtocolError)
+    a/nothing: a/nothing, undecided, sent 0, Failed(ToolNotFound)
+    gone/echo: gone/echo, undecided, sent 0, Failed(ServerUnavailable)
+    nobody/echo: nobody/echo, undecided, sent 0, Failed(ServerNotFound)
+    whatever: nobody, undecided, sent 0, Failed(ToolNotFound)
+    ");
     host.shutdown().await;
 }
 
@@ -60,7 +75,7 @@ async fn a_call_dropped_while_it_waits_for_its_server_is_recorded() {
     let mut events = host.events();
     let waiting = host.call("a/echo", json("{}"), CallContext::new(Caller::Agent));
     assert!(tokio::time::timeout(Duration::from_millis(50), waiting).await.is_err());
-    let Some(HostEvent::Call(record)) = events.next().await else { panic!("a call") };
+    let record = recorded(&mut events).await;
     assert_eq!((record.end, record.attempts), (CallEnd::Failed(ErrorCode::Cancelled), 0));
     assert_eq!((record.asked.as_str(), record.name.as_ref()), ("a/echo", None));
     host.shutdown().await;

@@ -61,7 +61,12 @@ async fn a_model_is_offered_own_and_mcp_tools_and_calls_both() {
             assert_eq!(&outcome.name, identity, "{name}");
         }
     }
-    insta::assert_snapshot!(offered(registry.scope(), Provider::Anthropic).join("\n"), @"");
+    insta::assert_snapshot!(offered(registry.scope(), Provider::Anthropic).join("\n"), @r"
+    add
+    mcp__files__gen_0
+    mcp__files__gen_1
+    summe_f_r_alle_da157e37
+    ");
     host.shutdown().await;
 }
 
@@ -72,7 +77,10 @@ async fn of_two_tools_with_one_name_the_programs_own_wins_and_that_is_told() {
     registry.register(Native::new("mcp__files__gen_0")).unwrap();
     let definitions = registry.definitions(Provider::Anthropic);
     let clashes: Vec<String> = definitions.clashes().iter().map(ToString::to_string).collect();
-    insta::assert_snapshot!(clashes.join("\n"), @"");
+    insta::assert_snapshot!(
+        clashes.join("\n"),
+        @"`native/mcp__files__gen_0` and `files/gen_0` both want the name `mcp__files__gen_0`: the first keeps it"
+    );
     assert_eq!(definitions.identity("mcp__files__gen_0").unwrap().server.as_str(), Registry::OWN);
     let outcome = registry.execute("mcp__files__gen_0", json(r#"{"a":2}"#), agent()).await.unwrap();
     assert_eq!((outcome.name.server.as_str(), outcome.to_text().as_str()), (Registry::OWN, "2"));
@@ -85,7 +93,7 @@ async fn of_two_tools_with_one_name_the_programs_own_wins_and_that_is_told() {
 #[tokio::test]
 async fn a_sub_agent_has_fewer_tools_under_the_same_rules() {
     let host = builder([])
-        .rules(vec![rule("*/*", Action::Allow), rule("*/divide", Action::Deny)])
+        .rules(vec![rule("*/divide", Action::Deny), rule("*/*", Action::Allow)])
         .toolbox(toolbox("files", &["read", "write"]))
         .toolbox(toolbox("secret", &["read"]))
         .start()
@@ -103,7 +111,17 @@ async fn a_sub_agent_has_fewer_tools_under_the_same_rules() {
         words.push_str(&shown(&child.execute(name, json("{}"), agent()).await.unwrap_err()));
         words.push('\n');
     }
-    insta::assert_snapshot!(words, @"");
+    insta::assert_snapshot!(words, @r#"
+    DENIED: `files/write` is not among the tools of this agent
+    DENIED: `secret/read` is not among the tools of this agent
+    DENIED: `native/divide` may not be called: rule `*/divide` (deny, command line layer) at the embedding program
+      hint: to allow it, change that rule or put a rule `{ tool = "native/divide", action = "allow" }` before it, at the embedding program
+    DENIED: `secret/read` is not among the tools of this agent
+    TOOL_NOT_FOUND: the server `secret` has no tool `raed`
+      hint: `helve tools` lists what there is
+    TOOL_NOT_FOUND: there is no tool `wrote`
+      hint: `helve tools` lists what there is
+    "#);
 
     // Asking for more does not give more.
     let grandchild = child.narrow(&narrowing(Some(&["**", "secret/*", "files/write"]), &[])).unwrap();

@@ -1,8 +1,12 @@
 //! Hosts in front of fake peers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use helve::{CallContext, CallError, CallOutcome, Host, HostBuilder, HostSettings, Planned, Surroundings};
+use helve::{
+    CallContext, CallError, CallOutcome, CallRecord, Events, Host, HostBuilder, HostEvent, HostSettings, Planned,
+    Surroundings,
+};
 use helve_model::json::RawJson;
 use helve_model::{
     Action, ConfigText, HttpFlavour, HttpSpec, Layer, Origin, Rule, ServerName, ServerSpec, StdioSpec, TransportSpec,
@@ -104,6 +108,16 @@ pub(crate) fn json(text: &str) -> RawJson {
 
 pub(crate) async fn call(host: &Host, name: &str, arguments: &str) -> Result<CallOutcome, CallError> {
     host.call(name, json(arguments), CallContext::new(Caller::Agent)).await
+}
+
+/// The record of the next call that ends.
+pub(crate) async fn recorded(events: &mut Events) -> Arc<CallRecord> {
+    loop {
+        match tokio::time::timeout(PATIENCE, events.next()).await.unwrap().unwrap() {
+            HostEvent::Call(record) => return record,
+            _ => {}
+        }
+    }
 }
 
 /// Waits until something is true of a host; it is looked at after every event.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use helve::{CallContext, CallEnd, HostEvent};
+use helve::{CallContext, CallEnd};
 use helve_model::ErrorCode;
 use helve_policy::Caller;
 use helve_testkit::{Scenario, descendants_of, open_fds, wait_until_dead};
@@ -10,7 +10,7 @@ use helve_testkit::{Scenario, descendants_of, open_fds, wait_until_dead};
 use super::crash::endless_calls;
 use crate::alone;
 use crate::support::{
-    PATIENCE, builder, call, host, http, json, marked, marked_processes, status, stdio, until_status,
+    PATIENCE, builder, call, host, http, json, marked, marked_processes, recorded, status, stdio, until_status,
 };
 
 #[tokio::test]
@@ -54,7 +54,7 @@ async fn a_dropped_call_is_cancelled_at_the_server_and_recorded() {
             call.abort();
         }
         server.recorder().wait_for_cancel(PATIENCE).await.unwrap();
-        let Some(HostEvent::Call(record)) = events.next().await else { panic!("a call") };
+        let record = recorded(&mut events).await;
         assert_eq!(record.end, CallEnd::Failed(ErrorCode::Cancelled));
         assert_eq!((record.asked.as_str(), record.attempts), ("a/progress", 1));
         call(&host, "a/echo", "{}").await.unwrap();
