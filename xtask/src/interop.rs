@@ -2,6 +2,7 @@
 
 mod probe;
 mod process;
+mod program;
 mod servers;
 mod signatures;
 mod visit;
@@ -16,7 +17,7 @@ use xtask::table;
 use self::servers::{Era, Server, Transport};
 use self::signatures::Parsers;
 use self::visit::Found;
-use crate::programs::interop_directory;
+use crate::programs::{build, interop_directory};
 
 /// Visit real servers from the registries (installs them under target/interop)
 ///
@@ -65,6 +66,11 @@ impl Interop {
             tell(server.name, transport(server), outcome);
         }
         tell("signatures", "", parsers.check(&tools));
+        if self.only.is_none() {
+            let session = build(root, "helve-cli", false, &["helve"])
+                .and_then(|built| program::session(&built[0], &servers, &directory, &mark));
+            tell("the program helve", "all", session);
+        }
         println!("{}", table::render(&["server", "transport", "visit"], &[], &rows));
         if bad > 0 {
             bail!("{bad} of {} failed", rows.len());

@@ -63,7 +63,11 @@ impl<'a> Options<'a> {
 
     /// Paths, in the order they were written.
     pub(crate) fn paths(&self, option: &str) -> Result<Vec<PathBuf>, CallError> {
-        let values = self.builtin.options.get(option).map_or(&[][..], Vec::as_slice);
+        let Some(values) = self.builtin.options.get(option) else { return Ok(Vec::new()) };
+        if values.is_empty() {
+            // None at all must not mean the usual ones.
+            return Err(self.wrong(format!("{} is empty", quoted(option)), "name at least one, or leave it away"));
+        }
         if values.iter().any(|value| value.expose().is_empty()) {
             return Err(
                 self.wrong(format!("{} holds an empty path", quoted(option)), "write `.` for the directory itself")

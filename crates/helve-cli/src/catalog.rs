@@ -3,14 +3,15 @@
 
 use std::time::{Duration, SystemTime};
 
-use helve::{Builtins as _, CachedIndex, SchemaCache};
+use helve::{Builtins as _, CachedIndex, Planned, SchemaCache};
 use helve_config::Configuration;
-use helve_model::{QualifiedName, ServerName, ServerStatus, ToolDefinition, TransportSpec};
+use helve_model::name::begins_with_server;
+use helve_model::{DisabledReason, ErrorCode, QualifiedName, ServerName, ServerStatus, ToolDefinition, TransportSpec};
 use helve_policy::RuleSet;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::plan::{Planned, plan};
+use crate::plan::{compile, plan};
 use crate::progress::Meter;
 use crate::running::{Builtins, Manner, Wanted, lists_directory, with_host};
 
@@ -62,8 +63,8 @@ pub(crate) fn list(
     depth: Depth,
     refresh: bool,
 ) -> Result<Catalog, Failure> {
-    let plan = plan(&context.env, &context.options, configuration);
-    let (rules, problems) = plan.compile();
+    let plan = plan(context, configuration)?;
+    let (rules, problems) = compile(&plan);
     for problem in problems {
         context.printer.warning(problem.to_string());
     }
@@ -78,7 +79,7 @@ pub(crate) fn list(
     let mut asked = Vec::new();
     for planned in plan.servers.iter().filter(is_wanted) {
         let tools = match (&planned.held, known(context, planned, kept.as_ref(), depth)) {
-            (Some(held), _) => Tools::Missing(Box::new(held_back(planned, &held.to_string()))),
+            (Some(reason), _) => Tools::Missing(Box::new(held_back(planned, reason))),
             (None, Some(tools)) => tools,
             (None, None) => {
                 asked.push(planned.spec.name.to_string());
@@ -91,6 +92,21 @@ pub(crate) fn list(
         ask(context, configuration, &asked, &mut servers)?;
     }
     Ok(Catalog { rules, servers })
+}
+
+/// The tools whose names are known without asking anybody, as `server/tool`: for completions.
+pub(crate) fn known_names(context: &Context, configuration: &Configuration) -> Vec<String> {
+    let Ok(plan) = plan(context, configuration) else { return Vec::new() };
+    let (rules, _) = compile(&plan);
+    let kept = Kept::open(context, configuration);
+    let mut names = Vec::new();
+    for planned in plan.servers.iter().filter(|planned| planned.held.is_none()) {
+        if let Some(tools) = known(context, planned, kept.as_ref(), Depth::Names) {
+            let server = ServerTools { name: planned.spec.name.clone(), tools };
+            names.extend(server.entries(&rules, false).iter().map(|entry| entry.name.to_string()));
+        }
+    }
+    names
 }
 
 /// What was kept of earlier runs.
@@ -208,9 +224,10 @@ pub(crate) fn find(
     refresh: bool,
 ) -> Result<(RuleSet, ServerName, ToolDefinition), Failure> {
     let text = crate::spelling::own_spelling(configuration, text);
-    let planned = plan(&context.env, &context.options, configuration);
-    let servers: Vec<String> = planned.servers.iter().map(|planned| planned.spec.name.to_string()).collect();
-    let meant: Vec<String> = servers.iter().filter(|server| begins_with(&text, server)).cloned().collect();
+    let plan = plan(context, configuration)?;
+    let servers = plan.servers.iter().map(|planned| &planned.spec.name);
+    let meant: Vec<String> =
+        servers.filter(|server| begins_with_server(&text, server)).map(ToString::to_string).collect();
     let catalog = list(context, configuration, &meant, Depth::Definitions, refresh)?;
     let names = helve_model::NameTable::new(catalog.servers.iter().flat_map(|server| {
         server.definitions().iter().map(|tool| QualifiedName::new(server.name.clone(), tool.name().clone()))
@@ -252,26 +269,15 @@ fn unknown(text: &str, near: &[String]) -> Failure {
     failure.hint(format!("did you mean {}?", near.join(" or ")))
 }
 
-/// True when a text in some spelling begins with a server's name.
-fn begins_with(text: &str, server: &str) -> bool {
-    use helve_model::name::{PROVIDER_PREFIX, Spelling};
-    let Ok(name) = ServerName::new(server) else { return false };
-    let follows = |spelling: Spelling, text: &str, separator: &str| {
-        text.strip_prefix(&spelling.render_server(&name)).is_some_and(|rest| rest.starts_with(separator))
-    };
-    follows(Spelling::Slash, text, "/")
-        || follows(Spelling::Colon, text, ":")
-        || follows(Spelling::Code, text, ".")
-        || text.strip_prefix(PROVIDER_PREFIX).is_some_and(|text| follows(Spelling::Provider, text, "__"))
-}
-
-fn held_back(planned: &Planned, reason: &str) -> Failure {
-    use helve_model::{DisabledReason, ErrorCode};
+fn held_back(planned: &Planned, reason: &DisabledReason) -> Failure {
     let name = planned.spec.name.as_str();
-    let code = match &planned.held {
-        Some(crate::plan::Held::Disabled(DisabledReason::Untrusted)) => ErrorCode::Untrusted,
-        Some(crate::plan::Held::Disabled(_)) => ErrorCode::ServerDisabled,
-        _ => ErrorCode::Config,
+    let code = match reason {
+        DisabledReason::Untrusted => ErrorCode::Untrusted,
+        DisabledReason::Configured
+        | DisabledReason::Toggled
+        | DisabledReason::UnsetVariable(_)
+        | DisabledReason::HostOff => ErrorCode::ServerDisabled,
+        DisabledReason::Invalid | DisabledReason::NeedsInput(_) | DisabledReason::Unsupported(_) => ErrorCode::Config,
     };
     let failure = Failure::new(code, format!("the server `{name}` is not started: {reason}")).at_server(name);
     match code {
@@ -283,11 +289,8 @@ fn held_back(planned: &Planned, reason: &str) -> Failure {
 fn no_server(context: &Context, configuration: &Configuration, name: &str) -> Failure {
     match context.server(configuration, name) {
         Err(failure) => failure,
-        Ok(_) => Failure::new(
-            helve_model::ErrorCode::Config,
-            format!("the entry of the server `{name}` cannot be understood"),
-        )
-        .hint("`helve doctor` says what is wrong with it"),
+        Ok(_) => Failure::new(ErrorCode::Config, format!("the entry of the server `{name}` cannot be understood"))
+            .hint("`helve doctor` says what is wrong with it"),
     }
 }
 

@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use clap::CommandFactory as _;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 
+use crate::catalog;
 use crate::commands::Shell;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -85,7 +86,7 @@ fn show(shell: Shell, candidate: &CompletionCandidate, kept: usize) -> Option<St
 /// The command line with the names that only the configuration knows.
 fn with_names(context: &Context, command: clap::Command) -> clap::Command {
     let servers = servers(context);
-    let tools = tools(&servers);
+    let tools = tools(context, &servers);
     command.mut_subcommands(|verb| {
         verb.mut_args(|argument| {
             let names = match argument.get_value_names().and_then(<[_]>::first).map(|name| name.as_str()) {
@@ -103,9 +104,14 @@ fn servers(context: &Context) -> Vec<String> {
     configuration.servers.iter().map(|server| server.name.to_string()).collect()
 }
 
-/// The beginnings of tool names: each server's own.
-fn tools(servers: &[String]) -> Vec<String> {
-    servers.iter().map(|server| format!("{server}/")).collect()
+/// The tools whose names are known without starting anything, and the beginnings of the others.
+fn tools(context: &Context, servers: &[String]) -> Vec<String> {
+    let Ok(configuration) = context.load() else { return Vec::new() };
+    let mut names = catalog::known_names(context, &configuration);
+    let unknown = servers.iter().map(|server| format!("{server}/"));
+    let unknown: Vec<String> = unknown.filter(|start| !names.iter().any(|name| name.starts_with(start))).collect();
+    names.extend(unknown);
+    names
 }
 
 /// The words of a line; a quotation mark that is still open closes at its end, and a blank there begins a word.

@@ -47,8 +47,8 @@ fn empty() -> OutcomeView {
 /// What of a block belongs into a file: what it is, its type, its data.
 fn saved(block: &ContentBlock) -> Option<(&'static str, Option<&str>, &str)> {
     match &block.body {
-        ContentBody::Image(Media { mime_type, data, .. }) => Some(("image", Some(mime_type), data)),
-        ContentBody::Audio(Media { mime_type, data, .. }) => Some(("audio", Some(mime_type), data)),
+        ContentBody::Image(Media { mime_type, data }) => Some(("image", Some(mime_type), data)),
+        ContentBody::Audio(Media { mime_type, data }) => Some(("audio", Some(mime_type), data)),
         ContentBody::Resource(contents) => match &contents.body {
             ResourceBody::Blob(data) => Some(("resource", contents.mime_type.as_deref(), data)),
             ResourceBody::Text(_) => None,

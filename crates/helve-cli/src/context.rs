@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use helve_config::trust::{TrustRequest, TrustStore as _};
 use helve_config::{
     Code, CommandLine, Configuration, ConfiguredServer, Diagnostic, Environment, ExplicitFile, Request, Setting,
-    Severity,
+    Severity, discover,
 };
 use helve_model::{ErrorCode, Layer, Origin};
 
@@ -71,6 +71,12 @@ impl Context {
         }
     }
 
+    /// Says what is wrong with a configuration that is used now. Which servers are not trusted is told by whoever wants
+    /// them.
+    pub(crate) fn report_problems(&self, configuration: &Configuration) {
+        self.report(configuration.diagnostics.iter().filter(|diagnostic| diagnostic.code != Code::Untrusted));
+    }
+
     /// Says what is wrong with a configuration, as far as the person wants to hear it.
     pub(crate) fn report<'a>(&self, diagnostics: impl IntoIterator<Item = &'a Diagnostic>) {
         for diagnostic in diagnostics {
@@ -84,6 +90,12 @@ impl Context {
             Failure::other("there is no home directory to remember anything in").hint("set HOME or XDG_STATE_HOME")
         })?;
         Ok(Stores::new(directory))
+    }
+
+    /// The project the person stands in, links resolved, as the stores spell it.
+    pub(crate) fn project(&self) -> String {
+        let root = discover::project_root(&self.environment);
+        fs_err::canonicalize(&root).unwrap_or(root).to_string_lossy().into_owned()
     }
 
     /// The server a person means, or why there is none.

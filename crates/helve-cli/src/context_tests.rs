@@ -1,7 +1,5 @@
 //! Names that were nearly right, and a machine without a home.
 
-use std::path::PathBuf;
-
 use super::{Context, nearest};
 use crate::env::{Env, Surroundings};
 use crate::options::GlobalOptions;
@@ -17,15 +15,7 @@ fn the_nearest_name_is_suggested_if_it_is_near() {
 
 #[test]
 fn without_a_home_nothing_can_be_remembered() {
-    let env = Env::new(Surroundings {
-        variables: Vec::new(),
-        home: None,
-        working_directory: PathBuf::from("/"),
-        stdin_is_terminal: false,
-        stdout_is_terminal: false,
-        stderr_is_terminal: false,
-        columns: None,
-    });
+    let env = Env::new(Surroundings::empty());
     let failure = Context::new(env, GlobalOptions::default()).stores().expect_err("nowhere to keep it");
     insta::assert_snapshot!(format!("{} ({})", failure.message(), failure.hints().join("; ")), @"there is no home directory to remember anything in (set HOME or XDG_STATE_HOME)");
 }

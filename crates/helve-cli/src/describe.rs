@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::plan::held;
+use crate::plan::{self, held};
 use crate::printer::{Line, Style};
 
 /// Whether texts that a file spells out are shown where they look like secrets.
@@ -162,9 +162,9 @@ pub(crate) fn as_json(context: &Context, server: &ConfiguredServer) -> Value {
     let held = held(&context.options, server);
     let mut object = Map::new();
     object.insert("name".to_owned(), server.name.as_str().into());
-    object.insert("state".to_owned(), held.as_ref().map_or("on", |held| held.word()).into());
-    if let Some(held) = held.as_ref().filter(|held| held.to_string() != held.word()) {
-        object.insert("reason".to_owned(), held.to_string().into());
+    object.insert("state".to_owned(), plan::word(held.as_ref()).into());
+    if let Some(reason) = &held {
+        object.insert("reason".to_owned(), reason.to_string().into());
     }
     object.insert("application".to_owned(), server.application.into());
     object.insert("layer".to_owned(), server.layer.to_string().into());

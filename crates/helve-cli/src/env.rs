@@ -190,5 +190,24 @@ impl Env {
 }
 
 #[cfg(test)]
+impl Surroundings {
+    /// A machine with nothing on it and nobody at it, for tests to fill.
+    pub(crate) fn empty() -> Self {
+        Self {
+            variables: Vec::new(),
+            home: None,
+            working_directory: PathBuf::from("/"),
+            executable: None,
+            temporary_directory: PathBuf::from("/"),
+            clock: || SystemTime::UNIX_EPOCH,
+            stdin_is_terminal: false,
+            stdout_is_terminal: false,
+            stderr_is_terminal: false,
+            columns: None,
+        }
+    }
+}
+
+#[cfg(test)]
 #[path = "env_tests.rs"]
 mod tests;

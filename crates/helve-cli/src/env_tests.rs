@@ -13,6 +13,7 @@ fn env(variables: &[(&str, &str)]) -> Env {
         stdout_is_terminal: true,
         stderr_is_terminal: true,
         columns: Some(100),
+        ..Surroundings::empty()
     })
 }
 

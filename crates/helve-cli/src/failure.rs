@@ -140,6 +140,11 @@ impl Failure {
         self
     }
 
+    /// True when a project has to be trusted first.
+    pub(crate) fn is_untrusted(&self) -> bool {
+        self.0.code == Code::Error(ErrorCode::Untrusted)
+    }
+
     /// True when somebody wanted it so: nothing to warn about.
     pub(crate) fn is_a_choice(&self) -> bool {
         self.0.code == Code::Error(ErrorCode::ServerDisabled)

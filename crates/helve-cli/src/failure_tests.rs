@@ -1,6 +1,7 @@
 //! Every kind of failure has its exit status, and scripts rely on it.
 
-use helve_model::ErrorCode;
+use helve::CallError;
+use helve_model::{ErrorCode, QualifiedName, ServerName, ToolName};
 
 use super::{Code, Failure, exit_status};
 
@@ -35,6 +36,18 @@ fn exit_statuses() {
       7 Error(Untrusted)
     130 Error(Cancelled)
     ");
+}
+
+#[test]
+fn an_error_of_the_host_keeps_all_it_says() {
+    let name = QualifiedName::new(ServerName::new("github").expect("a name"), ToolName::new("create_issue"));
+    let error = CallError::new(ErrorCode::Timeout, "no answer within 30s")
+        .at(&name)
+        .with_hint("raise timeout_seconds")
+        .with_source(std::io::Error::other("the server is busy"));
+    let failure = Failure::from(error);
+    assert_eq!(failure.exit_status(), 4);
+    insta::assert_snapshot!(serde_json::to_string(&failure.to_json()).expect("JSON"), @r#"{"error":"no answer within 30s: the server is busy","code":"TIMEOUT","server":"github","tool":"create_issue","hints":["raise timeout_seconds"]}"#);
 }
 
 #[test]

@@ -1,54 +1,28 @@
-//! From a configuration to what a host is started with: each server with its trust and what holds it back, and the
-//! rules with the trust they have.
+//! From a configuration to what a host is started with: each server with its trust and what holds it back, the rules
+//! with the trust they have, and the definitions the person accepted.
 
-use std::fmt;
+use std::collections::HashMap;
 
+use helve::{Plan, Planned};
 use helve_config::trust::Trust as ConfigTrust;
 use helve_config::{Blocker, Configuration, ConfiguredServer};
-use helve_model::{Action, DisabledReason, Layer, Origin, Rule, ServerSpec};
+use helve_model::{Action, DisabledReason, Layer, Origin, QualifiedName, Rule, ServerName};
+use helve_policy::pin::DefinitionHash;
 use helve_policy::{Problem, RuleSet, ServerAccess, SourcedRule, Trust};
 
-use crate::context::file_of;
-use crate::env::Env;
+use crate::context::{Context, file_of};
+use crate::failure::Failure;
 use crate::options::GlobalOptions;
-
-/// What a host is started with.
-#[derive(Debug)]
-pub(crate) struct Plan {
-    /// The servers, one per name; those without a spec have only diagnostics.
-    pub(crate) servers: Vec<Planned>,
-    /// Hidden entries, which still have a say in what may be called: they narrow.
-    pub(crate) hidden: Vec<ServerAccess>,
-    /// The rules, highest layer first; withheld ones too, which count for explanations alone.
-    pub(crate) rules: Vec<SourcedRule>,
-}
-
-/// One server, and whether it may be started.
-#[derive(Debug)]
-pub(crate) struct Planned {
-    pub(crate) spec: ServerSpec,
-    pub(crate) trust: Trust,
-    /// Why it is not started.
-    pub(crate) held: Option<Held>,
-}
-
-/// Why a server is not started.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Held {
-    /// A reason that a host knows too.
-    Disabled(DisabledReason),
-    /// Its entry has mistakes.
-    Invalid,
-    /// A person has to be asked for this value first.
-    NeedsInput(String),
-    /// helve cannot do it.
-    Unsupported(String),
-}
+use crate::store::pins::PinFile;
 
 /// Makes the plan. Without any configured server, and unless the person chose the files, the built-in ones serve.
-pub(crate) fn plan(env: &Env, options: &GlobalOptions, configuration: &Configuration) -> Plan {
-    let mut servers = Vec::new();
+///
+/// # Errors
+/// The pins cannot be read: without them nobody knows which definitions were accepted.
+pub(crate) fn plan(context: &Context, configuration: &Configuration) -> Result<Plan, Failure> {
+    let options = &context.options;
     let readonly = &configuration.settings.readonly;
+    let mut servers = Vec::new();
     for server in &configuration.servers {
         let Some(spec) = &server.spec else { continue };
         let mut spec = spec.clone();
@@ -57,80 +31,81 @@ pub(crate) fn plan(env: &Env, options: &GlobalOptions, configuration: &Configura
         }
         servers.push(Planned { spec, trust: trust_of(server), held: held(options, server) });
     }
-    let shadowed = configuration.shadowed.iter().map(|shadowed| &shadowed.server);
-    let hidden =
-        shadowed.filter_map(|server| Some(ServerAccess::new(server.spec.as_ref()?, trust_of(server)))).collect();
     if configuration.servers.is_empty() && options.files.is_empty() {
-        for spec in helve_builtin::defaults(env.working_directory()) {
-            let held = options.no_mcp.then_some(Held::Disabled(DisabledReason::HostOff));
-            servers.push(Planned { spec, trust: Trust::Trusted, held });
-        }
+        let held = options.no_mcp.then_some(DisabledReason::HostOff);
+        let defaults = helve_builtin::defaults(context.env.working_directory());
+        servers.extend(defaults.into_iter().map(|spec| Planned { held: held.clone(), ..Planned::from(spec) }));
     }
-    Plan { servers, hidden, rules: rules(configuration) }
+    let hidden = configuration.shadowed.iter().map(|shadowed| &shadowed.server);
+    let narrowing =
+        hidden.filter_map(|server| Some(ServerAccess::new(server.spec.as_ref()?, trust_of(server)))).collect();
+    let pins = pins(context, configuration, &servers)?;
+    Ok(Plan { servers, narrowing, rules: Some(rules(configuration)), pins: Some(pins) })
 }
 
 /// What holds a server back, the first of all reasons.
-pub(crate) fn held(options: &GlobalOptions, server: &ConfiguredServer) -> Option<Held> {
+pub(crate) fn held(options: &GlobalOptions, server: &ConfiguredServer) -> Option<DisabledReason> {
     if options.no_mcp {
-        return Some(Held::Disabled(DisabledReason::HostOff));
+        return Some(DisabledReason::HostOff);
     }
     if server.disabled_by.is_some() {
-        return Some(Held::Disabled(DisabledReason::Configured));
+        return Some(DisabledReason::Configured);
     }
-    if let Some(blocker) = server.blockers.iter().find(|blocker| !matches!(blocker, Blocker::UnsetVariable { .. })) {
-        return Some(match blocker {
-            Blocker::NeedsInput { id, .. } => Held::NeedsInput(id.clone()),
-            Blocker::Unsupported(what) => Held::Unsupported(what.clone()),
-            _ => Held::Invalid,
-        });
-    }
-    if server.spec.is_none() {
-        return Some(Held::Invalid);
+    // A mistake is told before a question: nobody should answer it for nothing.
+    let mistake = server.blockers.iter().find_map(|blocker| match blocker {
+        Blocker::UnsetVariable { .. } => None,
+        Blocker::NeedsInput { id, .. } => Some(DisabledReason::NeedsInput(id.clone())),
+        Blocker::Unsupported(what) => Some(DisabledReason::Unsupported(what.clone())),
+        _ => Some(DisabledReason::Invalid),
+    });
+    if mistake.is_some() || server.spec.is_none() {
+        return mistake.or(Some(DisabledReason::Invalid));
     }
     if server.trust == ConfigTrust::Untrusted {
-        return Some(Held::Disabled(DisabledReason::Untrusted));
+        return Some(DisabledReason::Untrusted);
     }
     server.blockers.iter().find_map(|blocker| match blocker {
-        Blocker::UnsetVariable { variable, .. } => {
-            Some(Held::Disabled(DisabledReason::UnsetVariable(variable.clone())))
-        }
+        Blocker::UnsetVariable { variable, .. } => Some(DisabledReason::UnsetVariable(variable.clone())),
         _ => None,
     })
 }
 
-impl Plan {
-    /// The rules and lists of the plan, compiled, and what is wrong with them.
-    pub(crate) fn compile(&self) -> (RuleSet, Vec<Problem>) {
-        let own = self.servers.iter().map(|planned| ServerAccess::new(&planned.spec, planned.trust));
-        RuleSet::compile(self.rules.iter().cloned(), own.chain(self.hidden.iter().cloned()))
+/// The state of a server in one word, for scripts.
+pub(crate) const fn word(held: Option<&DisabledReason>) -> &'static str {
+    match held {
+        None => "on",
+        Some(DisabledReason::Configured | DisabledReason::Toggled | DisabledReason::HostOff) => "off",
+        Some(DisabledReason::Untrusted) => "untrusted",
+        Some(DisabledReason::UnsetVariable(_)) => "unset-variable",
+        Some(DisabledReason::Invalid) => "invalid",
+        Some(DisabledReason::NeedsInput(_)) => "needs-input",
+        Some(DisabledReason::Unsupported(_)) => "unsupported",
     }
 }
 
-impl Held {
-    /// One word for scripts.
-    pub(crate) const fn word(&self) -> &'static str {
-        match self {
-            Self::Disabled(DisabledReason::Untrusted) => "untrusted",
-            Self::Disabled(DisabledReason::UnsetVariable(_)) => "unset-variable",
-            Self::Disabled(_) => "off",
-            Self::Invalid => "invalid",
-            Self::NeedsInput(_) => "needs-input",
-            Self::Unsupported(_) => "unsupported",
-        }
+/// The state of a server in a few words, for people.
+pub(crate) fn state(held: Option<&DisabledReason>) -> String {
+    match held {
+        None => "on".to_owned(),
+        Some(DisabledReason::Configured | DisabledReason::Toggled) => "off".to_owned(),
+        Some(DisabledReason::Untrusted) => "not trusted".to_owned(),
+        Some(DisabledReason::Invalid) => "mistakes".to_owned(),
+        Some(reason) => reason.to_string(),
     }
 }
 
-impl fmt::Display for Held {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Disabled(DisabledReason::Configured | DisabledReason::Toggled) => formatter.write_str("off"),
-            Self::Disabled(DisabledReason::Untrusted) => formatter.write_str("not trusted"),
-            Self::Disabled(reason) => reason.fmt(formatter),
-            Self::Invalid => formatter.write_str("mistakes"),
-            Self::NeedsInput(id) => write!(formatter, "asks for {id}"),
-            Self::Unsupported(what) => formatter.write_str(what),
-        }
-    }
+/// The rules and lists of a plan, compiled, and what is wrong with them.
+pub(crate) fn compile(plan: &Plan) -> (RuleSet, Vec<Problem>) {
+    let own = plan.servers.iter().map(|planned| ServerAccess::new(&planned.spec, planned.trust));
+    let rules = plan.rules.iter().flatten().cloned();
+    RuleSet::compile(rules, own.chain(plan.narrowing.iter().cloned()))
+}
+
+/// The project in which definitions of a server are accepted: another one may mean another server by the same name.
+/// The person's own servers are the same everywhere.
+pub(crate) fn pin_project(context: &Context, configuration: &Configuration, server: &ServerName) -> Option<String> {
+    let is_of_project = configuration.server(server.as_str())?.layer == Layer::Project;
+    is_of_project.then(|| context.project())
 }
 
 fn trust_of(server: &ConfiguredServer) -> Trust {
@@ -138,12 +113,11 @@ fn trust_of(server: &ConfiguredServer) -> Trust {
 }
 
 /// The rules of a project file count as a whole or only where they narrow. An `allow` that counts tells that its file
-/// is trusted.
+/// is trusted. Withheld rules come along for explanations alone.
 fn rules(configuration: &Configuration) -> Vec<SourcedRule> {
     let is_trusted = |rule: &Rule| {
-        let same_file =
-            |other: &&Rule| other.action == Action::Allow && file_of(&other.origin) == file_of(&rule.origin);
-        rule.layer != Layer::Project || configuration.rules.iter().any(|other| same_file(&other))
+        let same_file = |other: &Rule| other.action == Action::Allow && file_of(&other.origin) == file_of(&rule.origin);
+        rule.layer != Layer::Project || configuration.rules.iter().any(same_file)
     };
     let counting = configuration.rules.iter().map(|rule| SourcedRule {
         trust: if is_trusted(rule) { Trust::Trusted } else { Trust::Untrusted },
@@ -152,6 +126,28 @@ fn rules(configuration: &Configuration) -> Vec<SourcedRule> {
     let withheld =
         configuration.withheld_rules.iter().map(|rule| SourcedRule { rule: rule.clone(), trust: Trust::Untrusted });
     counting.chain(withheld).collect()
+}
+
+/// The accepted definitions of the configured servers.
+fn pins(
+    context: &Context,
+    configuration: &Configuration,
+    servers: &[Planned],
+) -> Result<HashMap<QualifiedName, DefinitionHash>, Failure> {
+    let Ok(stores) = context.stores() else { return Ok(HashMap::new()) };
+    let file: PinFile = stores.read()?;
+    let mut pins = HashMap::new();
+    if file.pins().is_empty() {
+        return Ok(pins);
+    }
+    for planned in servers {
+        let name = &planned.spec.name;
+        let project = pin_project(context, configuration, name);
+        for (tool, pin) in file.of_server(project.as_deref(), name) {
+            pins.insert(tool, DefinitionHash::of(&pin.definition));
+        }
+    }
+    Ok(pins)
 }
 
 #[cfg(test)]

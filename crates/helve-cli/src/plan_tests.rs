@@ -1,11 +1,10 @@
 //! From configuration to plan: who is held back, whose rules count.
 
-use std::path::PathBuf;
-
 use helve_config::{Environment, Request, load};
 use helve_policy::Trust;
 
-use super::{Plan, plan};
+use super::{Plan, compile, plan, state};
+use crate::context::Context;
 use crate::env::{Env, Surroundings};
 use crate::options::GlobalOptions;
 
@@ -14,7 +13,7 @@ struct Planned {
     plan: Plan,
 }
 
-fn planned(files: &[(&str, &str)], trusted: bool, options: &GlobalOptions) -> Planned {
+fn planned(files: &[(&str, &str)], trusted: bool, options: GlobalOptions) -> Planned {
     let directory = tempfile::tempdir().expect("a directory");
     for (path, text) in files {
         let path = directory.path().join(path);
@@ -26,22 +25,16 @@ fn planned(files: &[(&str, &str)], trusted: bool, options: &GlobalOptions) -> Pl
     let environment = Environment::new(&project).with_home(directory.path());
     let configuration =
         load(Request { trust: &|_: &helve_config::trust::TrustRequest| trusted, ..Request::new(&environment) });
-    let env = Env::new(Surroundings {
-        variables: Vec::new(),
-        home: Some(PathBuf::from("/home/me")),
-        working_directory: project,
-        stdin_is_terminal: false,
-        stdout_is_terminal: false,
-        stderr_is_terminal: false,
-        columns: None,
-    });
-    Planned { plan: plan(&env, options, &configuration), _directory: directory }
+    let home = Some(directory.path().to_path_buf());
+    let env = Env::new(Surroundings { home, working_directory: project, ..Surroundings::empty() });
+    let context = Context::new(env, options);
+    Planned { plan: plan(&context, &configuration).expect("a plan"), _directory: directory }
 }
 
 impl Planned {
     fn servers(&self) -> String {
-        let line = |planned: &super::Planned| {
-            let held = planned.held.as_ref().map_or_else(|| "on".to_owned(), ToString::to_string);
+        let line = |planned: &helve::Planned| {
+            let held = state(planned.held.as_ref());
             format!("{} {:?} {held} readonly={:?}", planned.spec.name, planned.trust, planned.spec.access.readonly)
         };
         self.plan.servers.iter().map(line).collect::<Vec<_>>().join("\n")
@@ -51,7 +44,7 @@ impl Planned {
         let line = |sourced: &helve_policy::SourcedRule| {
             format!("{} {} {} {:?}", sourced.rule.layer, sourced.rule.action, sourced.rule.tool, sourced.trust)
         };
-        self.plan.rules.iter().map(line).collect::<Vec<_>>().join("\n")
+        self.plan.rules.iter().flatten().map(line).collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -84,7 +77,7 @@ const FILES: &[(&str, &str)] = &[(".config/helve/helve.toml", USER), ("project/h
 
 #[test]
 fn a_project_is_held_back_until_it_is_trusted() {
-    let untrusted = planned(FILES, false, &GlobalOptions::default());
+    let untrusted = planned(FILES, false, GlobalOptions::default());
     insta::assert_snapshot!(untrusted.servers(), @"
     mine Trusted on readonly=None
     off Trusted off readonly=None
@@ -96,7 +89,7 @@ fn a_project_is_held_back_until_it_is_trusted() {
     user allow mine/* Trusted
     project allow theirs/* Untrusted
     ");
-    let trusted = planned(FILES, true, &GlobalOptions::default());
+    let trusted = planned(FILES, true, GlobalOptions::default());
     insta::assert_snapshot!(trusted.servers(), @"
     theirs Trusted on readonly=None
     mine Trusted on readonly=None
@@ -108,19 +101,19 @@ fn a_project_is_held_back_until_it_is_trusted() {
     project deny mine/delete Trusted
     user allow mine/* Trusted
     ");
-    assert!(trusted.plan.compile().1.is_empty());
+    assert!(compile(&trusted.plan).1.is_empty());
 }
 
 #[test]
 fn one_switch_turns_everything_off() {
-    let off = GlobalOptions { no_mcp: true, ..GlobalOptions::default() };
-    insta::assert_snapshot!(planned(FILES, true, &off).servers(), @"
+    let off = || GlobalOptions { no_mcp: true, ..GlobalOptions::default() };
+    insta::assert_snapshot!(planned(FILES, true, off()).servers(), @"
     theirs Trusted MCP is off readonly=None
     mine Trusted MCP is off readonly=None
     off Trusted MCP is off readonly=None
     unset Trusted MCP is off readonly=None
     ");
-    insta::assert_snapshot!(planned(&[], true, &off).servers(), @"
+    insta::assert_snapshot!(planned(&[], true, off()).servers(), @"
     filesystem Trusted MCP is off readonly=None
     time Trusted MCP is off readonly=None
     ");
@@ -128,19 +121,19 @@ fn one_switch_turns_everything_off() {
 
 #[test]
 fn the_defaults_serve_only_where_nobody_configured_anything() {
-    insta::assert_snapshot!(planned(&[], false, &GlobalOptions::default()).servers(), @"
+    insta::assert_snapshot!(planned(&[], false, GlobalOptions::default()).servers(), @"
     filesystem Trusted on readonly=None
     time Trusted on readonly=None
     ");
     let named = GlobalOptions { files: vec!["empty.toml".into()], ..GlobalOptions::default() };
-    assert_eq!(planned(&[], false, &named).plan.servers.len(), 0, "the person chose the files");
+    assert_eq!(planned(&[], false, named).plan.servers.len(), 0, "the person chose the files");
 }
 
 #[test]
 fn the_setting_readonly_holds_where_a_server_says_nothing() {
     let text =
         "[settings]\nreadonly = false\n[servers.a]\ncommand = \"a\"\n[servers.b]\ncommand = \"b\"\nreadonly = true\n";
-    insta::assert_snapshot!(planned(&[(".config/helve/helve.toml", text)], false, &GlobalOptions::default()).servers(), @"
+    insta::assert_snapshot!(planned(&[(".config/helve/helve.toml", text)], false, GlobalOptions::default()).servers(), @"
     a Trusted on readonly=Some(false)
     b Trusted on readonly=Some(true)
     ");
@@ -150,13 +143,23 @@ fn the_setting_readonly_holds_where_a_server_says_nothing() {
 fn hidden_entries_still_narrow() {
     let user = "[servers.a]\ncommand = \"mine\"\ndisabled_tools = [\"rm\"]\n";
     let project = "[servers.a]\ncommand = \"theirs\"\n";
-    let both = planned(
-        &[(".config/helve/helve.toml", user), ("project/helve.toml", project)],
-        true,
-        &GlobalOptions::default(),
-    );
+    let both =
+        planned(&[(".config/helve/helve.toml", user), ("project/helve.toml", project)], true, GlobalOptions::default());
     assert_eq!(both.plan.servers.len(), 1);
-    let [hidden] = &both.plan.hidden[..] else { panic!("{:?}", both.plan.hidden) };
+    let [hidden] = &both.plan.narrowing[..] else { panic!("{:?}", both.plan.narrowing) };
     assert_eq!(hidden.trust, Trust::Trusted);
     assert_eq!(hidden.access.disabled_tools.len(), 1);
+}
+
+#[test]
+fn accepted_definitions_count_where_they_were_accepted() {
+    let pins = r#"{"pins": [
+        {"server": "mine", "tool": "t", "definition": "{}"},
+        {"server": "gone", "tool": "t", "definition": "{}"},
+        {"project": "/elsewhere", "server": "theirs", "tool": "t", "definition": "{}"}
+    ]}"#;
+    let files = [FILES, &[(".local/state/helve/pins.json", pins)]].concat();
+    let plan = planned(&files, true, GlobalOptions::default()).plan;
+    let names: Vec<String> = plan.pins.expect("pins").keys().map(ToString::to_string).collect();
+    assert_eq!(names, ["mine/t"]);
 }

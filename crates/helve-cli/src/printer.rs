@@ -121,12 +121,16 @@ impl Printer {
 
     /// Talk: something to do next.
     pub(crate) fn hint(&self, text: impl Into<String>) {
-        self.say(&Line::styled(Style::Hint, "hint:").then(Style::Plain, " ").then(Style::Plain, text));
+        if self.verbosity > Verbosity::Quiet {
+            write_talk(&self.labelled(Style::Hint, "hint:", &text.into()));
+        }
     }
 
     /// Talk: something to look at.
     pub(crate) fn warning(&self, text: impl Into<String>) {
-        self.say(&Line::styled(Style::Warning, "warning:").then(Style::Plain, " ").then(Style::Plain, text));
+        if self.verbosity > Verbosity::Quiet {
+            write_talk(&self.labelled(Style::Warning, "warning:", &text.into()));
+        }
     }
 
     /// Talk: a problem of a configuration, with the line it stands in.
@@ -153,19 +157,26 @@ impl Printer {
             drop(self.json(&failure.to_json()));
             return;
         }
-        let error = Line::styled(Style::Bad, "error:").then(Style::Plain, " ").then(Style::Plain, failure.message());
-        let mut text = format!("{}\n", error.render(self.stderr));
+        let mut text = self.labelled(Style::Bad, "error:", failure.message());
         for cause in failure.causes() {
-            let cause = Line::styled(Style::Dim, "  cause:").then(Style::Plain, " ").then(Style::Plain, cause);
-            text.push_str(&cause.render(self.stderr));
-            text.push('\n');
+            text.push_str(&self.labelled(Style::Dim, "  cause:", cause));
         }
         for hint in failure.hints() {
-            let hint = Line::styled(Style::Hint, "hint:").then(Style::Plain, " ").then(Style::Plain, hint);
-            text.push_str(&hint.render(self.stderr));
-            text.push('\n');
+            text.push_str(&self.labelled(Style::Hint, "hint:", hint));
         }
         write_talk(&text);
+    }
+
+    /// A word and what it is about; further lines of it stand below, a little to the right.
+    fn labelled(&self, style: Style, label: &str, text: &str) -> String {
+        let mut lines = text.lines();
+        let first =
+            Line::styled(style, label).then(Style::Plain, " ").then(Style::Plain, lines.next().unwrap_or_default());
+        let mut rendered = format!("{}\n", first.render(self.stderr));
+        for line in lines {
+            rendered.push_str(&format!("  {}\n", Line::plain(line).render(self.stderr)));
+        }
+        rendered
     }
 
     /// A question, without a line break behind it.

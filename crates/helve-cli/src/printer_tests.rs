@@ -1,7 +1,5 @@
 //! Who decides about colours.
 
-use std::path::PathBuf;
-
 use super::{Color, color};
 use crate::env::{Env, Surroundings};
 use crate::options::ColorChoice;
@@ -11,12 +9,7 @@ fn colours_follow_the_person_then_the_variables_then_the_terminal() {
     let shown = |choice, variables: &[(&str, &str)], is_terminal| {
         let env = Env::new(Surroundings {
             variables: variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
-            home: None,
-            working_directory: PathBuf::from("/"),
-            stdin_is_terminal: false,
-            stdout_is_terminal: is_terminal,
-            stderr_is_terminal: is_terminal,
-            columns: None,
+            ..Surroundings::empty()
         });
         color(&env, choice, is_terminal) == Color::On
     };

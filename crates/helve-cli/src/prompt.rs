@@ -17,7 +17,8 @@ pub(crate) fn confirm(context: &Context, question: &str) -> Result<bool, Failure
 /// Asks a question; gives the answer without blanks around it. The end of the input is an empty answer.
 pub(crate) fn ask(context: &Context, question: &str) -> Result<String, Failure> {
     if !context.env.can_ask() {
-        return Err(Failure::new(ErrorCode::ApprovalRequired, "there is no terminal to ask at"));
+        return Err(Failure::new(ErrorCode::ApprovalRequired, "there is no terminal to ask at")
+            .hint("say yes beforehand with `--yes`"));
     }
     context.printer.question(&Line::styled(Style::Name, question));
     let mut answer = String::new();

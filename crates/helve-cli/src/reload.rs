@@ -32,7 +32,7 @@ impl Reloader {
         }
         self.marks = marks;
         let plan = context.load().and_then(|configuration| {
-            context.report(&configuration.diagnostics);
+            context.report_problems(&configuration);
             host_plan(context, &configuration, Wanted::All)
         });
         let plan = match plan {

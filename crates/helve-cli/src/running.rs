@@ -4,18 +4,16 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve::{CallError, Host, HostSettings, Plan as HostPlan, Planned as HostPlanned, Surroundings};
+use helve::{CallError, Host, HostSettings, Plan, Surroundings};
 use helve_config::Configuration;
-use helve_model::{BuiltinSpec, DisabledReason, ErrorCode, ServerSpec};
-use helve_policy::pin::DefinitionHash;
+use helve_model::{BuiltinSpec, ErrorCode, ServerSpec};
 use helve_wire::launch::{Launcher, PlainLauncher, WardenLauncher, WardenProgram};
 
 use crate::approve::TerminalApprover;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::plan::{Held, Plan, plan};
+use crate::plan::plan;
 use crate::store::approvals::ApprovalFile;
-use crate::store::pins::PinFile;
 
 /// The verb that makes this program a warden: see `main`.
 pub(crate) const WARDEN_VERB: &str = "__warden";
@@ -69,29 +67,19 @@ pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> R
 }
 
 /// What a host is to have, from the configuration.
-pub(crate) fn host_plan(
-    context: &Context,
-    configuration: &Configuration,
-    wanted: Wanted<'_>,
-) -> Result<HostPlan, Failure> {
-    let Plan { servers, hidden, rules } = plan(&context.env, &context.options, configuration);
-    let servers = servers
-        .into_iter()
-        .map(|planned| {
-            let mut spec = planned.spec;
-            spec.lazy = match wanted {
-                Wanted::All => spec.lazy,
-                Wanted::Only(names) => !names.iter().any(|name| name == spec.name.as_str()),
-                Wanted::OnDemand => true,
-            };
-            // What nobody asked for must not fail the verb.
-            spec.required = spec.required && !spec.lazy;
-            HostPlanned { spec, trust: planned.trust, held: planned.held.map(reason) }
-        })
-        .collect();
-    let pins = context.stores().and_then(|stores| stores.read::<PinFile>())?;
-    let pins = pins.pins().iter().filter_map(|pin| Some((pin.tool()?, DefinitionHash::of(&pin.definition)))).collect();
-    Ok(HostPlan { servers, narrowing: hidden, rules: Some(rules), pins: Some(pins) })
+pub(crate) fn host_plan(context: &Context, configuration: &Configuration, wanted: Wanted<'_>) -> Result<Plan, Failure> {
+    let mut plan = plan(context, configuration)?;
+    for planned in &mut plan.servers {
+        let spec = &mut planned.spec;
+        spec.lazy = match wanted {
+            Wanted::All => spec.lazy,
+            Wanted::Only(names) => !names.iter().any(|name| name == spec.name.as_str()),
+            Wanted::OnDemand => true,
+        };
+        // What nobody asked for must not fail the verb.
+        spec.required = spec.required && !spec.lazy;
+    }
+    Ok(plan)
 }
 
 /// The directory tool lists are kept in.
@@ -171,15 +159,6 @@ fn launcher(context: &Context) -> Arc<dyn Launcher> {
             Arc::new(WardenLauncher::new(WardenProgram { path: path.to_owned(), leading: vec![WARDEN_VERB.into()] }))
         }
         None => Arc::new(PlainLauncher),
-    }
-}
-
-fn reason(held: Held) -> DisabledReason {
-    match held {
-        Held::Disabled(reason) => reason,
-        Held::Invalid => DisabledReason::Invalid,
-        Held::NeedsInput(id) => DisabledReason::NeedsInput(id),
-        Held::Unsupported(what) => DisabledReason::Unsupported(what),
     }
 }
 

@@ -150,9 +150,14 @@ fn pins_keep_the_definition_of_each_project_apart() {
     accept(Some("/p"), "{\"a\":2}");
     accept(None, "{\"a\":3}");
     let file: PinFile = stores.read().expect("read");
-    assert_eq!(file.get(None, &tool()).map(|pin| pin.definition.as_str()), Some("{\"a\":3}"));
-    assert_eq!(file.get(Some("/p"), &tool()).map(|pin| pin.definition.as_str()), Some("{\"a\":2}"));
-    assert!(file.get(Some("/q"), &tool()).is_none());
+    let accepted = |project| -> Vec<(QualifiedName, String)> {
+        let server = tool().server;
+        let pins = file.of_server(project, &server);
+        pins.map(|(tool, pin)| (tool, pin.definition.clone())).collect()
+    };
+    assert_eq!(accepted(None), [(tool(), "{\"a\":3}".to_owned())]);
+    assert_eq!(accepted(Some("/p")), [(tool(), "{\"a\":2}".to_owned())]);
+    assert_eq!(accepted(Some("/q")), []);
     let forgotten = stores.update(|file: &mut PinFile| file.forget(|pin| pin.project.is_none())).expect("written");
     assert_eq!(forgotten.len(), 1);
     drop(directory);

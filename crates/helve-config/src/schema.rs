@@ -94,6 +94,7 @@ fn setting(key: &str) -> Value {
         "timeout_seconds" => seconds("How long a call may stay without answer or progress.", Some(30)),
         "startup_timeout_seconds" => seconds("How long a server may take to start.", Some(30)),
         "max_retries" => count("How often a call that cannot have run is repeated.", Some(2)),
+        "watch" => flag("A host that runs on picks up changed configuration files.", true),
         "cache_tool_schemas" => flag("Keep tool lists between runs.", true),
         "schema_cache_ttl_seconds" => seconds("How long a kept tool list counts as fresh.", Some(3_600)),
         "readonly" => flag("Servers that do not say otherwise are read-only.", false),

@@ -28,6 +28,8 @@ pub struct Settings {
     pub cache_tool_schemas: Setting<bool>,
     /// How long a kept tool list counts as fresh.
     pub schema_cache_ttl: Setting<Duration>,
+    /// A host that runs on picks up changed configuration files.
+    pub watch: Setting<bool>,
     /// Servers that do not say otherwise are read-only.
     pub readonly: Setting<bool>,
     /// Which other applications' files are read too.
@@ -47,6 +49,8 @@ pub struct SettingsPatch {
     pub cache_tool_schemas: Option<Setting<bool>>,
     /// See [`Settings::schema_cache_ttl`].
     pub schema_cache_ttl: Option<Setting<Duration>>,
+    /// See [`Settings::watch`].
+    pub watch: Option<Setting<bool>>,
     /// See [`Settings::readonly`].
     pub readonly: Option<Setting<bool>>,
     /// See [`Settings::import`].
@@ -70,6 +74,7 @@ impl Settings {
         replace(&mut self.max_retries, patch.max_retries.as_ref());
         replace(&mut self.cache_tool_schemas, patch.cache_tool_schemas.as_ref());
         replace(&mut self.schema_cache_ttl, patch.schema_cache_ttl.as_ref());
+        replace(&mut self.watch, patch.watch.as_ref());
         replace(&mut self.readonly, patch.readonly.as_ref());
         replace(&mut self.import, patch.import.as_ref());
     }
@@ -108,6 +113,7 @@ impl Default for Settings {
             max_retries: built_in(2),
             cache_tool_schemas: built_in(true),
             schema_cache_ttl: built_in(Duration::from_secs(3_600)),
+            watch: built_in(true),
             readonly: built_in(false),
             import: built_in(Import::All),
         }

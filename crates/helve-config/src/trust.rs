@@ -161,6 +161,7 @@ pub fn hash_rules(rules: &[Rule], settings: &SettingsPatch) -> TrustHash {
         &value(settings.startup_timeout.as_ref().map(|setting| format!("{:?}", setting.value))),
     );
     hasher.part("retries", &value(settings.max_retries.as_ref().map(|setting| setting.value.to_string())));
+    hasher.part("watch", &value(settings.watch.as_ref().map(|setting| setting.value.to_string())));
     hasher.part("cache", &value(settings.cache_tool_schemas.as_ref().map(|setting| setting.value.to_string())));
     hasher.part("ttl", &value(settings.schema_cache_ttl.as_ref().map(|setting| format!("{:?}", setting.value))));
     hasher.part("readonly", &value(settings.readonly.as_ref().map(|setting| setting.value.to_string())));

@@ -116,3 +116,14 @@ proptest! {
         drop(parse_slash(&text));
     }
 }
+
+#[test]
+fn the_server_is_seen_at_the_beginning_of_every_spelling() {
+    let server = ServerName::new("brave-search").unwrap();
+    let name = QualifiedName::new(server.clone(), ToolName::new("search"));
+    for spelling in Spelling::ALL {
+        assert!(begins_with_server(&spelling.render(&name), &server), "{spelling:?}");
+    }
+    assert!(!begins_with_server("brave-searches/search", &server));
+    assert!(!begins_with_server("search", &server));
+}

@@ -1,3 +1,5 @@
+//! Tests of sampling: requests, results, and what cannot be put to a model.
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

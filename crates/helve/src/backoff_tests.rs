@@ -1,3 +1,5 @@
+//! How long a host waits, and how often it tries in a minute.
+
 use std::time::Duration;
 
 use super::{BASE, Backoff, CAP, GOOD_AFTER};

@@ -19,6 +19,18 @@ use crate::status::ServerReport;
 /// A host whose functions wait. Must not be used from within an async runtime.
 ///
 /// When it is dropped, every server is ended.
+///
+/// ```
+/// use helve::{CallContext, blocking};
+/// use helve_model::json::RawJson;
+/// use helve_policy::Caller;
+///
+/// let host = blocking::Host::start(helve::Host::builder())?;
+/// let error = host.call("nobody/there", RawJson::empty_object(), CallContext::new(Caller::Script)).unwrap_err();
+/// assert_eq!(error.code().as_str(), "SERVER_NOT_FOUND");
+/// host.shutdown();
+/// # Ok::<(), helve::CallError>(())
+/// ```
 #[derive(Debug)]
 pub struct Host {
     host: crate::Host,

@@ -89,6 +89,29 @@ pub struct ActionError {
 }
 
 /// Brings calls to whoever offers them.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), helve::CallError> {
+/// use helve::Host;
+/// use helve::broker::{ActionCall, ActionStatus, Broker, HostProvider};
+/// use helve_model::{ErrorCode, json::RawJson};
+///
+/// let broker = Broker::new();
+/// broker.register(HostProvider::new(Host::builder().start().await?));
+/// let result = broker
+///     .invoke(ActionCall {
+///         id: "call-1".to_owned(),
+///         capability: "weather:today".to_owned(),
+///         arguments: RawJson::empty_object(),
+///         timeout: None,
+///     })
+///     .await;
+/// assert_eq!((result.id.as_str(), result.status), ("call-1", ActionStatus::Error));
+/// assert_eq!(result.error.map(|error| error.code), Some(ErrorCode::ServerNotFound));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Default)]
 pub struct Broker {
     providers: Mutex<Vec<Arc<dyn CapabilityProvider>>>,

@@ -15,6 +15,24 @@ use crate::state::Shared;
 use crate::tool::Toolbox;
 
 /// Builds a [`Host`].
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), helve::CallError> {
+/// use std::time::Duration;
+/// use helve::{ApproveAll, Host, HostSettings};
+///
+/// let settings = HostSettings { call_timeout: Duration::from_secs(5), ..HostSettings::default() };
+/// let host = Host::builder()
+///     .settings(settings)
+///     .approver(ApproveAll) // what no rule decides, runs
+///     .mcp(false) // native tools only
+///     .start()
+///     .await?;
+/// assert!(host.status().is_empty());
+/// # Ok(())
+/// # }
+/// ```
 pub struct HostBuilder {
     pub(crate) settings: HostSettings,
     pub(crate) surroundings: Surroundings,

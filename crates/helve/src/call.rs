@@ -142,7 +142,7 @@ impl PreparedCall {
         let outcome = dispatch::send(host, tool, &permit, context, timeout, recording).await?;
         recording.took_bytes(outcome.raw().as_str().len());
         warnings.extend(shape::broken_promise(tool, &outcome));
-        shape::into_cache(host, cache_key, &outcome);
+        shape::into_cache(host, tool, cache_key, &outcome);
         let (outcome, kept_in) = shape::cut(host, tool, outcome, context, &mut warnings).await;
         Ok(CallOutcome {
             name: tool.name().clone(),

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use helve_model::json::RawJson;
-use helve_model::name::{PROVIDER_PREFIX, Resolution, Spelling, parse_slash};
+use helve_model::name::{Resolution, begins_with_server, parse_slash};
 use helve_model::{
     Definition as _, ErrorCode, NameTable, QualifiedName, ServerName, ServerSpec, ServerStatus, ToolDefinition,
     ToolName, ToolView,
@@ -25,6 +25,9 @@ use crate::tool::Tool;
 
 /// The schema of a tool that has none: any object.
 const ANY_OBJECT: &str = r#"{"type":"object"}"#;
+
+/// A server whose name is less like the one that was asked for is not suggested.
+const SIMILARITY: f64 = 0.75;
 
 /// Everything that can be called, at one moment. Never changes; the host publishes a new one instead.
 pub struct Snapshot {
@@ -196,7 +199,14 @@ impl Snapshot {
                 .at(name)
             }
             Some(name) => {
-                CallError::new(ErrorCode::ServerNotFound, format!("there is no server `{}`", name.server)).at(name)
+                let error =
+                    CallError::new(ErrorCode::ServerNotFound, format!("there is no server `{}`", name.server)).at(name);
+                match self.nearest_server(name.server.as_str()) {
+                    Some(server) if near.is_empty() => {
+                        return error.with_hint(format!("did you mean the server `{server}`?"));
+                    }
+                    _ => error,
+                }
             }
             None => {
                 // In the spellings of models and code the server's name is only a beginning.
@@ -212,6 +222,13 @@ impl Snapshot {
         }
         let near: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
         error.with_hint(format!("did you mean {}?", near.join(" or ")))
+    }
+
+    /// The server whose name is most like this one.
+    fn nearest_server(&self, name: &str) -> Option<&ServerName> {
+        let alike = self.servers.keys().map(|server| (strsim::jaro_winkler(name, server.as_str()), server));
+        let near = alike.filter(|(similarity, _)| *similarity >= SIMILARITY);
+        near.max_by(|(left, _), (right, _)| left.total_cmp(right)).map(|(_, server)| server)
     }
 }
 
@@ -290,14 +307,7 @@ impl ServerEntry {
 
     /// True when a text in some spelling begins with this server's name.
     pub(crate) fn may_be_named_by(&self, text: &str) -> bool {
-        let separators = [(Spelling::Slash, "/"), (Spelling::Colon, ":"), (Spelling::Code, ".")];
-        let begins = |spelling: Spelling, separator: &str| {
-            text.strip_prefix(&spelling.render_server(self.name())).is_some_and(|rest| rest.starts_with(separator))
-        };
-        let provider = text.strip_prefix(PROVIDER_PREFIX).is_some_and(|rest| {
-            rest.strip_prefix(&Spelling::Provider.render_server(self.name())).is_some_and(|rest| rest.starts_with("__"))
-        });
-        provider || separators.into_iter().any(|(spelling, separator)| begins(spelling, separator))
+        begins_with_server(text, self.name())
     }
 
     fn find(&self, tool: &ToolName) -> Option<&Arc<ToolEntry>> {

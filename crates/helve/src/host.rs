@@ -27,6 +27,17 @@ use crate::tool::Toolbox;
 /// Connects to servers, keeps them alive, and calls their tools. Cheap to clone; every clone is the same host.
 ///
 /// When the last clone is dropped, every server's process is ended. [`Host::shutdown`] does so patiently.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), helve::CallError> {
+/// let host = helve::Host::builder().start().await?;
+/// assert_eq!(host.snapshot().tools().count(), 0);
+/// assert!(host.remove_server("github").await.is_err_and(|error| error.code().as_str() == "SERVER_NOT_FOUND"));
+/// host.shutdown().await;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Host {
     shared: Arc<Shared>,

@@ -2,6 +2,49 @@
 //!
 //! A [`Host`] connects to any number of MCP servers, keeps them alive, decides what may be called, and calls it. A
 //! [`Toolbox`] holds tools written in Rust, beside the MCP servers and under the same rules.
+//!
+//! ```
+//! use helve::{CallContext, Host, Tool, ToolContext, ToolFailure, Toolbox, definition};
+//! use helve_model::{Outcome, ServerName, ToolDefinition, json::RawJson};
+//! use helve_policy::{Caller, Permit};
+//! use helve_wire::BoxFuture;
+//! use serde_json::json;
+//!
+//! struct Greet;
+//!
+//! impl Tool for Greet {
+//!     fn definition(&self) -> ToolDefinition {
+//!         let schema = json!({"type": "object", "properties": {"who": {"type": "string"}}, "required": ["who"]});
+//!         definition("greet", "Greets somebody", &schema, &json!({"readOnlyHint": true}))
+//!     }
+//!
+//!     fn call<'a>(&'a self, permit: &'a Permit, _: &'a ToolContext) -> BoxFuture<'a, Result<Outcome, ToolFailure>> {
+//!         Box::pin(async move { Ok(Outcome::text(&format!("hello, {}", permit.arguments()))) })
+//!     }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let host = Host::builder().toolbox(Toolbox::new(ServerName::new("manners")?).with(Greet)).start().await?;
+//! let arguments = RawJson::checked(r#"{"who":"you"}"#)?;
+//! let called = host.call("manners/greet", arguments, CallContext::new(Caller::Agent)).await?;
+//! assert_eq!(called.to_text(), r#"hello, {"who":"you"}"#);
+//!
+//! // Wrong arguments never reach a tool.
+//! let error = host.call("manners/greet", RawJson::empty_object(), CallContext::new(Caller::Agent)).await.unwrap_err();
+//! assert_eq!(error.code().as_str(), "INVALID_PARAMS");
+//! host.shutdown().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! An MCP server is put in with [`HostBuilder::server`]: a [`helve_model::ServerSpec`], written by hand or read from a
+//! configuration file by the crate `helve-config`.
+//!
+//! Where to go from here: [`Registry`] offers all tools to a model and runs what it asks for; [`Scope::narrow`] gives a
+//! sub-agent fewer of them; an [`Approver`] is asked where no rule decides; [`broker`] is the form action brokers like;
+//! [`blocking`] is all of it without async; [`tags`] are calls in the middle of a text. The crate's `examples/` have a
+//! small program for each.
 
 #![warn(missing_docs)]
 

@@ -21,6 +21,41 @@ use crate::host::Host;
 use crate::tool::{Tool, Toolbox};
 
 /// The tools of one program for its models: its own, under their bare names, and those of the host's servers.
+///
+/// ```
+/// # use helve::{CallContext, Host, Narrowing, Registry, Tool, ToolContext, ToolFailure, definition};
+/// # use helve_model::{Outcome, ToolDefinition, json::RawJson};
+/// # use helve_policy::{Caller, Permit};
+/// # use helve_schema::Provider;
+/// # struct Greet;
+/// # impl Tool for Greet {
+/// #     fn definition(&self) -> ToolDefinition {
+/// #         let (schema, hints) = (serde_json::json!({"type": "object"}), serde_json::json!({"readOnlyHint": true}));
+/// #         definition("greet", "Greets", &schema, &hints)
+/// #     }
+/// #     fn call<'a>(
+/// #         &'a self,
+/// #         _: &'a Permit,
+/// #         _: &'a ToolContext,
+/// #     ) -> helve_wire::BoxFuture<'a, Result<Outcome, ToolFailure>> {
+/// #         Box::pin(async { Ok(Outcome::text("hello")) })
+/// #     }
+/// # }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), helve::CallError> {
+/// let registry = Registry::new(Host::builder().start().await?);
+/// registry.register(Greet)?;
+/// assert!(registry.definitions(Provider::Anthropic).json().contains(r#""name":"greet""#));
+/// let called = registry.execute("greet", RawJson::empty_object(), CallContext::new(Caller::Agent)).await?;
+/// assert_eq!(called.to_text(), "hello");
+///
+/// let narrowing = Narrowing { without: vec!["greet".to_owned()], ..Narrowing::default() };
+/// let sub_agent = registry.scope().narrow(&narrowing)?;
+/// let error = sub_agent.execute("greet", RawJson::empty_object(), CallContext::new(Caller::Agent)).await;
+/// assert_eq!(error.unwrap_err().code().as_str(), "DENIED");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Registry {
     everything: Scope,

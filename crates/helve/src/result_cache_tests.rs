@@ -1,3 +1,5 @@
+//! Which results are given again, for how long, and how many.
+
 use std::time::{Duration, Instant};
 
 use helve_model::json::RawJson;

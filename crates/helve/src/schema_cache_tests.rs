@@ -1,3 +1,5 @@
+//! What was kept comes back, or nothing does: whatever happens to the files.
+
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 

@@ -1,3 +1,5 @@
+//! What is passed on of a large result, and what is in the files.
+
 use std::path::Path;
 
 use base64::Engine as _;

@@ -307,12 +307,8 @@ impl Shared {
     /// Makes the rules and every server's entry anew.
     fn compile(&self, state: &mut HostState) {
         let servers = state.servers.values().map(|server| {
-            let mut access = ServerAccess::new(&server.planned.spec, server.planned.trust);
             // Whether it is on is known here, and may have changed since it was configured.
-            access.enabled = true;
-            // What ships inside does not lie about itself.
-            access.access.trust_annotations |= matches!(server.planned.spec.transport, TransportSpec::Builtin(_));
-            access
+            ServerAccess { enabled: true, ..ServerAccess::new(&server.planned.spec, server.planned.trust) }
         });
         let toolboxes = state.toolboxes.values().map(Toolbox::server_access);
         let (rule_set, problems) = RuleSet::compile(

@@ -1,3 +1,5 @@
+//! Where tags end, what is none, and that nothing of a text is lost.
+
 use helve_model::ErrorCode;
 use proptest::prelude::*;
 

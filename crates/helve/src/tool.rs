@@ -89,13 +89,11 @@ impl Toolbox {
         Self { name, tools: Vec::new(), definitions: Vec::new(), instructions: None, access, origin: Origin::Program }
     }
 
-    /// An empty toolbox that stands where a configured server stands: under its name, with its lists, at its place.
-    ///
-    /// What its tools say about themselves counts all the same.
+    /// An empty toolbox that stands where a configured server stands: under its name, with what is said about its
+    /// tools, at its place.
     #[must_use]
     pub fn for_server(spec: &helve_model::ServerSpec) -> Self {
-        let access = AccessSpec { trust_annotations: true, ..spec.access.clone() };
-        Self { access, origin: spec.origin.clone(), ..Self::new(spec.name.clone()) }
+        Self { access: spec.access.clone(), origin: spec.origin.clone(), ..Self::new(spec.name.clone()) }
     }
 
     /// The same with one more tool; a second one of the same name replaces the first.

@@ -100,7 +100,7 @@ impl Beneath {
         use rustix::fs::{ResolveFlags, openat2};
 
         let path = if relative.as_os_str().is_empty() { Path::new(".") } else { relative };
-        let resolve = ResolveFlags::NO_MAGICLINKS;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
         for _ in 0..MAX_RACES {
             match openat2(&self.directory, path, flags, Mode::empty(), resolve) {
                 Err(Errno::AGAIN) => {}

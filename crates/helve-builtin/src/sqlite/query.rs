@@ -153,7 +153,7 @@ pub(super) fn shown(rows: &Rows, limits: Limits) -> String {
         // Writing to a String cannot fail.
         let _ = write!(
             text,
-            "\n[there is more: {} are shown, of at most {} and {}]",
+            "\n[there is more than {}: a result has at most {} and {}]",
             counted(rows.rows.len() as u64, "row"),
             counted(limits.rows, "row"),
             counted(limits.bytes, "byte")

@@ -45,6 +45,11 @@ fn wrong_options_say_what_to_do() {
       `roots` lists directories that exist; relative ones start where the file that names them says
       server `notes` comes from helve.toml:3:1
     ");
+    assert_snapshot!(wrong("filesystem", &[("roots", &[])]), @"
+    `roots` is empty
+      name at least one, or leave it away
+      server `notes` comes from helve.toml:3:1
+    ");
     assert_snapshot!(wrong("filesystem", &[("roots", &[""])]), @"
     `roots` holds an empty path
       write `.` for the directory itself

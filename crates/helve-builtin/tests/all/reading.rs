@@ -285,7 +285,7 @@ async fn no_permission() {
     use std::os::unix::fs::PermissionsExt as _;
     let directory = tree(&[("locked", "secret"), ("closed/inside", "secret")]);
     for path in ["locked", "closed"] {
-        fs_err::set_permissions(directory.path().join(path), std::fs::Permissions::from_mode(0)).unwrap();
+        fs_err::set_permissions(directory.path().join(path), std::fs::Permissions::from_mode(0o000)).unwrap();
     }
     // Who may read everything cannot be tested.
     if fs_err::read(directory.path().join("locked")).is_ok() {

@@ -269,7 +269,7 @@ async fn long_results_are_cut_and_say_so() {
     -----
     Ada
     Grace
-    [there is more: 2 rows are shown, of at most 2 rows and 1,048,576 bytes]
+    [there is more than 2 rows: a result has at most 2 rows and 1,048,576 bytes]
     ");
     assert_snapshot!(structured(&few, "query", r#"{"sql":"SELECT name FROM people ORDER BY id LIMIT 2"}"#).await, @r#"{"columns":["name"],"rows":[["Ada"],["Grace"]],"truncated":false}"#);
     assert_snapshot!(structured(&few, "query", r#"{"sql":"SELECT name FROM people ORDER BY id"}"#).await, @r#"{"columns":["name"],"rows":[["Ada"],["Grace"]],"truncated":true}"#);
@@ -280,7 +280,7 @@ async fn long_results_are_cut_and_say_so() {
     assert_snapshot!(query(&small, "SELECT zeroblob(1000000)").await, @"
     zeroblob(1000000)
     -----------------
-    [there is more: 0 rows are shown, of at most 1,000 rows and 100 bytes]
+    [there is more than 0 rows: a result has at most 1,000 rows and 100 bytes]
     ");
     let more = structured(&small, "query", r#"{"sql":"SELECT randomblob(15000000), 1"}"#).await;
     assert_eq!(more, r#"{"columns":["randomblob(15000000)","1"],"rows":[],"truncated":true}"#);

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::context::{Context, file_of};
 use crate::failure::Failure;
 use crate::place::{self, Scope};
-use crate::plan::held;
+use crate::plan::{self, held};
 use crate::printer::Line;
 
 /// Add a server: a command to start, or an address to reach
@@ -122,8 +122,8 @@ pub(super) fn settle(context: &Context, place: &FilePlace, name: &str, done: &st
         Some(server) if file_of(&server.origin) == Some(place.path.as_path()) => {
             printer.say(&Line::plain(format!("{done} server `{name}` at {}", context.shown(&server.origin))));
             context.report(&server.diagnostics);
-            if let Some(held) = held(&context.options, server) {
-                printer.warning(format!("it does not run yet: {held}"));
+            if let Some(reason) = held(&context.options, server) {
+                printer.warning(format!("it does not run yet: {reason}"));
             }
         }
         Some(server) if server.layer != Layer::Explicit => {
@@ -133,7 +133,7 @@ pub(super) fn settle(context: &Context, place: &FilePlace, name: &str, done: &st
         // The file is one that only --config reads, or one that --config overrules for this run.
         Some(_) | None => printer.say(&Line::plain(format!("{done} server `{name}` in {file}"))),
     }
-    let state = server.map(|server| held(&context.options, server).map_or("on", |held| held.word()));
+    let state = server.map(|server| plan::word(held(&context.options, server).as_ref()));
     Ok(json!({ "server": name, "file": place.path.to_string_lossy(), "state": state }))
 }
 

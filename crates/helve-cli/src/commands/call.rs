@@ -50,7 +50,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     let configuration = context.load()?;
-    context.report(&configuration.diagnostics);
+    context.report_problems(&configuration);
     let (tool, words) = spelling::tool_and_words(&configuration, &args.tool, &args.words);
     let manner = Manner { yes: args.yes, ..Manner::default() };
     let outcome = with_host(context, &configuration, Wanted::OnDemand, manner, async |host| {
@@ -70,15 +70,14 @@ async fn call(
     whole: Option<&str>,
 ) -> Result<CallOutcome, Failure> {
     let meter = Meter::new(context);
-    meter
-        .during(tool, async {
-            let tool = host.tool(tool, context.options.timeout).await?;
-            let arguments = arguments(context, tool.input_schema(), words, whole)?;
-            let caller = if context.env.can_ask() { Caller::Person } else { Caller::Script };
-            let call = CallContext { on_progress: meter.callback(), uncut: true, ..CallContext::new(caller) };
-            Ok(host.prepare(tool).invoke(arguments, call).await?)
-        })
-        .await
+    let work = async {
+        let tool = host.tool(tool, context.options.timeout).await?;
+        let arguments = arguments(context, tool.input_schema(), words, whole)?;
+        let caller = if context.env.can_ask() { Caller::Person } else { Caller::Script };
+        let call = CallContext { on_progress: meter.callback(), uncut: true, ..CallContext::new(caller) };
+        Ok(host.prepare(tool).invoke(arguments, call).await?)
+    };
+    meter.during(tool, Box::pin(work)).await
 }
 
 /// The arguments a person wrote: words by the schema, or all at once.

@@ -53,7 +53,7 @@ struct Examined {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let configuration = context.load()?;
     if let Some(name) = &args.server {
-        let plan = plan(&context.env, &context.options, &configuration);
+        let plan = plan(context, &configuration)?;
         if !plan.servers.iter().any(|planned| planned.spec.name.as_str() == name) {
             context.server(&configuration, name)?;
         }

@@ -53,8 +53,8 @@ fn enable(context: &Context, name: &str) -> Result<(), Failure> {
         }
         Some(server) => {
             context.printer.say(&Line::plain(format!("server `{name}` is on")));
-            if let Some(held) = held(&context.options, server) {
-                context.printer.warning(format!("it does not run yet: {held}"));
+            if let Some(reason) = held(&context.options, server) {
+                context.printer.warning(format!("it does not run yet: {reason}"));
             }
             Ok(())
         }

@@ -63,7 +63,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         return context.printer.data(&tags::render(&pieces, &[]));
     }
     let configuration = context.load()?;
-    context.report(&configuration.diagnostics);
+    context.report_problems(&configuration);
     let manner = Manner { yes: args.yes, ..Manner::default() };
     let results: Vec<Result<String, CallError>> =
         with_host(context, &configuration, Wanted::OnDemand, manner, async |host| {
@@ -71,7 +71,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
             let outcomes = Meter::new(context).during("expanding", host.call_many(calls, &by_tag)).await;
             Ok(outcomes.into_iter().map(|outcome| outcome.map(|outcome| outcome.to_text())).collect())
         })?;
-    for result in &results {
+    for result in results.iter().filter(|_| !args.strict) {
         if let Err(error) = result {
             context.printer.warning(error.chain());
             for hint in error.hints() {

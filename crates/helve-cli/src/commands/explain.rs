@@ -45,7 +45,7 @@ enum Who {
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let configuration = context.load()?;
-    context.report(&configuration.diagnostics);
+    context.report_problems(&configuration);
     let (rules, server, definition) = find(context, &configuration, &args.tool, false)?;
     let view = definition.view();
     let schema = view.input_schema.as_ref().map_or("{}", helve_model::json::RawJson::as_str);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::describe::{self, Detail, Secrets};
 use crate::failure::Failure;
-use crate::plan::held;
+use crate::plan::{self, held};
 
 /// Show how one server is configured, and where
 #[derive(Debug, clap::Args)]
@@ -63,8 +63,8 @@ fn state(context: &Context, server: &ConfiguredServer) -> String {
     let trusted = if server.trust == Trust::Trusted { " (trusted)" } else { "" };
     match (held(&context.options, server), &server.disabled_by) {
         (None, _) => format!("on{trusted}"),
-        (Some(held), Some(by)) => format!("{held}, at {}", context.shown(by)),
-        (Some(held), None) => held.to_string(),
+        (Some(reason), Some(by)) => format!("{}, at {}", plan::state(Some(&reason)), context.shown(by)),
+        (Some(reason), None) => reason.to_string(),
     }
 }
 

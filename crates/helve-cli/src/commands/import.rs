@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::describe;
 use crate::failure::Failure;
 use crate::place::{self, Scope};
-use crate::plan::held;
+use crate::plan::{self, held};
 use crate::printer::{Line, Style, Table};
 use crate::prompt;
 
@@ -150,7 +150,7 @@ fn choose(
     for server in found {
         let is_hidden = configuration.server(server.name.as_str()).is_none_or(|other| other.origin != server.origin);
         let name = if is_hidden { selector(server) } else { server.name.to_string() };
-        let state = held(&context.options, server).map_or_else(|| "on".to_owned(), |held| held.to_string());
+        let state = plan::state(held(&context.options, server).as_ref());
         table.row([
             Line::styled(Style::Name, name),
             Line::plain(server.application),

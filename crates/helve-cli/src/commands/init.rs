@@ -125,6 +125,12 @@ const STARTER_TOML: &str = r#"# MCP servers for helve, what may be called on the
 # env = { GITHUB_TOKEN = "${GITHUB_TOKEN}" }
 # disabled_tools = ["delete_*"]    # these do not exist for an agent
 
+# Tools that come with helve (filesystem, sqlite, time). Where a file configures servers, those it names are there:
+#
+# [servers.notes]
+# builtin = "filesystem"
+# roots = ["${userHome}/notes"]
+
 # A server reached over HTTP:
 #
 # [servers.docs]
@@ -162,7 +168,8 @@ mod tests {
             layer: Layer::User,
             project: "/p".into(),
         };
-        let environment = Environment::new("/p").with_variables([("GITHUB_TOKEN", "x"), ("DOCS_TOKEN", "x")]);
+        let environment =
+            Environment::new("/p").with_home("/home/me").with_variables([("GITHUB_TOKEN", "x"), ("DOCS_TOKEN", "x")]);
         let content = read_text(&place, text, &environment);
         let of_servers = content.servers.iter().flat_map(|server| &server.diagnostics);
         let rendered = content.diagnostics.iter().chain(of_servers).map(|problem| problem.render()).collect();
@@ -177,18 +184,13 @@ mod tests {
 
     #[test]
     fn what_the_comments_show_is_sound_too() {
+        let is_key = |key: &str| key.chars().all(|character| character.is_ascii_lowercase() || character == '_');
         let is_example = |line: &str| {
             let inside = line.trim_start_matches("# ");
-            inside.starts_with('[')
-                || inside.contains(" = ") && !inside.contains(':')
-                || inside.contains(" = \"${")
-                || inside.starts_with("args")
-                || inside.starts_with("url")
-                || inside.starts_with("headers")
-                || inside.starts_with("env")
+            inside.starts_with('[') || inside.split_once(" = ").is_some_and(|(key, _)| is_key(key))
         };
         let examples: Vec<&str> =
             STARTER_TOML.lines().filter(|line| is_example(line)).map(|line| line.trim_start_matches("# ")).collect();
-        assert_eq!(problems(Dialect::Helve, "helve.toml", &examples.join("\n")), (3, String::new()));
+        assert_eq!(problems(Dialect::Helve, "helve.toml", &examples.join("\n")), (4, String::new()));
     }
 }

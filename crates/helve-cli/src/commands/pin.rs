@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::catalog::{Depth, Tools, list};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::plan::pin_project;
 use crate::printer::{Line, Style, Table};
 use crate::prompt;
 use crate::store::pins::PinFile;
@@ -33,6 +34,8 @@ pub(crate) struct Args {
 
 /// One tool that is not pinned as it is now.
 struct News {
+    /// The project the server belongs to.
+    project: Option<String>,
     name: QualifiedName,
     definition: String,
     /// What changed, each a line; nothing for a tool that was not pinned.
@@ -47,7 +50,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         return forget(context, &args.names);
     }
     let configuration = context.load()?;
-    context.report(&configuration.diagnostics);
+    context.report_problems(&configuration);
     let servers: Vec<String> = args
         .names
         .iter()
@@ -60,15 +63,17 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         if let Tools::Missing(failure) = &server.tools {
             context.printer.warning(failure.message());
         }
+        let project = pin_project(context, &configuration, &server.name);
         for definition in server.definitions() {
             let name = QualifiedName::new(server.name.clone(), definition.name().clone());
             if !args.names.iter().any(|wanted| *wanted == name.to_string() || wanted == server.name.as_str()) {
                 continue;
             }
             let now = definition.raw().as_str();
-            match pins.get(None, &name) {
+            match pins.get(project.as_deref(), &name) {
                 Some(pin) if DefinitionHash::of(&pin.definition) == DefinitionHash::of(now) => {}
                 pin => news.push(News {
+                    project: project.clone(),
                     name,
                     definition: now.to_owned(),
                     changes: pin
@@ -88,7 +93,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     }
     context.stores()?.update(|file: &mut PinFile| {
         for tool in &news {
-            file.accept(None, &tool.name, &tool.definition);
+            file.accept(tool.project.as_deref(), &tool.name, &tool.definition);
         }
     })?;
     context.printer.say(&Line::plain(format!("{} pinned.", counted(news.len()))));

@@ -33,18 +33,18 @@ pub(crate) struct Args {
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let configuration = context.load()?;
-    context.report(&configuration.diagnostics);
+    context.report_problems(&configuration);
     let named: Vec<String> = args.server.iter().cloned().collect();
     let wanted = if named.is_empty() { Wanted::All } else { Wanted::Only(&named) };
     let manner = Manner { stays: args.watch, ..Manner::default() };
     with_host(context, &configuration, wanted, manner, async |host| {
-        if let Some(name) = &args.server {
-            if host.server_status(name).is_none() {
-                return Err(context.server(&configuration, name).err().unwrap_or_else(|| unusable(name)));
-            }
+        if let Some(name) = &args.server
+            && host.server_status(name).is_none()
+        {
+            return Err(context.server(&configuration, name).err().unwrap_or_else(|| unusable(name)));
         }
         if args.watch {
-            return watch(context, host, args.server.as_deref()).await;
+            return watch(context, host, args.server.as_deref(), configuration.settings.watch.value).await;
         }
         Meter::new(context).during("connecting", host.settled(SETTLING)).await;
         match &args.server {
@@ -137,7 +137,7 @@ fn one(context: &Context, host: &Host, name: &str) -> Result<(), Failure> {
 }
 
 /// Tells changes as they come, until Ctrl-C.
-async fn watch(context: &Context, host: &Host, only: Option<&str>) -> Result<(), Failure> {
+async fn watch(context: &Context, host: &Host, only: Option<&str>, reloads: bool) -> Result<(), Failure> {
     let mut events = host.events();
     let is_meant = |server: &str| only.is_none_or(|only| only == server);
     for report in host.status().iter().filter(|report| is_meant(report.name.as_str())) {
@@ -156,7 +156,7 @@ async fn watch(context: &Context, host: &Host, only: Option<&str>) -> Result<(),
                 Some(_) => {}
                 None => return Ok(()),
             },
-            () = tokio::time::sleep(RELOAD_EVERY) => reloader.look(context, host).await,
+            () = tokio::time::sleep(RELOAD_EVERY), if reloads => reloader.look(context, host).await,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `helve` alone: what was found, where, and what to try next. From the configuration only; nothing is started.
 
+use helve::Plan;
 use helve_config::{Code, Configuration, Diagnostic};
 use helve_model::DisabledReason;
 use serde_json::{Value, json};
@@ -7,17 +8,17 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::describe;
 use crate::failure::Failure;
-use crate::plan::{Held, Plan, held, plan};
+use crate::plan::{self, held, plan};
 use crate::printer::{Line, Style, Table, Verbosity};
 use crate::store::approvals::ApprovalFile;
 
 pub(crate) fn run(context: &Context) -> Result<(), Failure> {
     let configuration = context.load()?;
-    let plan = plan(&context.env, &context.options, &configuration);
+    let plan = plan(context, &configuration)?;
     // What is not trusted stands in the table, with the way to trust it below.
     let is_news = |diagnostic: &&Diagnostic| diagnostic.code != Code::Untrusted;
     context.report(configuration.diagnostics.iter().filter(is_news));
-    for problem in plan.compile().1 {
+    for problem in plan::compile(&plan).1 {
         context.printer.warning(problem.to_string());
     }
     if context.printer.is_json() {
@@ -31,10 +32,13 @@ pub(crate) fn run(context: &Context) -> Result<(), Failure> {
 
 fn table(context: &Context, configuration: &Configuration, plan: &Plan) -> Table {
     let mut table = Table::new(["SERVER", "STATE", "VIA", "FROM"]);
-    let state = |held: Option<&Held>| match held {
-        None => Line::styled(Style::Good, "on"),
-        Some(Held::Disabled(DisabledReason::Configured)) => Line::styled(Style::Dim, "off"),
-        Some(held) => Line::styled(Style::Warning, held.to_string()),
+    let state = |held: Option<&DisabledReason>| {
+        let style = match held {
+            None => Style::Good,
+            Some(DisabledReason::Configured) => Style::Dim,
+            Some(_) => Style::Warning,
+        };
+        Line::styled(style, plan::state(held))
     };
     for server in &configuration.servers {
         table.row([
@@ -107,7 +111,7 @@ fn as_json(context: &Context, configuration: &Configuration, plan: &Plan) -> Val
             .map(|planned| {
                 json!({
                     "name": planned.spec.name.as_str(),
-                    "state": planned.held.as_ref().map_or("on", Held::word),
+                    "state": plan::word(planned.held.as_ref()),
                     "application": "helve",
                     "layer": planned.spec.layer.to_string(),
                     "origin": Value::Null,

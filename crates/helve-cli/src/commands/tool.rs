@@ -29,7 +29,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let configuration = context.load()?;
-    context.report(&configuration.diagnostics);
+    context.report_problems(&configuration);
     let (rules, server, definition) = find(context, &configuration, &args.tool, args.refresh)?;
     let name = QualifiedName::new(server.clone(), definition.name().clone());
     let policy = rules.for_tool(Subject::tool(&server, &definition));

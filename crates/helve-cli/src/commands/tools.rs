@@ -47,7 +47,7 @@ pub(crate) enum Format {
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let configuration = context.load()?;
-    context.report(&configuration.diagnostics);
+    context.report_problems(&configuration);
     let depth = if args.format.is_some() { Depth::Definitions } else { Depth::Names };
     let mut catalog = list(context, &configuration, &args.servers, depth, args.refresh)?;
     let missing = report_missing(context, &mut catalog, args.servers.len() == 1)?;
@@ -76,6 +76,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
 /// Says which servers have nothing to show. The only one that was asked for is an error.
 fn report_missing(context: &Context, catalog: &mut Catalog, is_only: bool) -> Result<usize, Failure> {
     let mut missing = 0;
+    let mut untrusted = Vec::new();
     for server in &mut catalog.servers {
         if let Tools::Missing(_) = server.tools
             && let Tools::Missing(failure) = std::mem::replace(&mut server.tools, Tools::Defined(Vec::new()))
@@ -84,13 +85,20 @@ fn report_missing(context: &Context, catalog: &mut Catalog, is_only: bool) -> Re
                 return Err(*failure);
             }
             missing += 1;
-            if !failure.is_a_choice() {
+            if failure.is_untrusted() {
+                untrusted.push(format!("`{}`", server.name));
+            } else if !failure.is_a_choice() {
                 context.printer.warning(failure.message());
                 for hint in failure.hints() {
                     context.printer.hint(hint);
                 }
             }
         }
+    }
+    if !untrusted.is_empty() {
+        let names = untrusted.join(", ");
+        context.printer.warning(format!("not started, because nobody has trusted this project yet: {names}"));
+        context.printer.hint("`helve trust` shows what would run, and asks");
     }
     Ok(missing)
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use helve_config::trust::{Trust, TrustRequest, TrustSubject};
-use helve_config::{Configuration, ConfiguredServer, SettingsPatch, discover, read_text};
+use helve_config::{Configuration, ConfiguredServer, SettingsPatch, read_text};
 use helve_model::{Action, ErrorCode, Rule};
 use serde_json::{Value, json};
 
@@ -275,8 +275,7 @@ fn list(context: &Context) -> Result<(), Failure> {
 
 fn revoke(context: &Context, names: &[String]) -> Result<(), Failure> {
     let stores = context.stores()?;
-    let root = discover::project_root(&context.environment);
-    let root = fs_err::canonicalize(&root).unwrap_or(root);
+    let root = context.project();
     let is_named = |name: &str| names.iter().any(|wanted| wanted == name);
     let trusted = stores.update(|file: &mut TrustFile| {
         file.revoke(|trusted| {

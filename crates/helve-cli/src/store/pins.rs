@@ -35,6 +35,16 @@ impl PinFile {
         &self.pins
     }
 
+    /// The definitions that were accepted for a server's tools.
+    pub(crate) fn of_server(
+        &self,
+        project: Option<&str>,
+        server: &ServerName,
+    ) -> impl Iterator<Item = (QualifiedName, &Pin)> {
+        let is_meant = move |pin: &&Pin| pin.project.as_deref() == project && pin.server == server.as_str();
+        self.pins.iter().filter(is_meant).filter_map(|pin| Some((pin.tool()?, pin)))
+    }
+
     /// The definition that was accepted for a tool.
     pub(crate) fn get(&self, project: Option<&str>, tool: &QualifiedName) -> Option<&Pin> {
         self.pins.iter().find(|pin| pin.is(project, tool))

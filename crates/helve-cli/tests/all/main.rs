@@ -3,8 +3,11 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails loudly")]
 
 mod adding;
+mod calling;
 mod completing;
+mod docs;
 mod importing;
+mod seeds;
 mod starting;
 mod support;
 mod switching;

@@ -273,6 +273,7 @@ fn the_status_as_json() {
             "line": 5,
             "path": "[ROOT]/home/.config/helve/helve.toml"
           },
+          "reason": "switched off in the configuration",
           "state": "off",
           "transport": {
             "headers": {

@@ -242,7 +242,7 @@ fn a_server_of_a_project_is_switched_off_for_the_person_alone() {
     exit status 0
     --- stderr
     server `p` is on
-    warning: it does not run yet: not trusted
+    warning: it does not run yet: untrusted project
     ");
     insta::assert_snapshot!(env.run(&["disable", "p", "--scope", "user"]), @"
     exit status 2

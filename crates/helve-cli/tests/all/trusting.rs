@@ -82,7 +82,7 @@ fn what_would_run_is_shown_and_nobody_is_asked_without_a_terminal() {
               "line": 1,
               "path": "[ROOT]/project/helve.toml"
             },
-            "reason": "not trusted",
+            "reason": "untrusted project",
             "state": "untrusted",
             "transport": {
               "command_line": "node server.js --name 'it'\\''s'",
@@ -119,7 +119,7 @@ fn what_would_run_is_shown_and_nobody_is_asked_without_a_terminal() {
               "line": 7,
               "path": "[ROOT]/project/helve.toml"
             },
-            "reason": "not trusted",
+            "reason": "untrusted project",
             "state": "untrusted",
             "transport": {
               "headers": {
@@ -256,7 +256,7 @@ fn one_server_may_be_trusted_alone() {
               "line": 7,
               "path": "[ROOT]/project/helve.toml"
             },
-            "reason": "not trusted",
+            "reason": "untrusted project",
             "state": "untrusted",
             "transport": {
               "headers": {

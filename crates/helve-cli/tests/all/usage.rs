@@ -4,7 +4,7 @@ use crate::support::TestEnv;
 
 #[test]
 fn help_is_short_and_complete() {
-    insta::assert_snapshot!(TestEnv::new().run(&["--help"]), @"
+    insta::assert_snapshot!(TestEnv::new().run(&["--help"]), @r"
     exit status 0
     --- stdout
     The handle between an agent and its tools: MCP servers from a shell
@@ -12,6 +12,14 @@ fn help_is_short_and_complete() {
     Usage: helve [OPTIONS] [COMMAND]
 
     Commands:
+      call         Call a tool
+      tools        List tools
+      tool         Show one tool: schema, annotations, risk, decision
+      servers      Show how the servers are doing [aliases: status, mcp]
+      expand       Replace tool tags in a text by results
+      explain      Explain the decision about a call
+      doctor       Look for what is wrong, and say what to do
+      pin          Pin tool definitions, and look at what changed
       init         Write a first configuration file, and show what other applications' files hold
       add          Add a server: a command to start, or an address to reach
       add-json     Add a server from an entry of `.mcp.json`
@@ -46,7 +54,7 @@ fn help_is_short_and_complete() {
 
     Environment: HELVE_LOG=helve_wire=debug shows log lines by target; NO_COLOR switches colours off
     ");
-    insta::assert_snapshot!(TestEnv::new().run(&["-h"]), @"
+    insta::assert_snapshot!(TestEnv::new().run(&["-h"]), @r"
     exit status 0
     --- stdout
     The handle between an agent and its tools: MCP servers from a shell
@@ -54,6 +62,14 @@ fn help_is_short_and_complete() {
     Usage: helve [OPTIONS] [COMMAND]
 
     Commands:
+      call         Call a tool
+      tools        List tools
+      tool         Show one tool: schema, annotations, risk, decision
+      servers      Show how the servers are doing [aliases: status, mcp]
+      expand       Replace tool tags in a text by results
+      explain      Explain the decision about a call
+      doctor       Look for what is wrong, and say what to do
+      pin          Pin tool definitions, and look at what changed
       init         Write a first configuration file, and show what other applications' files hold
       add          Add a server: a command to start, or an address to reach
       add-json     Add a server from an entry of `.mcp.json`

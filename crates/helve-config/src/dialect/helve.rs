@@ -80,6 +80,7 @@ pub(crate) const SETTINGS_KEYS: &[&str] = &[
     "startup_timeout_seconds",
     "max_retries",
     "cache_tool_schemas",
+    "watch",
     "schema_cache_ttl_seconds",
     "readonly",
     "import",
@@ -118,6 +119,9 @@ pub(super) fn common_settings(reader: &mut FileReader<'_>, settings: &Node) {
     }
     if let Some(entry) = settings.entry("max_retries") {
         reader.content.settings.max_retries = reader.count(entry).and_then(|value| reader.setting(entry, value));
+    }
+    if let Some(entry) = settings.entry("watch") {
+        reader.content.settings.watch = reader.bool(entry).and_then(|value| reader.setting(entry, value));
     }
     if let Some(entry) = settings.entry("cache_tool_schemas") {
         reader.content.settings.cache_tool_schemas = reader.bool(entry).and_then(|value| reader.setting(entry, value));

@@ -114,9 +114,15 @@ fn option(values: &mut Values<'_, '_>, entry: &Entry) -> Option<Vec<ConfigText>>
         (OptionShape::Count, Value::Integer(number)) if *number > 0 => {
             Some(vec![ConfigText::literal(number.to_string())])
         }
-        (OptionShape::Path, _) => wrong_type(values, &entry.key, "a string", &entry.node),
         // None at all must not mean the usual ones.
-        (OptionShape::Paths, _) => wrong_type(values, &entry.key, "a list of at least one string", &entry.node),
+        (OptionShape::Paths, Value::Array(_)) => {
+            let message = format!("{} is empty", quoted(&entry.key));
+            let hint = "name at least one directory, or leave it away";
+            values.invalid(Diagnostic::error(Code::BadValue, message).hint(hint), entry.node.span);
+            None
+        }
+        (OptionShape::Path, _) => wrong_type(values, &entry.key, "a string", &entry.node),
+        (OptionShape::Paths, _) => wrong_type(values, &entry.key, "a list of strings", &entry.node),
         (OptionShape::Flag, _) => wrong_type(values, &entry.key, "true or false", &entry.node),
         (OptionShape::Count, _) => wrong_type(values, &entry.key, "a whole number from 1", &entry.node),
     }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on fails loudly")]
 
+mod builtins;
 mod carrying;
 mod diagnostics;
 mod dialects;

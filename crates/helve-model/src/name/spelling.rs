@@ -72,6 +72,21 @@ pub const PROVIDER_PREFIX: &str = "mcp__";
 /// What every `Code` spelling begins with.
 pub const CODE_PREFIX: &str = "device.";
 
+/// True when a text, in whatever spelling, begins as the names of this server's tools do.
+#[must_use]
+pub fn begins_with_server(text: &str, server: &ServerName) -> bool {
+    let spellings = [
+        ("", Spelling::Slash, "/"),
+        ("", Spelling::Colon, ":"),
+        (PROVIDER_PREFIX, Spelling::Provider, "__"),
+        (CODE_PREFIX, Spelling::Code, "."),
+    ];
+    spellings.into_iter().any(|(prefix, spelling, separator)| {
+        let rest = text.strip_prefix(prefix).and_then(|rest| rest.strip_prefix(&spelling.render_server(server)));
+        rest.is_some_and(|rest| rest.starts_with(separator))
+    })
+}
+
 /// Reads the `server/tool` spelling back without a table.
 #[must_use]
 pub fn parse_slash(text: &str) -> Option<QualifiedName> {

@@ -1,3 +1,5 @@
+//! Tests of forms: every field kind, every spelling, answers that fit and that do not, strangers' schemas.
+
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 

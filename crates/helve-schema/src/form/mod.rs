@@ -226,6 +226,21 @@ pub enum FormNotice {
 impl Form {
     /// Reads the `requestedSchema` of an elicitation.
     ///
+    /// ```
+    /// let form = helve_schema::Form::read(
+    ///     r#"{"type": "object", "required": ["age"], "properties": {
+    ///         "age": {"type": "integer", "title": "Your age", "minimum": 18},
+    ///         "plan": {"type": "string", "enum": ["f", "p"], "enumNames": ["Free", "Paid"], "default": "f"}}}"#,
+    /// )?;
+    /// assert_eq!(form.fields()[0].label(), "Your age");
+    /// assert_eq!(form.check_field("age", "17"), Err("expected a whole number of at least 18, got 17".to_owned()));
+    ///
+    /// let mut answers = form.from_words(&[("age", "30")]).unwrap();
+    /// form.fill_defaults(&mut answers);
+    /// assert_eq!(form.check(&answers).unwrap().as_str(), r#"{"age":30,"plan":"f"}"#);
+    /// # Ok::<(), helve_schema::FormProblem>(())
+    /// ```
+    ///
     /// # Errors
     /// When the schema is not a form as the protocol has them, in any of its revisions.
     pub fn read(requested_schema: &str) -> Result<Self, FormProblem> {

@@ -1,3 +1,5 @@
+//! Tests of URLs that servers want opened: how the host is shown, and what is refused.
+
 use proptest::prelude::*;
 use serde_json::json;
 

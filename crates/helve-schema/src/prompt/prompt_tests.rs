@@ -1,3 +1,5 @@
+//! Tests of prompts: the messages each provider gets, and the arguments a prompt takes.
+
 use helve_model::json::RawJson;
 use helve_model::{Definition as _, PromptDefinition, PromptOutcome};
 use proptest::prelude::*;

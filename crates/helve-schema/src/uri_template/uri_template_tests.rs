@@ -1,3 +1,5 @@
+//! Tests of URI templates: the RFC's own examples, the way back, and hostile templates.
+
 use proptest::prelude::*;
 
 use super::*;

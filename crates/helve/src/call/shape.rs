@@ -33,10 +33,19 @@ pub(super) fn from_cache(host: &Shared, key: Option<&ResultKey>) -> Option<Outco
     lock(&host.results).get(key?, Instant::now().into_std())
 }
 
-/// Keeps a result, unless it is a failure: the next try may fare better.
-pub(super) fn into_cache(host: &Shared, key: Option<ResultKey>, outcome: &Outcome) {
-    if let Some(key) = key.filter(|_| !outcome.is_error()) {
-        lock(&host.results).insert(key, outcome.clone(), Instant::now().into_std());
+/// Keeps a result, unless it is a failure: the next try may fare better. A tool that may have changed something makes
+/// everything old that its server said before.
+pub(super) fn into_cache(host: &Shared, tool: &ToolEntry, key: Option<ResultKey>, outcome: &Outcome) {
+    if host.settings.result_cache_ttl.is_none() {
+        return;
+    }
+    match key {
+        Some(key) if !outcome.is_error() => {
+            lock(&host.results).insert(key, outcome.clone(), Instant::now().into_std());
+        }
+        Some(_) => {}
+        None if tool.view().annotations.read_only == Some(true) => {}
+        None => lock(&host.results).forget_server(&tool.name().server),
     }
 }
 

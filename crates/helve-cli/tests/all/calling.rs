@@ -1,0 +1,445 @@
+//! `helve call`, `expand` and the verbs that look at tools, against servers that behave and servers that do not.
+
+use std::time::{Duration, Instant};
+
+use helve_testkit::{Scenario, descendants_of, wait_until_dead};
+
+use crate::support::TestEnv;
+
+/// Long enough for a loaded machine; a test that waits so long has failed.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A machine whose person has these servers, and may call what the rules say.
+fn with_servers(servers: &[(&str, Scenario)], rules: &str) -> TestEnv {
+    let env = TestEnv::new();
+    let mut config = String::new();
+    for (name, scenario) in servers {
+        config.push_str(&format!("[servers.{name}]\n{}\n", started_by(scenario)));
+    }
+    config.push_str(rules);
+    env.write("home/.config/helve/helve.toml", &config);
+    env
+}
+
+fn started_by(scenario: &Scenario) -> String {
+    let program = helve_testkit::peer_program();
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    format!("command = {}\nargs = [{}]\n", quoted(&program.to_string_lossy()), quoted(&scenario.to_json()))
+}
+
+const ALLOW: &str = "[[rules]]\ntool = \"*/*\"\naction = \"allow\"\n";
+
+#[test]
+fn the_first_command_of_the_readme() {
+    let env = TestEnv::new();
+    env.write("project/README.md", "# A project\n");
+    insta::assert_snapshot!(env.run(&["call", "filesystem/read_file", "path=README.md"]), @r"
+    exit status 0
+    --- stdout
+    # A project
+    ");
+}
+
+#[test]
+fn words_are_read_as_the_schema_wants_them() {
+    let schema = r#"{"name":"echo","inputSchema":{"type":"object","required":["a"],"properties":{"a":{"type":"integer"},"b":{"type":"string"},"c":{"type":"array","items":{"type":"number"}}}}}"#;
+    let env = with_servers(&[("math", Scenario::dual().hide_builtin_tools().literal_tool(schema))], ALLOW);
+    env.write("project/text.txt", "12");
+    let call = |words: &[&str]| {
+        let arguments: Vec<&str> = ["call", "--raw"].into_iter().chain(words.iter().copied()).collect();
+        env.run(&arguments)
+    };
+    insta::assert_snapshot!(call(&["math/echo", "a=1", "b=2", "c:=[1,2.5]"]), @r#"
+    exit status 0
+    --- stdout
+    {"content":[{"type":"text","text":"{\"a\":1,\"b\":\"2\",\"c\":[1,2.5]}"}],"structuredContent":{"a":1,"b":"2","c":[1,2.5]},"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"helve-testkit","title":"Fake peer","version":"0.1.0"}}}
+    "#);
+    insta::assert_snapshot!(call(&["math.echo", "a=1", "b=@text.txt"]), @r#"
+    exit status 0
+    --- stdout
+    {"content":[{"type":"text","text":"{\"a\":1,\"b\":\"12\"}"}],"structuredContent":{"a":1,"b":"12"},"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"helve-testkit","title":"Fake peer","version":"0.1.0"}}}
+    "#);
+    insta::assert_snapshot!(call(&["math", "echo", "a=one"]), @r#"
+    exit status 2
+    --- stderr
+    error: `a=one`: expected an integer, got "one"
+    "#);
+    insta::assert_snapshot!(call(&["math/echo", "b=x"]), @r"
+    exit status 2
+    --- stderr
+    error: invalid arguments for echo: 1 problem
+        missing property `a` (integer)
+      usage: echo(a: integer, b?: string, c?: number[])
+    hint: `helve tool math/echo` shows the whole schema
+    ");
+    insta::assert_snapshot!(call(&["math/echo", "--args", "{\"a\": 9007199254740993}"]), @r#"
+    exit status 0
+    --- stdout
+    {"content":[{"type":"text","text":"{\"a\": 9007199254740993}"}],"structuredContent":{"a": 9007199254740993},"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"helve-testkit","title":"Fake peer","version":"0.1.0"}}}
+    "#);
+    insta::assert_snapshot!(call(&["math/echo", "--args", "nonsense"]), @r#"
+    exit status 2
+    --- stderr
+    error: the arguments are no JSON
+      cause: expected ident at line 1 column 2
+    hint: --args '{"key": "value"}', --args @FILE or --args -
+    "#);
+    insta::assert_snapshot!(env.run_with_input(&["call", "math/echo", "--args", "-"], "{\"a\": 3}"), @r#"
+    exit status 0
+    --- stdout
+    {"a": 3}
+    "#);
+}
+
+#[test]
+fn unknown_names_come_with_what_is_near() {
+    let env = with_servers(&[("files", Scenario::dual())], ALLOW);
+    insta::assert_snapshot!(env.run(&["call", "files/ecco"]), @r"
+    exit status 5
+    --- stderr
+    error: the server `files` has no tool `ecco`
+    hint: did you mean `files/echo` or `files/exit` or `files/ask`?
+    ");
+    insta::assert_snapshot!(env.run(&["call", "filez/echo"]), @r"
+    exit status 5
+    --- stderr
+    error: there is no server `filez`
+    hint: did you mean the server `files`?
+    ");
+    insta::assert_snapshot!(env.json(&["call", "files/ecco", "--json"])["code"], @r#""TOOL_NOT_FOUND""#);
+}
+
+#[test]
+fn a_tool_that_fails_has_an_exit_status_of_its_own() {
+    let env = with_servers(&[("files", Scenario::dual())], ALLOW);
+    insta::assert_snapshot!(env.run(&["call", "files/fail", "message=disk full"]), @r"
+    exit status 5
+    --- stdout
+    disk full
+    --- stderr
+    error: `files/fail` says that it failed
+    ");
+    insta::assert_snapshot!(env.run(&["call", "files/fail", "message=disk full", "--json"]), @r#"
+    exit status 5
+    --- stdout
+    {
+      "content": [
+        {
+          "text": "disk full",
+          "type": "text"
+        }
+      ],
+      "isError": true,
+      "resultType": "complete",
+      "_meta": {
+        "io.modelcontextprotocol/serverInfo": {
+          "name": "helve-testkit",
+          "title": "Fake peer",
+          "version": "0.1.0"
+        }
+      }
+    }
+    "#);
+}
+
+#[test]
+fn what_nobody_allowed_is_refused_in_a_script_and_a_yes_is_a_yes() {
+    let denied = "[[rules]]\ntool = \"files/fail\"\naction = \"deny\"\n";
+    let env = with_servers(&[("files", Scenario::dual())], denied);
+    insta::assert_snapshot!(env.run(&["call", "files/echo", "a=1"]), @r#"
+    exit status 7
+    --- stderr
+    error: `files/echo` needs an approval and nobody is there to ask: no rule and no list speaks of it
+    hint: to allow it once, run `helve call files/echo` at a terminal and answer, or add `--yes`
+    hint: to allow it for good, add `echo` to `write_tools` of server `files` at [ROOT]/home/.config/helve/helve.toml:1:10
+    hint: or add a rule `{ tool = "files/echo", action = "allow" }` to your own configuration
+    "#);
+    insta::assert_snapshot!(env.run(&["call", "files/echo", "a=1", "--yes"]), @r#"
+    exit status 0
+    --- stdout
+    {"a":"1"}
+    "#);
+    insta::assert_snapshot!(env.run(&["call", "files/fail", "--yes"]), @r#"
+    exit status 7
+    --- stderr
+    error: `files/fail` may not be called: rule `files/fail` (deny, user layer) at [ROOT]/home/.config/helve/helve.toml:6:8
+    hint: to allow it, change that rule or put a rule `{ tool = "files/fail", action = "allow" }` before it, at [ROOT]/home/.config/helve/helve.toml:6:8
+    hint: no other file can overrule it: a deny of your own configuration is final
+    "#);
+}
+
+#[test]
+fn images_and_sounds_are_saved_and_named() {
+    let env = with_servers(&[("media", Scenario::dual())], ALLOW);
+    insta::assert_snapshot!(env.run(&["call", "media/contents", "--save", "out"]), @r#"
+    exit status 0
+    --- stdout
+    some text
+    [image image/png, 8 bytes: [ROOT]/project/out/contents-2.png]
+    [audio audio/wav, 4 bytes: [ROOT]/project/out/contents-3.wav]
+    [resource test://text "text"]
+    embedded
+    [content of unknown kind "hologram"]
+    "#);
+}
+
+#[test]
+fn everything_is_bounded_by_the_time_out() {
+    let hung = Scenario::dual().never_answers();
+    let env = with_servers(&[("slow", Scenario::dual()), ("hung", hung)], ALLOW);
+    insta::assert_snapshot!(env.run(&["call", "slow/sleep", "ms=600000", "--timeout", "2s"]), @r"
+    exit status 4
+    --- stderr
+    error: it was not done within 2 s
+    hint: `--timeout` sets how long everything may take
+    ");
+    let started = Instant::now();
+    insta::assert_snapshot!(env.run(&["call", "hung/echo", "--timeout", "500ms"]), @r"
+    exit status 4
+    --- stderr
+    error: the server `hung` was still not connected when the call's time was over
+    hint: `helve servers hung` shows what it is doing; `timeout_seconds` of the server sets the time of a call
+    ");
+    assert!(started.elapsed() < PATIENCE);
+}
+
+#[test]
+fn a_server_that_does_not_start_says_why_and_the_others_go_on() {
+    let env = with_servers(&[("good", Scenario::dual()), ("bad", Scenario::dual().exits_at_once(3))], ALLOW);
+    insta::assert_snapshot!(env.run(&["call", "good/echo", "a=1"]), @r#"
+    exit status 0
+    --- stdout
+    {"a":"1"}
+    "#);
+    let bad = env.run(&["call", "bad/echo"]);
+    assert!(bad.starts_with("exit status 3"), "{bad}");
+    assert!(bad.contains("exited with status 3"), "{bad}");
+    let tools = env.output(&["tools"], "");
+    assert!(tools.status.success());
+    assert!(String::from_utf8_lossy(&tools.stdout).contains("good/echo"));
+    assert!(String::from_utf8_lossy(&tools.stderr).contains("`bad` is not available"));
+}
+
+#[test]
+fn kept_lists_start_nothing() {
+    let env = with_servers(&[], ALLOW);
+    let scenario = Scenario::dual().hide_builtin_tools().generated_tools(2, 64).to_json();
+    let program = helve_testkit::peer_program();
+    env.write("project/server.sh", &format!("#!/bin/sh\nexec '{}' '{scenario}'\n", program.display()));
+    let script = env.project().join("server.sh");
+    env.write(
+        "home/.config/helve/helve.toml",
+        &format!("[servers.kept]\ncommand = \"/bin/sh\"\nargs = [\"{}\"]\n{ALLOW}", script.display()),
+    );
+    let asked = env.run(&["tools"]);
+    // Whoever starts it now gets nothing.
+    env.write("project/server.sh", "exit 1\n");
+    assert_eq!(env.run(&["tools"]), asked);
+    insta::assert_snapshot!(asked, @r"
+    exit status 0
+    --- stdout
+    TOOL        WHAT IT DOES
+    kept/gen_0  Tool number 0.
+    kept/gen_1  Tool number 1.
+    ");
+    let tool = env.run(&["tool", "kept/gen_0"]);
+    assert!(tool.starts_with("exit status 0"), "{tool}");
+    assert!(env.run(&["tools", "--refresh"]).contains("`kept` is not available"));
+    assert!(env.run(&["call", "kept/gen_0"]).starts_with("exit status 3"));
+}
+
+#[test]
+fn tools_for_models_and_languages() {
+    let schema = r#"{"name":"add","description":"Adds.","inputSchema":{"type":"object","required":["a"],"properties":{"a":{"type":"integer"}}}}"#;
+    let env = with_servers(&[("math", Scenario::dual().hide_builtin_tools().literal_tool(schema))], ALLOW);
+    insta::assert_snapshot!(env.run(&["tools", "--format", "python"]), @r#"
+    exit status 0
+    --- stdout
+    def mcp__math__add(a: int):
+        """Adds."""
+    "#);
+    insta::assert_snapshot!(env.run(&["tools", "--format", "typescript"]), @r"
+    exit status 0
+    --- stdout
+    /** Adds. */
+    declare function mcp__math__add(args: { a: number }): Promise<unknown>;
+    ");
+    insta::assert_snapshot!(env.run(&["tools", "--format", "anthropic"]), @r#"
+    exit status 0
+    --- stdout
+    [{"name":"mcp__math__add","description":"Adds.","input_schema":{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]}}]
+    "#);
+    insta::assert_snapshot!(env.run(&["tool", "math/add"]), @r#"
+    exit status 0
+    --- stdout
+    math/add
+      add(a: integer)
+
+    Adds.
+
+    spelled   math/add  math:add  mcp__math__add  device.MathMCP.add
+    risk      high
+    called by an agent: allowed (rule `*/*` (allow, user layer) at [ROOT]/home/.config/helve/helve.toml:6:8)
+    called by you: allowed (rule `*/*` (allow, user layer) at [ROOT]/home/.config/helve/helve.toml:6:8)
+
+    takes
+    {
+      "type": "object",
+      "required": [
+        "a"
+      ],
+      "properties": {
+        "a": {
+          "type": "integer"
+        }
+      }
+    }
+    "#);
+    insta::assert_snapshot!(env.run(&["explain", "math/add", "a=1"]), @r"
+    exit status 0
+    --- stdout
+    tool math/add, called by an agent, high risk: allow
+    because rule `*/*` (allow, user layer) at [ROOT]/home/.config/helve/helve.toml:6:8
+      => rule `*/*` (allow, user layer) at [ROOT]/home/.config/helve/helve.toml:6:8
+           decides: allow
+       - otherwise: no rule and no list speaks of it
+           not reached
+    ");
+    insta::assert_snapshot!(env.run(&["tools", "--json"]), @r#"
+    exit status 0
+    --- stdout
+    [
+      {
+        "annotations": {
+          "destructiveHint": null,
+          "idempotentHint": null,
+          "openWorldHint": null,
+          "readOnlyHint": null
+        },
+        "description": "Adds.",
+        "name": "math/add",
+        "server": "math",
+        "title": null,
+        "tool": "add"
+      }
+    ]
+    "#);
+}
+
+#[test]
+fn tags_become_results_and_a_failure_stays_where_it_happened() {
+    let env = with_servers(&[("files", Scenario::dual())], ALLOW);
+    let prompt = "Look: [use-mcp:files/echo:{\"a\": [1, \"]\"]}] and [use-mcp:gone/x:{}].\n";
+    insta::assert_snapshot!(env.run_with_input(&["expand"], prompt), @r#"
+    exit status 0
+    --- stdout
+    Look: {"a": [1, "]"]} and [mcp-error gone/x: SERVER_NOT_FOUND: there is no server `gone`].
+    --- stderr
+    warning: there is no server `gone`
+    hint: `helve tools` lists what there is
+    "#);
+    insta::assert_snapshot!(env.run_with_input(&["expand", "--strict"], prompt), @r"
+    exit status 5
+    --- stderr
+    error: there is no server `gone`
+    hint: `helve tools` lists what there is
+    ");
+    env.write("project/prompt.md", "\\[use-mcp:files/echo] stays, [use-mcp:files/echo] does not\n");
+    insta::assert_snapshot!(env.run(&["expand", "prompt.md"]), @r"
+    exit status 0
+    --- stdout
+    [use-mcp:files/echo] stays, {} does not
+    ");
+}
+
+#[test]
+fn a_changed_definition_is_refused_until_it_is_accepted() {
+    let tool = |text: &str| {
+        let definition = format!(r#"{{"name":"echo","description":"{text}","inputSchema":{{"type":"object"}}}}"#);
+        Scenario::dual().hide_builtin_tools().literal_tool(&definition)
+    };
+    let env = with_servers(&[("files", tool("Reads."))], ALLOW);
+    insta::assert_snapshot!(env.run(&["pin", "files", "--yes"]), @r"
+    exit status 0
+    --- stdout
+    files/echo  new
+    --- stderr
+    1 tool pinned.
+    ");
+    let config = format!("[servers.files]\n{}\n{ALLOW}", started_by(&tool("Reads, and tells nobody.")));
+    env.write("home/.config/helve/helve.toml", &config);
+    insta::assert_snapshot!(env.run(&["call", "files/echo"]), @r"
+    exit status 7
+    --- stderr
+    error: `files/echo` may not be called: its definition is not the one that was pinned
+    hint: `helve pin files/echo` shows what changed, and asks whether to accept it
+    ");
+    insta::assert_snapshot!(env.run(&["pin", "files"]), @r#"
+    exit status 7
+    --- stdout
+    files/echo  changed
+      the description changed from "Reads." to "Reads, and tells nobody."
+    --- stderr
+    error: there is no terminal to ask at
+    hint: say yes beforehand with `--yes`
+    "#);
+    insta::assert_snapshot!(env.run(&["pin", "files", "--yes"]), @r#"
+    exit status 0
+    --- stdout
+    files/echo  changed
+      the description changed from "Reads." to "Reads, and tells nobody."
+    --- stderr
+    1 tool pinned.
+    "#);
+    assert!(env.run(&["call", "files/echo"]).starts_with("exit status 0"));
+}
+
+#[test]
+fn servers_and_doctor_say_how_things_are() {
+    let env = with_servers(&[("good", Scenario::modern()), ("bad", Scenario::dual().exits_at_once(3))], ALLOW);
+    let servers = env.json(&["servers", "--json"]);
+    assert_eq!(servers[0]["name"], "bad");
+    assert_eq!(servers[0]["state"], "failed");
+    assert_eq!(servers[1]["state"], "connected");
+    assert_eq!(servers[1]["era"], "modern");
+    let doctor = env.run(&["doctor"]);
+    assert!(doctor.starts_with("exit status 1"), "{doctor}");
+    assert!(doctor.contains("exited with status 3"), "{doctor}");
+    assert!(env.run(&["servers", "bad"]).starts_with("exit status 3"));
+}
+
+#[tokio::test]
+async fn interrupted_the_call_is_cancelled_and_the_server_ends() {
+    let env = with_servers(&[("slow", Scenario::dual())], ALLOW);
+    let mut child = env.command(&["call", "slow/sleep", "ms=600000"]).spawn().expect("started");
+    let servers = wait_for_descendants(child.id(), 2);
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("there");
+    assert_eq!(child.wait().expect("ended").code(), Some(130));
+    let left = wait_until_dead(&servers, PATIENCE).await;
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[tokio::test]
+async fn killed_it_leaves_no_server_behind() {
+    let env = with_servers(&[("slow", Scenario::dual())], ALLOW);
+    let mut child = env.command(&["call", "slow/sleep", "ms=600000"]).spawn().expect("started");
+    let servers = wait_for_descendants(child.id(), 2);
+    child.kill().expect("there");
+    drop(child.wait());
+    let left = wait_until_dead(&servers, PATIENCE).await;
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// The warden and the server behind it, once there are so many.
+fn wait_for_descendants(pid: u32, at_least: usize) -> Vec<u32> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let found = descendants_of(pid);
+        if found.len() >= at_least {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "no server was started");
+        std::thread::yield_now();
+    }
+}
