@@ -264,7 +264,8 @@ impl ServerEntry {
     fn unavailable(&self) -> Option<CallError> {
         let status = self.link.as_ref().map_or_else(|| self.native_status.clone(), |link| link.status());
         match (&self.link, status) {
-            (_, ServerStatus::Connected) => None,
+            (Some(link), ServerStatus::Connected) => link.unlisted(),
+            (None, ServerStatus::Connected) => None,
             (Some(link), status) => Some(link.unavailable(&status)),
             (None, status) => Some(unavailable(self.name(), &status)),
         }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve_model::{ErrorCode, HttpSpec, ServerSpec, StdioSpec, TransportSpec};
+use helve_model::{ConfigText, ErrorCode, HttpSpec, ServerSpec, StdioSpec, TransportSpec};
 use helve_wire::launch::{ServerCommand, child_environment};
 use helve_wire::{
     ConnectOptions, HttpTarget, PeerHandler, ProtocolChoice, Session, Verdict, connect_http, connect_stdio,
@@ -137,7 +137,7 @@ fn explain_http(error: helve_wire::Error, spec: &ServerSpec, http: &HttpSpec) ->
 pub(crate) fn credentials_hint(spec: &ServerSpec, http: &HttpSpec) -> String {
     let origin = &spec.origin;
     match http.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
-        Some((name, value)) if value.is_expanded() => format!(
+        Some((name, value)) if value.is_expanded() && value.written() != ConfigText::HIDDEN => format!(
             "the server did not accept `{name}: {}` of {origin}: check the variable it refers to",
             value.written()
         ),

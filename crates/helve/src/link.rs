@@ -1,7 +1,7 @@
 //! The way to one server: its live session, or why there is none, and how a call waits for one.
 
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -24,8 +24,8 @@ pub(crate) enum Command {
     Wanted,
     /// Give up the connection if there is one, and make a new one.
     Reconnect(oneshot::Sender<Result<(), Arc<CallError>>>),
-    /// Take its tools out of the catalog or put them back; the process lives on.
-    Toggle(bool),
+    /// It was switched on or off: see [`Link::is_on`].
+    Toggled,
     /// End it.
     Stop,
 }
@@ -47,6 +47,8 @@ pub(crate) struct Link {
     spec: Arc<ServerSpec>,
     session: ArcSwapOption<Session>,
     status: watch::Sender<ServerStatus>,
+    /// Its tools are wanted in the catalog.
+    is_on: AtomicBool,
     /// Why the last attempt failed, in full; `status` has one line of it.
     last_error: ArcSwapOption<CallError>,
     facts: Mutex<LinkFacts>,
@@ -90,6 +92,7 @@ impl Link {
             server: spec.name.clone(),
             spec,
             session: ArcSwapOption::empty(),
+            is_on: AtomicBool::new(!matches!(status, ServerStatus::Disabled(_))),
             status: watch::Sender::new(status),
             last_error: ArcSwapOption::empty(),
             facts: Mutex::default(),
@@ -108,6 +111,29 @@ impl Link {
 
     pub(crate) fn watch(&self) -> watch::Receiver<ServerStatus> {
         self.status.subscribe()
+    }
+
+    /// True while its tools are wanted in the catalog.
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on.load(Ordering::Acquire)
+    }
+
+    /// Switches it on or off, for calls at once; the supervisor has to be told. False when it was so already.
+    pub(crate) fn switch(&self, on: bool) -> bool {
+        if self.is_on.swap(on, Ordering::AcqRel) == on {
+            return false;
+        }
+        self.set_down(self.switched(on), None);
+        true
+    }
+
+    /// The status of a server that was just switched on or off.
+    pub(crate) fn switched(&self, on: bool) -> ServerStatus {
+        match (on, self.spec.lazy) {
+            (false, _) => ServerStatus::Disabled(DisabledReason::Toggled),
+            (true, true) => ServerStatus::Pending(PendingReason::Lazy),
+            (true, false) => ServerStatus::Pending(PendingReason::Connecting),
+        }
     }
 
     pub(crate) fn last_error(&self) -> Option<Arc<CallError>> {
@@ -261,11 +287,23 @@ impl Link {
             (ServerStatus::Failed(_) | ServerStatus::NeedsAuth { .. }, Some(last)) => {
                 last.hints().iter().fold(error, |error, hint| error.with_hint(hint))
             }
-            (ServerStatus::NeedsAuth { .. }, None) if let TransportSpec::Http(http) = &self.spec.transport => {
-                error.with_hint(credentials_hint(&self.spec, http))
-            }
             _ => error,
         }
+    }
+
+    /// What to do when the server refuses a call for want of credentials.
+    pub(crate) fn credentials_hint(&self) -> Option<String> {
+        match &self.spec.transport {
+            TransportSpec::Http(http) => Some(credentials_hint(&self.spec, http)),
+            TransportSpec::Stdio(_) | TransportSpec::Builtin(_) => None,
+        }
+    }
+
+    /// Why nothing is known about its tools although it is connected.
+    pub(crate) fn unlisted(&self) -> Option<CallError> {
+        let reason = lock(&self.facts).list_error.clone()?;
+        let message = format!("the server `{}` is connected, but its tools could not be listed: {reason}", self.server);
+        Some(CallError::new(ErrorCode::ServerUnavailable, message).at_server(&self.server))
     }
 
     fn retired_error(&self, why: Retired) -> CallError {

@@ -31,6 +31,8 @@ pub struct HostSettings {
     pub schema_cache_ttl: Option<Duration>,
     /// An idle connection is asked so often whether it lives; `None`: never.
     pub ping_interval: Option<Duration>,
+    /// How long a server may take to say that it lives; the second time it does not, the connection is given up.
+    pub ping_timeout: Duration,
     /// Changes of a server's lists are listened for. A program that makes one call and ends has no use for that.
     pub follow_changes: bool,
     /// Calls that may be on their way to one server; the others wait for their turn.
@@ -108,6 +110,7 @@ impl Default for HostSettings {
             max_retries: 2,
             schema_cache_ttl: Some(Duration::from_secs(3_600)),
             ping_interval: Some(Duration::from_secs(30)),
+            ping_timeout: Duration::from_secs(10),
             follow_changes: true,
             in_flight_per_server: 64,
             starting_at_once: 128,

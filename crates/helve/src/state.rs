@@ -306,8 +306,10 @@ impl Shared {
 
     /// Makes the rules and every server's entry anew.
     fn compile(&self, state: &mut HostState) {
-        let servers =
-            state.servers.values().map(|server| ServerAccess::new(&server.planned.spec, server.planned.trust));
+        let servers = state.servers.values().map(|server| {
+            // Whether it is on is known here, and may have changed since it was configured.
+            ServerAccess { enabled: true, ..ServerAccess::new(&server.planned.spec, server.planned.trust) }
+        });
         let toolboxes = state.toolboxes.values().map(Toolbox::server_access);
         let (rule_set, problems) = RuleSet::compile(
             state.rules.iter().cloned(),
@@ -393,7 +395,7 @@ impl Shared {
         state.servers.values().filter_map(link).collect()
     }
 
-    /// Switches a server on or off. Off counts at once; on, as soon as there is a connection.
+    /// Switches a server on or off. Off counts at once; on, as soon as there is a connection, and calls wait for that.
     pub(crate) fn toggle(&self, name: &str, on: bool) -> Result<(), CallError> {
         let link = {
             let mut state = lock(&self.state);
@@ -411,12 +413,13 @@ impl Shared {
                 Kept::Native { .. } => return self.toggle_native(state, name, on),
             }
         };
-        if !on && !matches!(link.status(), ServerStatus::Disabled(_)) {
-            // The supervisor will do the same; a call that is made after this must not be faster.
-            link.set_down(ServerStatus::Disabled(DisabledReason::Toggled), None);
-            self.publish(&link, None);
+        if link.switch(on) {
+            if !on {
+                // The supervisor will do the same; a call that is made after this must not be faster.
+                self.publish(&link, None);
+            }
+            link.tell(Command::Toggled);
         }
-        link.tell(Command::Toggle(on));
         Ok(())
     }
 
@@ -487,7 +490,8 @@ impl Shared {
             let status = match state.servers.get(name).map(|server| &server.kept) {
                 Some(Kept::Remote { link, .. }) => link.status(),
                 Some(Kept::Native { status, .. }) => status.clone(),
-                None => ServerStatus::Connected,
+                // Native tools, or a server that is just ending.
+                None => entry.link.as_ref().map_or(ServerStatus::Connected, |link| link.status()),
             };
             reports.push(ServerReport::new(entry, status, state.toolboxes.contains_key(name)));
         }

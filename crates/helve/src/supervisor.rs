@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use helve_model::{DisabledReason, ErrorCode, Failure, PendingReason, ServerSpec, ServerStatus, ToolDefinition};
+use helve_model::{ErrorCode, Failure, PendingReason, ServerSpec, ServerStatus, ToolDefinition};
 use helve_wire::{BoxFuture, Changes, Error as WireError, Listing, Session, Times, Verdict};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -28,8 +28,8 @@ const LISTING_GAP: Duration = Duration::from_secs(1);
 const FOLLOW_GRACE: Duration = Duration::from_millis(500);
 /// A listing that failed is tried again after this.
 const LISTING_RETRY: Duration = Duration::from_secs(10);
-/// How long a server may take to say that it lives.
-const PING_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a server may take to list its tools again.
+const LISTING_TIME: Duration = Duration::from_secs(30);
 /// So many silent pings in a row, and the connection is given up.
 const PINGS_MISSED: u32 = 2;
 /// So many connections in a row that broke early, and the server counts as failed.
@@ -47,8 +47,6 @@ pub(crate) struct Supervisor {
     state: State,
     /// A connection that is being ended.
     closing: Option<Session>,
-    /// Its tools are wanted in the catalog.
-    is_on: bool,
     backoff: Backoff,
     early_ends: u32,
     verdict: Option<Verdict>,
@@ -119,7 +117,6 @@ impl Supervisor {
         handler: Arc<ServerHandler>,
         commands: mpsc::UnboundedReceiver<Command>,
     ) -> Self {
-        let is_on = !matches!(link.status(), ServerStatus::Disabled(_));
         Self {
             shared,
             spec,
@@ -129,7 +126,6 @@ impl Supervisor {
             commands,
             state: State::Idle,
             closing: None,
-            is_on,
             backoff: Backoff::default(),
             early_ends: 0,
             verdict: None,
@@ -141,7 +137,7 @@ impl Supervisor {
     /// Runs until it is stopped or its host is gone.
     pub(crate) async fn run(mut self) {
         self.remember().await;
-        if self.is_on && self.link.status() == ServerStatus::Pending(PendingReason::Connecting) {
+        if self.link.is_on() && self.link.status() == ServerStatus::Pending(PendingReason::Connecting) {
             self.begin();
         }
         loop {
@@ -156,9 +152,9 @@ impl Supervisor {
                 Event::Abandoned => return,
                 Event::Command(Command::Wanted) => self.wanted(),
                 Event::Command(Command::Reconnect(answer)) => self.reconnect(answer).await,
-                Event::Command(Command::Toggle(on)) => self.toggle(on),
+                Event::Command(Command::Toggled) => self.toggled(),
                 Event::Arrived(arrival) => self.arrived(*arrival),
-                Event::RetryDue => self.begin(),
+                Event::RetryDue => self.retry(),
                 Event::Ended(error) => self.ended(error).await,
                 Event::Followed(followed) => self.followed(followed),
                 Event::Changed => self.changed(),
@@ -176,15 +172,23 @@ impl Supervisor {
         let Some(remembered) = memory.recall(Arc::clone(&self.spec)).await else { return };
         self.verdict = Some(remembered.verdict);
         self.catalog = remembered.catalog;
-        if self.is_on {
+        if self.link.is_on() {
             self.publish_unchecked();
         }
     }
 
     fn wanted(&mut self) {
-        if self.is_on && matches!(self.state, State::Idle) {
+        if self.link.is_on() && matches!(self.state, State::Idle) {
             self.set_status(ServerStatus::Pending(PendingReason::Connecting));
             self.begin();
+        }
+    }
+
+    fn retry(&mut self) {
+        if self.link.is_on() {
+            self.begin();
+        } else {
+            self.state = State::Idle;
         }
     }
 
@@ -235,14 +239,15 @@ impl Supervisor {
         match listing {
             Ok(listing) => self.catalog = Some(self.take_listing(listing, &session)),
             Err(error) => {
-                self.warn(format!("connected, but its tools could not be listed: {error}"));
-                self.link.describe(|facts| facts.list_error = Some(error.to_string()));
+                let reason = CallError::from_wire(error, &self.spec.name).chain();
+                self.warn(format!("connected, but its tools could not be listed: {reason}"));
+                self.link.describe(|facts| facts.list_error = Some(reason));
                 up.is_stale = true;
                 up.list_after = Instant::now() + LISTING_RETRY;
             }
         }
         self.state = State::Up(Box::new(up));
-        if self.is_on {
+        if self.link.is_on() {
             self.show(session);
         }
         self.answer_waiting(&Ok(()));
@@ -258,6 +263,10 @@ impl Supervisor {
 
     fn failed(&mut self, error: CallError) {
         let error = Arc::new(error);
+        if !self.link.is_on() {
+            self.state = State::Idle;
+            return self.answer_waiting(&Err(error));
+        }
         let status = if error.code() == ErrorCode::AuthRequired {
             self.state = State::Idle;
             ServerStatus::NeedsAuth { challenge: error.challenge().map(ToOwned::to_owned) }
@@ -284,7 +293,7 @@ impl Supervisor {
             facts.restarts += 1;
             facts.last_end = Some(error.chain());
         });
-        if self.is_on {
+        if self.link.is_on() {
             self.state = State::Waiting(Instant::now() + self.backoff.next(random_fraction()));
             let status = if self.early_ends >= EARLY_ENDS {
                 self.withdraw();
@@ -320,7 +329,7 @@ impl Supervisor {
         let _: Option<()> = self.handler.tools_changed.notified().now_or_never();
         up.list_after = Instant::now() + LISTING_GAP;
         let session = up.session.clone();
-        let time = self.spec.call_timeout.unwrap_or(PING_TIMEOUT * 3);
+        let time = self.spec.call_timeout.unwrap_or(LISTING_TIME);
         up.listing = Some(Box::pin(async move { session.list_tools(Times::exactly(time)).await }));
     }
 
@@ -332,22 +341,24 @@ impl Supervisor {
                 let session = up.session.clone();
                 let catalog = self.take_listing(listing, &session);
                 self.catalog = Some(Arc::clone(&catalog));
-                if self.is_on {
+                if self.link.is_on() {
                     self.publish(catalog);
                 }
             }
             Err(error) => {
                 up.is_stale = true;
                 up.list_after = Instant::now() + LISTING_RETRY;
-                self.warn(format!("its tools could not be listed again, the last list stays: {error}"));
+                let reason = CallError::from_wire(error, &self.spec.name).chain();
+                self.warn(format!("its tools could not be listed again, the last list stays: {reason}"));
             }
         }
     }
 
     fn ping(&mut self) {
-        let Some(interval) = self.shared.upgrade().and_then(|shared| shared.settings.ping_interval) else { return };
+        let Some(shared) = self.shared.upgrade() else { return };
         let State::Up(up) = &mut self.state else { return };
-        up.ping_at = Some(Instant::now() + interval);
+        let (interval, times) = (shared.settings.ping_interval, Times::exactly(shared.settings.ping_timeout));
+        up.ping_at = interval.map(|interval| Instant::now() + interval);
         // A server that works on a call may have no ear for a ping; the call has its own time-out.
         if self.link.calls_on_their_way() > 0 {
             return;
@@ -355,7 +366,7 @@ impl Supervisor {
         let session = up.session.clone();
         up.ping = Some(Box::pin(async move {
             let started = Instant::now();
-            session.ping(Times::exactly(PING_TIMEOUT)).await.map(|()| started.elapsed())
+            session.ping(times).await.map(|()| started.elapsed())
         }));
     }
 
@@ -381,7 +392,7 @@ impl Supervisor {
     }
 
     async fn reconnect(&mut self, answer: oneshot::Sender<Result<(), Arc<CallError>>>) {
-        if !self.is_on {
+        if !self.link.is_on() {
             let status = self.link.status();
             drop(answer.send(Err(Arc::new(self.link.unavailable(&status)))));
             return;
@@ -396,30 +407,31 @@ impl Supervisor {
         self.begin();
     }
 
-    fn toggle(&mut self, on: bool) {
-        if on == self.is_on {
-            return;
-        }
-        self.is_on = on;
+    fn toggled(&mut self) {
+        let on = self.link.is_on();
         if !on {
             if !matches!(self.state, State::Up(_)) {
                 self.state = State::Idle;
             }
             self.withdraw();
-            let off = ServerStatus::Disabled(DisabledReason::Toggled);
+            let off = self.link.switched(on);
             self.answer_waiting(&Err(Arc::new(self.link.unavailable(&off))));
-            self.set_status(off);
-            return;
+            return self.set_status(off);
         }
         if let State::Up(up) = &self.state {
             return self.show(up.session.clone());
         }
         self.publish_unchecked();
-        if self.spec.lazy {
-            self.set_status(ServerStatus::Pending(PendingReason::Lazy));
-        } else {
-            self.set_status(ServerStatus::Pending(PendingReason::Connecting));
-            self.begin();
+        match (self.link.switched(on), &self.state) {
+            (_, State::Connecting(_)) => self.set_status(ServerStatus::Pending(PendingReason::Connecting)),
+            (status @ ServerStatus::Pending(PendingReason::Lazy), _) => {
+                self.state = State::Idle;
+                self.set_status(status);
+            }
+            (status, _) => {
+                self.set_status(status);
+                self.begin();
+            }
         }
     }
 

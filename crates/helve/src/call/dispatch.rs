@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use helve_model::{ErrorCode, Outcome, ServerStatus};
+use helve_model::{ErrorCode, Outcome};
 use helve_policy::Permit;
 use helve_wire::{CallOptions, Times};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -40,12 +40,8 @@ pub(super) async fn listed_by_server(
     if let Some(listed) = listed.filter(|listed| !listed.from_cache) {
         return Ok(listed);
     }
-    Err(match link.facts().list_error {
-        Some(reason) => CallError::new(
-            ErrorCode::ServerUnavailable,
-            format!("the server `{}` is connected, but its tools could not be listed: {reason}", name.server),
-        )
-        .with_hint("what it listed in an earlier run is only shown, never called"),
+    Err(match link.unlisted() {
+        Some(unlisted) => unlisted.with_hint("what it listed in an earlier run is only shown, never called"),
         None => CallError::new(
             ErrorCode::ToolNotFound,
             format!("the server `{}` no longer has the tool `{}`", name.server, name.tool),
@@ -148,10 +144,8 @@ fn explain(error: helve_wire::Error, tool: &ToolEntry, link: &Link, timeout: Dur
             link.origin(),
         )),
         ErrorCode::AuthRequired => {
-            let challenge = error.challenge().map(ToOwned::to_owned);
             let ours = CallError::from_wire(error, &name.server).at(name);
-            let advice = link.unavailable(&ServerStatus::NeedsAuth { challenge });
-            advice.hints().iter().fold(ours, |ours, hint| ours.with_hint(hint))
+            link.credentials_hint().into_iter().fold(ours, CallError::with_hint)
         }
         _ => CallError::from_wire(error, &name.server).at(name),
     }
@@ -177,7 +171,8 @@ fn no_turn(tool: &ToolEntry, limit: usize) -> CallError {
     let name = tool.name();
     CallError::new(
         ErrorCode::LimitExceeded,
-        format!("`{name}` had to wait too long: {limit} calls to its server are on their way"),
+        format!("`{name}` did not get its turn in time: its server is sent no more than {limit} at once"),
     )
+    .with_hint("give the call more time, or raise the host's limit of calls in flight for each server")
     .at(name)
 }

@@ -1,12 +1,12 @@
 //! Calls, from name to outcome.
 
-use helve::{ApprovalAnswer, ApprovalRequest, Approver, CallContext, CallEnd, HostEvent};
+use helve::{ApprovalAnswer, ApprovalRequest, Approver, CallContext, CallEnd};
 use helve_model::{Action, ErrorCode, Outcome};
 use helve_policy::Caller;
 use helve_testkit::Scenario;
 use helve_wire::BoxFuture;
 
-use crate::support::{PATIENCE, builder, call, host, json, rule, shown, stdio};
+use crate::support::{PATIENCE, builder, call, host, json, recorded, rule, shown, stdio};
 
 #[tokio::test]
 async fn a_tool_is_called_in_every_spelling() {
@@ -31,7 +31,7 @@ async fn unknown_names_are_answered_with_what_comes_near() {
     let error = call(&host, "filez/echo", "{}").await.unwrap_err();
     insta::assert_snapshot!(shown(&error), @r"
     SERVER_NOT_FOUND: there is no server `filez`
-      hint: did you mean `files/echo`?
+      hint: did you mean `files/echo` or `files/exit`?
     ");
     host.shutdown().await;
 }
@@ -58,7 +58,7 @@ async fn nobody_there_to_ask_is_a_refusal() {
     let mut events = host.events();
     let error = call(&host, "files/echo", "{}").await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::ApprovalRequired);
-    let Some(HostEvent::Call(record)) = events.next().await else { panic!("a call") };
+    let record = recorded(&mut events).await;
     assert_eq!(record.end, CallEnd::Failed(ErrorCode::ApprovalRequired));
     assert!(record.ground.is_some());
     host.shutdown().await;
@@ -85,13 +85,12 @@ async fn an_approval_for_the_run_is_asked_for_once() {
         .unwrap();
     call(&host, "files/echo", r#"{"n":1}"#).await.unwrap();
     call(&host, "files/echo", r#"{"n":2}"#).await.unwrap();
-    let asked = asked.lock().unwrap();
+    let asked = std::mem::take(&mut *asked.lock().unwrap());
     assert_eq!(asked.len(), 1);
     insta::assert_snapshot!(
         asked[0].sentence,
         @"an agent wants to call `files/echo` (high risk): rule `files/echo` (ask, command line layer) at the embedding program"
     );
-    drop(asked);
     host.shutdown().await;
 }
 

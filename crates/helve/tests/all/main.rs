@@ -1,7 +1,21 @@
 //! A host in front of real processes and connections.
 
+#![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+#![expect(clippy::panic, reason = "a helper that fails fails its test")]
 #![expect(clippy::disallowed_methods, reason = "tests hand their own PATH to the servers they start")]
 
+mod alone;
+mod blocking;
+mod broker;
+mod cached;
 mod calls;
+mod fault;
+mod limits;
+mod lists;
+mod native;
+mod plan;
+mod random;
+mod records;
+mod registry;
 mod servers;
 mod support;

@@ -1,21 +1,51 @@
 //! Hosts in front of fake peers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use helve::{CallContext, CallError, CallOutcome, Host, HostBuilder, HostSettings, Planned, Surroundings};
+use helve::{
+    CallContext, CallError, CallOutcome, CallRecord, Events, Host, HostBuilder, HostEvent, HostSettings, Planned,
+    Surroundings,
+};
 use helve_model::json::RawJson;
 use helve_model::{
     Action, ConfigText, HttpFlavour, HttpSpec, Layer, Origin, Rule, ServerName, ServerSpec, StdioSpec, TransportSpec,
 };
 use helve_policy::{Caller, SourcedRule, Trust};
-use helve_testkit::{Scenario, peer_program};
+use helve_testkit::{Scenario, alive, descendants_of, peer_program};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// Long enough for a loaded machine; a test that waits so long has failed.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server that is a fake peer behind standard streams.
 pub(crate) fn stdio(name: &str, scenario: &Scenario) -> ServerSpec {
     program(name, &peer_program().to_string_lossy(), &[&scenario.to_json()])
+}
+
+/// The same peer with a mark by which its processes can be told from those of other tests.
+pub(crate) fn marked(mut scenario: Scenario, mark: &str) -> Scenario {
+    scenario.instructions = Some(format!("marked {mark}."));
+    scenario
+}
+
+/// The living processes of servers that have this mark.
+pub(crate) fn marked_processes(mark: &str) -> Vec<u32> {
+    let words = format!("marked {mark}.");
+    let has_mark = |process: &u32| {
+        // A process may end between the two looks.
+        fs_err::read(format!("/proc/{process}/cmdline")).is_ok_and(|line| contains(&line, words.as_bytes()))
+    };
+    descendants_of(std::process::id()).into_iter().filter(has_mark).filter(|process| alive(*process)).collect()
+}
+
+/// False when there was nobody left to kill.
+pub(crate) fn kill(process: u32) -> bool {
+    kill_process(Pid::from_raw(process.try_into().unwrap()).unwrap(), Signal::KILL).is_ok()
+}
+
+fn contains(haystack: &[u8], needle: &[u8]) -> bool {
+    haystack.windows(needle.len()).any(|window| window == needle)
 }
 
 /// A server that is some program.
@@ -30,7 +60,7 @@ pub(crate) fn program(name: &str, command: &str, arguments: &[&str]) -> ServerSp
 }
 
 /// A server at an address.
-pub(crate) fn http(name: &str, url: &str) -> ServerSpec {
+pub(crate) fn http(name: &str, url: impl Into<String>) -> ServerSpec {
     let http =
         HttpSpec { url: ConfigText::literal(url), headers: [].into_iter().collect(), flavour: HttpFlavour::Auto };
     spec(name, TransportSpec::Http(http))
@@ -78,6 +108,33 @@ pub(crate) fn json(text: &str) -> RawJson {
 
 pub(crate) async fn call(host: &Host, name: &str, arguments: &str) -> Result<CallOutcome, CallError> {
     host.call(name, json(arguments), CallContext::new(Caller::Agent)).await
+}
+
+/// The record of the next call that ends.
+pub(crate) async fn recorded(events: &mut Events) -> Arc<CallRecord> {
+    loop {
+        match tokio::time::timeout(PATIENCE, events.next()).await.unwrap().unwrap() {
+            HostEvent::Call(record) => return record,
+            _ => {}
+        }
+    }
+}
+
+/// Waits until something is true of a host; it is looked at after every event.
+pub(crate) async fn until(host: &Host, what: &str, is_true: impl Fn(&Host) -> bool) {
+    let mut events = host.events();
+    let waiting = async {
+        while !is_true(host) {
+            drop(events.next().await);
+        }
+    };
+    let waited = tokio::time::timeout(PATIENCE, waiting).await;
+    assert!(waited.is_ok(), "not in time: {what}; {:#?}", host.status());
+}
+
+/// Waits until a server's status begins with these words.
+pub(crate) async fn until_status(host: &Host, name: &str, words: &str) {
+    until(host, &format!("{name} is {words}"), |host| status(host, name).starts_with(words)).await;
 }
 
 /// The status of a server, in words.

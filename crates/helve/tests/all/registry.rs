@@ -1,0 +1,178 @@
+//! One registry for a model, and what sub-agents see of it.
+
+use helve::{CallContext, Host, Narrowing, Registry, Scope};
+use helve_model::name::Spelling;
+use helve_model::{Action, ErrorCode, QualifiedName, ServerName, ToolName};
+use helve_policy::Caller;
+use helve_schema::Provider;
+use helve_testkit::Scenario;
+use proptest::prelude::*;
+
+use crate::native::{Native, toolbox};
+use crate::support::{builder, json, rule, shown, stdio};
+
+const PROVIDERS: [Provider; 5] = [
+    Provider::Anthropic,
+    Provider::OpenAiChat,
+    Provider::OpenAiResponses,
+    Provider::Gemini,
+    Provider::GeminiJsonSchema,
+];
+
+fn agent() -> CallContext {
+    CallContext::new(Caller::Agent)
+}
+
+fn narrowing(only: Option<&[&str]>, without: &[&str]) -> Narrowing {
+    let owned = |globs: &[&str]| globs.iter().map(|glob| (*glob).to_owned()).collect::<Vec<_>>();
+    Narrowing { only: only.map(owned), without: owned(without) }
+}
+
+/// The names a provider is told, sorted.
+fn offered(scope: &Scope, provider: Provider) -> Vec<String> {
+    let definitions = scope.definitions(provider);
+    let mut names: Vec<String> = definitions.array().names().map(|(name, _)| name.to_owned()).collect();
+    names.sort();
+    names
+}
+
+async fn files() -> Host {
+    let scenario = Scenario::dual().hide_builtin_tools().generated_tools(2, 10);
+    let host = builder([stdio("files", &scenario)]).start().await.unwrap();
+    assert!(host.settled(crate::support::PATIENCE).await);
+    host
+}
+
+#[tokio::test]
+async fn a_model_is_offered_own_and_mcp_tools_and_calls_both() {
+    let host = files().await;
+    let registry = Registry::new(host.clone());
+    registry.register(Native::new("add")).unwrap();
+    registry.register(Native::new("summe für alle")).unwrap();
+    for provider in PROVIDERS {
+        let names = offered(registry.scope(), provider);
+        assert_eq!(names.len(), 4, "{names:?}");
+        let definitions = registry.definitions(provider);
+        assert_eq!(definitions.clashes(), []);
+        for name in names {
+            let identity = definitions.identity(&name).unwrap();
+            let arguments = if identity.server.as_str() == "files" { r#"{"path":"x"}"# } else { "{}" };
+            let outcome = registry.execute(&name, json(arguments), agent()).await.unwrap();
+            assert_eq!(&outcome.name, identity, "{name}");
+        }
+    }
+    insta::assert_snapshot!(offered(registry.scope(), Provider::Anthropic).join("\n"), @r"
+    add
+    mcp__files__gen_0
+    mcp__files__gen_1
+    summe_f_r_alle_da157e37
+    ");
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn of_two_tools_with_one_name_the_programs_own_wins_and_that_is_told() {
+    let host = files().await;
+    let registry = Registry::new(host.clone());
+    registry.register(Native::new("mcp__files__gen_0")).unwrap();
+    let definitions = registry.definitions(Provider::Anthropic);
+    let clashes: Vec<String> = definitions.clashes().iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(
+        clashes.join("\n"),
+        @"`native/mcp__files__gen_0` and `files/gen_0` both want the name `mcp__files__gen_0`: the first keeps it"
+    );
+    assert_eq!(definitions.identity("mcp__files__gen_0").unwrap().server.as_str(), Registry::OWN);
+    let outcome = registry.execute("mcp__files__gen_0", json(r#"{"a":2}"#), agent()).await.unwrap();
+    assert_eq!((outcome.name.server.as_str(), outcome.to_text().as_str()), (Registry::OWN, "2"));
+    // The other one still goes by its own name.
+    let outcome = registry.execute("files/gen_0", json(r#"{"path":"x"}"#), agent()).await.unwrap();
+    assert_eq!(outcome.name.server.as_str(), "files");
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_sub_agent_has_fewer_tools_under_the_same_rules() {
+    let host = builder([])
+        .rules(vec![rule("*/divide", Action::Deny), rule("*/*", Action::Allow)])
+        .toolbox(toolbox("files", &["read", "write"]))
+        .toolbox(toolbox("secret", &["read"]))
+        .start()
+        .await
+        .unwrap();
+    let registry = Registry::new(host.clone());
+    registry.register(Native::new("add")).unwrap();
+    registry.register(Native::new("divide")).unwrap();
+    let child = registry.scope().narrow(&narrowing(Some(&["files/*", "add", "divide"]), &["*/write"])).unwrap();
+    assert_eq!(offered(&child, Provider::Anthropic), ["add", "divide", "mcp__files__read"]);
+    // A bare name that only one of its tools has is no question for it.
+    assert_eq!(child.execute("read", json("{}"), agent()).await.unwrap().name.to_string(), "files/read");
+    let mut words = String::new();
+    for name in ["files/write", "secret/read", "divide", "mcp__secret__read", "secret/raed", "wrote"] {
+        words.push_str(&shown(&child.execute(name, json("{}"), agent()).await.unwrap_err()));
+        words.push('\n');
+    }
+    insta::assert_snapshot!(words, @r#"
+    DENIED: `files/write` is not among the tools of this agent
+    DENIED: `secret/read` is not among the tools of this agent
+    DENIED: `native/divide` may not be called: rule `*/divide` (deny, command line layer) at the embedding program
+      hint: to allow it, change that rule or put a rule `{ tool = "native/divide", action = "allow" }` before it, at the embedding program
+    DENIED: `secret/read` is not among the tools of this agent
+    TOOL_NOT_FOUND: the server `secret` has no tool `raed`
+      hint: `helve tools` lists what there is
+    TOOL_NOT_FOUND: there is no tool `wrote`
+      hint: `helve tools` lists what there is
+    "#);
+
+    // Asking for more does not give more.
+    let grandchild = child.narrow(&narrowing(Some(&["**", "secret/*", "files/write"]), &[])).unwrap();
+    assert_eq!(offered(&grandchild, Provider::Anthropic), offered(&child, Provider::Anthropic));
+    let error = grandchild.execute("files/write", json("{}"), agent()).await.unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Denied);
+    assert_eq!(child.narrow(&narrowing(None, &["[a-"])).unwrap_err().code(), ErrorCode::Config);
+    host.shutdown().await;
+}
+
+fn any_glob() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        Just("*".to_owned()),
+        Just("**".to_owned()),
+        Just("?".to_owned()),
+        Just("/".to_owned()),
+        Just("[a-c]".to_owned()),
+        Just("[!a]".to_owned()),
+        Just("{a,b}".to_owned()),
+        "[abc]{1,2}",
+    ];
+    proptest::collection::vec(piece, 1..5).prop_map(|pieces| pieces.concat())
+}
+
+fn any_narrowing() -> impl Strategy<Value = Narrowing> {
+    let globs = || proptest::collection::vec(any_glob(), 0..4);
+    (proptest::option::of(globs()), globs()).prop_map(|(only, without)| Narrowing { only, without })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_narrowed_scope_has_no_tool_that_its_parent_has_not(chain in proptest::collection::vec(any_narrowing(), 1..5)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let host = runtime.block_on(builder([]).start()).unwrap();
+        let names: Vec<QualifiedName> = ["a", "ab", "b/c", Registry::OWN]
+            .into_iter()
+            .flat_map(|server| ["a", "b", "abc", "a/b", "c"].map(|tool| (server, tool)))
+            .map(|(server, tool)| QualifiedName::new(ServerName::new(server).unwrap(), ToolName::new(tool)))
+            .collect();
+        let registry = Registry::new(host);
+        let mut scope = registry.scope().clone();
+        prop_assert!(names.iter().all(|name| scope.includes(name)));
+        for narrowing in chain {
+            let Ok(narrower) = scope.narrow(&narrowing) else { continue };
+            for name in &names {
+                let slash = Spelling::Slash.render(name);
+                prop_assert!(!narrower.includes(name) || scope.includes(name), "{slash} by {narrowing:?}");
+            }
+            scope = narrower;
+        }
+    }
+}
