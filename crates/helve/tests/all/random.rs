@@ -148,8 +148,9 @@ async fn run(number: u32, steps: &[Step]) {
         }
     }
     until(&host, &format!("as planned: {expected:?}"), |host| is_as_planned(host, &expected)).await;
+    // A change has an end.
     for task in going_on {
-        tokio::time::timeout(PATIENCE, task).await.expect("a change has an end").unwrap();
+        tokio::time::timeout(PATIENCE, task).await.unwrap().unwrap();
     }
     for (server, (version, is_on)) in &expected {
         let last = format!("{}/gen_{}", NAMES[*server], 1 + version);

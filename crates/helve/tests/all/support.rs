@@ -113,9 +113,9 @@ pub(crate) async fn call(host: &Host, name: &str, arguments: &str) -> Result<Cal
 /// The record of the next call that ends.
 pub(crate) async fn recorded(events: &mut Events) -> Arc<CallRecord> {
     loop {
-        match tokio::time::timeout(PATIENCE, events.next()).await.unwrap().unwrap() {
-            HostEvent::Call(record) => return record,
-            _ => {}
+        let event = tokio::time::timeout(PATIENCE, events.next()).await.unwrap().unwrap();
+        if let HostEvent::Call(record) = event {
+            return record;
         }
     }
 }
