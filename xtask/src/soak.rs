@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use clap::Args;
+use clap::{Args, Subcommand};
 
 use crate::programs::build;
 
@@ -13,7 +13,10 @@ use crate::programs::build;
 /// Fails when a descriptor, process, task or memory is left behind, or when an answer that is too large
 /// takes more than its call with it.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Soak {
+    #[command(subcommand)]
+    what: Option<What>,
     /// Connections to make and close [default: 10000]
     #[arg(long, value_name = "N")]
     cycles: Option<u64>,
@@ -25,8 +28,34 @@ pub(crate) struct Soak {
     candidate: Option<String>,
 }
 
+#[derive(Debug, Subcommand)]
+enum What {
+    Host(Host),
+}
+
+/// The host instead: servers killed under load, fifty of which most are bad, floods of changes, a useless endpoint, and
+/// a thousand toggles and reconnections
+///
+/// Times are judged: run it on a machine that has nothing else to do.
+#[derive(Debug, Args)]
+struct Host {
+    /// Only this run: killed, fifty, flood, endpoint, toggles
+    #[arg(long, value_name = "RUN")]
+    only: Option<String>,
+    /// Toggles and reconnections, each [default: 1000]
+    #[arg(long, value_name = "N")]
+    cycles: Option<u64>,
+}
+
 impl Soak {
     pub(crate) fn run(&self, root: &Path) -> Result<()> {
+        match &self.what {
+            Some(What::Host(host)) => host.run(root),
+            None => self.run_wire(root),
+        }
+    }
+
+    fn run_wire(&self, root: &Path) -> Result<()> {
         let built = build(root, "xtask", true, &["xtask-bench", "xtask-echo-server"])?;
         let [bench, server] = built.as_slice() else { bail!("not everything was built") };
         let mut command = Command::new(bench);
@@ -37,10 +66,31 @@ impl Soak {
                 command.args([option, value]);
             }
         }
-        let status = command.status().context("cannot start the soak runs")?;
-        if !status.success() {
-            bail!("the soak runs did not succeed ({status})");
-        }
-        Ok(())
+        succeed(&mut command)
     }
+}
+
+impl Host {
+    fn run(&self, root: &Path) -> Result<()> {
+        let bench = build(root, "xtask", true, &["xtask-bench"])?;
+        let peer = build(root, "helve-testkit", true, &["helve-testkit-peer"])?;
+        let ([bench], [peer]) = (bench.as_slice(), peer.as_slice()) else { bail!("not everything was built") };
+        let mut command = Command::new(bench);
+        command.arg("soak-host").arg("--peer").arg(peer);
+        if let Some(only) = &self.only {
+            command.args(["--only", only]);
+        }
+        if let Some(cycles) = self.cycles {
+            command.args(["--cycles", &cycles.to_string()]);
+        }
+        succeed(&mut command)
+    }
+}
+
+fn succeed(command: &mut Command) -> Result<()> {
+    let status = command.status().context("cannot start the soak runs")?;
+    if !status.success() {
+        bail!("the soak runs did not succeed ({status})");
+    }
+    Ok(())
 }

@@ -86,6 +86,18 @@ enum Command {
         #[arg(long, default_value_t = 4 << 30)]
         bytes: u64,
     },
+    /// Make the host's long runs
+    SoakHost {
+        /// The fake peer
+        #[arg(long)]
+        peer: PathBuf,
+        /// Only this run
+        #[arg(long)]
+        only: Option<String>,
+        /// Toggles and reconnections, each
+        #[arg(long, default_value_t = 1_000)]
+        cycles: usize,
+    },
     /// Do one piece of work and report (used by the driver)
     #[command(hide = true)]
     Child { job: String },
@@ -109,6 +121,9 @@ fn main() -> ExitCode {
                 runs.extend([Soak::Line(bytes), Soak::Body(bytes)]);
             }
             runs.into_iter().try_for_each(|run| soak(run, Subject::new(candidate), &server))
+        }
+        Command::SoakHost { peer, only, cycles } => {
+            soak::host::run(peer, only.as_deref(), cycles).and_then(|lines| tell(&lines, only.as_deref(), false))
         }
         Command::Pure { rounds, only, json } => pure(rounds, only.as_deref(), json),
         Command::Wire { server, candidate, rounds, counts, only, json } => {

@@ -1,6 +1,7 @@
 //! Owns the long runs: what may not grow when something is done ten thousand times, or when a peer never stops sending.
 
 mod cycles;
+pub(crate) mod host;
 mod oversized;
 
 use std::path::PathBuf;
