@@ -273,11 +273,11 @@ fn held_back(planned: &Planned, reason: &DisabledReason) -> Failure {
     let name = planned.spec.name.as_str();
     let code = match reason {
         DisabledReason::Untrusted => ErrorCode::Untrusted,
-        DisabledReason::Configured
-        | DisabledReason::Toggled
-        | DisabledReason::UnsetVariable(_)
-        | DisabledReason::HostOff => ErrorCode::ServerDisabled,
-        DisabledReason::Invalid | DisabledReason::NeedsInput(_) | DisabledReason::Unsupported(_) => ErrorCode::Config,
+        DisabledReason::Configured | DisabledReason::Toggled | DisabledReason::HostOff => ErrorCode::ServerDisabled,
+        DisabledReason::NeedsInput(_) => ErrorCode::ApprovalRequired,
+        DisabledReason::Invalid | DisabledReason::UnsetVariable(_) | DisabledReason::Unsupported(_) => {
+            ErrorCode::Config
+        }
     };
     let failure = Failure::new(code, format!("the server `{name}` is not started: {reason}")).at_server(name);
     match code {

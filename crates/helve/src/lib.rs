@@ -76,6 +76,15 @@ mod sync;
 pub mod tags;
 mod tool;
 
+/// The vocabulary: names, specs, definitions, content, outcomes.
+pub use helve_model as model;
+/// Rules, decisions, approvals.
+pub use helve_policy as policy;
+/// Validation, signatures, tool arrays for model providers.
+pub use helve_schema as schema;
+/// Speaking with one peer: launchers, progress, sessions.
+pub use helve_wire as wire;
+
 pub use ask::{ApprovalAnswer, ApprovalRequest, ApproveAll, Approver, ElicitationAnswer, ElicitationRequest, Elicitor};
 pub use builder::HostBuilder;
 pub use call::{CallContext, CallOutcome, PreparedCall};

@@ -9,6 +9,7 @@ use helve_model::name::Spelling;
 use helve_model::{QualifiedName, ServerStatus, TransportSpec};
 use serde_json::{Value, json};
 
+use super::status::counted;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::plan::plan;
@@ -81,7 +82,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     print(context, &examined)?;
     let bad =
         examined.iter().flat_map(|examined| &examined.findings).filter(|finding| finding.weight == Weight::Bad).count();
-    if bad == 0 { Ok(()) } else { Err(Failure::other(format!("{bad} things are wrong"))) }
+    if bad == 0 { Ok(()) } else { Err(Failure::other(format!("{} wrong", counted(bad, "thing")))) }
 }
 
 fn general(configuration: &Configuration) -> Examined {
@@ -90,7 +91,7 @@ fn general(configuration: &Configuration) -> Examined {
     findings.extend(diagnostics.map(diagnosed));
     if findings.is_empty() {
         let files = configuration.files.len();
-        findings.push(Finding::good(format!("{files} configuration files are read without a problem")));
+        findings.push(Finding::good(format!("{} read without a problem", counted(files, "configuration file"))));
     }
     Examined { server: "configuration".to_owned(), findings }
 }
@@ -134,9 +135,9 @@ fn running(host: &Host, report: &ServerReport) -> Vec<Finding> {
             let time = report.connect_time.unwrap_or_default();
             let what = match &report.protocol_version {
                 Some(version) => {
-                    format!("connected in {} ms, speaks {version}, {} tools", time.as_millis(), report.tools)
+                    format!("connected in {} ms, speaks {version}, {}", time.as_millis(), counted(report.tools, "tool"))
                 }
-                None => format!("built in, {} tools", report.tools),
+                None => format!("built in, {}", counted(report.tools, "tool")),
             };
             findings.push(if time > SLOW_START {
                 Finding::note(what, vec!["set `lazy = true` so that nobody waits for it".to_owned()])

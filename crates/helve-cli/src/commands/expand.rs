@@ -60,7 +60,12 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         })
         .collect();
     if calls.is_empty() {
-        return context.printer.data(&tags::render(&pieces, &[]));
+        let text = tags::render(&pieces, &[]);
+        return if context.printer.is_json() {
+            context.printer.json(&serde_json::json!({"text": text, "errors": []}))
+        } else {
+            context.printer.data(&text)
+        };
     }
     let configuration = context.load()?;
     context.report_problems(&configuration);
@@ -80,6 +85,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         }
     }
     let text = tags::render(&pieces, &results);
+    if context.printer.is_json() && !args.strict {
+        let errors: Vec<_> =
+            results.iter().filter_map(|result| result.as_ref().err()).map(CallError::to_json).collect();
+        return context.printer.json(&serde_json::json!({"text": text, "errors": errors}));
+    }
     match results.into_iter().find_map(Result::err) {
         Some(error) if args.strict => Err(error.into()),
         _ => context.printer.data(&text),

@@ -166,6 +166,6 @@ fn diagnostic_json(diagnostic: &Diagnostic) -> Value {
 }
 
 /// `1 server`, `2 servers`.
-fn counted(number: usize, what: &str) -> String {
+pub(crate) fn counted(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
