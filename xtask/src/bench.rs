@@ -1,14 +1,17 @@
 //! Owns `cargo xtask bench`: builds the benchmark in release and runs it.
 
+mod peers;
+
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 
-use crate::programs::build;
+use crate::programs::{build, interop_directory};
 
-/// Measure in release: the wire against the floors and rmcp, the pure crates against the clock
+/// Measure in release: the wire against the floors and rmcp, the pure crates against the clock, the host and the program
+/// `helve` beside other clients
 #[derive(Debug, Args)]
 pub(crate) struct Bench {
     #[command(subcommand)]
@@ -17,8 +20,52 @@ pub(crate) struct Bench {
 
 #[derive(Debug, Subcommand)]
 enum What {
+    Cli(Cli),
+    Host(Host),
     Pure(Pure),
     Wire(Wire),
+}
+
+/// The program `helve`: listing ten thousand kept tools, a cold call, servers that are not needed
+///
+/// Runs beside mcporter, the TypeScript SDK and fastmcp, which are installed under target/interop.
+#[derive(Debug, Args)]
+struct Cli {
+    #[command(flatten)]
+    beside: Beside,
+}
+
+/// The host: what it adds to a call, how fast many servers are ready, what it holds
+///
+/// Runs beside rmcp, the TypeScript SDK and fastmcp; the latter are installed under target/interop. Instructions are
+/// counted with valgrind.
+#[derive(Debug, Args)]
+struct Host {
+    /// Only what can be counted (instructions, servers started, schemas compiled): repeats on any machine
+    #[arg(long)]
+    counts: bool,
+    #[command(flatten)]
+    beside: Beside,
+}
+
+/// How measures beside other clients are taken and told.
+#[derive(Debug, Args)]
+struct Beside {
+    /// Without other clients: nothing is installed
+    #[arg(long)]
+    alone: bool,
+    /// Fail when a goal is missed
+    #[arg(long)]
+    check: bool,
+    /// End with one line of JSON: {"measures": [{"name", "ratio", "goal", "met"}]}
+    #[arg(long)]
+    json: bool,
+    /// Only this measure: of the host call, kept, ready, hold; of the program tools, call, started
+    #[arg(long, value_name = "MEASURE")]
+    only: Option<String>,
+    /// Rounds to take medians over [default: 7 of the host, 5 of the program]
+    #[arg(long, value_name = "N")]
+    rounds: Option<usize>,
 }
 
 /// The pure crates: loading configuration, deciding, validating, validators that are not used
@@ -63,9 +110,56 @@ struct Wire {
 impl Bench {
     pub(crate) fn run(&self, root: &Path) -> Result<()> {
         match &self.what {
+            What::Cli(cli) => cli.run(root),
+            What::Host(host) => host.run(root),
             What::Pure(pure) => pure.run(root),
             What::Wire(wire) => wire.run(root),
         }
+    }
+}
+
+impl Cli {
+    fn run(&self, root: &Path) -> Result<()> {
+        let built = build(root, "xtask", true, &["xtask-bench", "xtask-echo-server"])?;
+        let [bench, server] = built.as_slice() else { bail!("not everything was built") };
+        let built = build(root, "helve-cli", true, &["helve"])?;
+        let [helve] = built.as_slice() else { bail!("not everything was built") };
+        let mut command = Command::new(bench);
+        command.arg("cli").arg("--server").arg(server).arg("--helve").arg(helve);
+        self.beside.run(command, root)
+    }
+}
+
+impl Host {
+    fn run(&self, root: &Path) -> Result<()> {
+        let built = build(root, "xtask", true, &["xtask-bench", "xtask-echo-server"])?;
+        let [bench, server] = built.as_slice() else { bail!("not everything was built") };
+        let mut command = Command::new(bench);
+        command.arg("host").arg("--server").arg(server);
+        if self.counts {
+            command.arg("--counts");
+        }
+        self.beside.run(command, root)
+    }
+}
+
+impl Beside {
+    fn run(&self, mut command: Command, root: &Path) -> Result<()> {
+        if !self.alone {
+            command.arg("--peers").arg(peers::install(&interop_directory(root)?)?.to_string());
+        }
+        for (option, is_wanted) in [("--check", self.check), ("--json", self.json)] {
+            if is_wanted {
+                command.arg(option);
+            }
+        }
+        let rounds = self.rounds.map(|rounds| rounds.to_string());
+        for (option, value) in [("--only", &self.only), ("--rounds", &rounds)] {
+            if let Some(value) = value {
+                command.args([option, value]);
+            }
+        }
+        finish(&mut command)
     }
 }
 

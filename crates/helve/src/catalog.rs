@@ -11,7 +11,7 @@ use helve_model::json::RawJson;
 use helve_model::name::{Resolution, begins_with_server, parse_slash};
 use helve_model::{
     Definition as _, ErrorCode, NameTable, QualifiedName, ServerName, ServerSpec, ServerStatus, ToolDefinition,
-    ToolName, ToolView,
+    ToolView,
 };
 use helve_policy::pin::DefinitionHash;
 use helve_policy::{RuleSet, Subject, ToolPolicy};
@@ -126,7 +126,15 @@ impl Snapshot {
     /// The tool of this identity, hidden or not.
     #[must_use]
     pub fn find(&self, name: &QualifiedName) -> Option<&Arc<ToolEntry>> {
-        self.servers.get(&name.server)?.find(&name.tool)
+        self.servers.get(&name.server)?.find(name.tool.as_str())
+    }
+
+    /// The tool of this `server/tool`. Most names have nothing to unescape, and are looked up as they stand.
+    fn find_written(&self, text: &str) -> Option<&Arc<ToolEntry>> {
+        match text.split_once('/') {
+            Some((server, tool)) if !server.contains(['%', ':']) => self.servers.get(server)?.find(tool),
+            _ => self.find(&parse_slash(text)?),
+        }
     }
 
     /// The tool a text names, in any spelling.
@@ -143,7 +151,7 @@ impl Snapshot {
         text: &str,
         sees: &dyn Fn(&QualifiedName) -> bool,
     ) -> Result<&Arc<ToolEntry>, CallError> {
-        if let Some(found) = parse_slash(text).and_then(|name| self.find(&name)) {
+        if let Some(found) = self.find_written(text) {
             return Ok(found);
         }
         match self.names().resolve(text) {
@@ -310,8 +318,8 @@ impl ServerEntry {
         begins_with_server(text, self.name())
     }
 
-    fn find(&self, tool: &ToolName) -> Option<&Arc<ToolEntry>> {
-        let index = self.tools.binary_search_by(|entry| entry.name.tool.cmp(tool)).ok()?;
+    fn find(&self, tool: &str) -> Option<&Arc<ToolEntry>> {
+        let index = self.tools.binary_search_by(|entry| entry.name.tool.as_str().cmp(tool)).ok()?;
         self.tools.get(index)
     }
 }
@@ -357,6 +365,12 @@ impl ToolEntry {
     #[must_use]
     pub fn is_unpinned(&self) -> bool {
         self.facts().unpinned
+    }
+
+    /// True when the schema of its arguments has been compiled; its first call does that, nothing before it.
+    #[must_use]
+    pub fn is_schema_compiled(&self) -> bool {
+        self.facts.get().is_some_and(|facts| facts.validator.is_compiled())
     }
 
     /// What a person should know about its schema. Compiles it if that has not happened.

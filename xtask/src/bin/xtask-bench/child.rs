@@ -14,7 +14,8 @@ use crate::job::{Era, Job, Kind, Runtime, Sample, Shape, Work};
 use crate::memory;
 use crate::stats::median;
 use crate::subject::{
-    HttpClient, HttpWork, Server, SharedClient, SharedWork, StdioClient, StdioWork, with_http, with_shared, with_stdio,
+    HttpClient, HttpWork, Server, SharedClient, SharedWork, StdioClient, StdioWork, hold, kept, ready, with_http,
+    with_shared, with_stdio,
 };
 
 /// Calls before the clock starts: lazy set-up, caches, branch predictors.
@@ -53,6 +54,20 @@ pub(crate) fn run(job: Job) -> Result<Sample> {
                 let counts = subject.client != Kind::Floor;
                 with_http(subject, Http { program: job.server, calls, counts }).await
             }
+            Work::Ready { servers, delay } => {
+                let server = server.preparing("--delay", delay);
+                if subject.client == Kind::Host {
+                    return ready(&server, servers).await;
+                }
+                with_stdio(subject, Connect { server, connections: servers }).await
+            }
+            Work::Hold { servers } => {
+                if subject.client == Kind::Host {
+                    return hold(&server, servers).await;
+                }
+                with_stdio(subject, Idle { server, connections: servers }).await
+            }
+            Work::Kept { servers, tools } => kept(&server.preparing("--tools", tools), servers, tools).await,
         }
     })
 }
@@ -207,11 +222,12 @@ impl StdioWork for Idle {
             client.echo().await?;
             clients.push(client);
         }
-        let held_growth_bytes = memory::resident()? - before;
+        let resident_bytes = memory::resident()?;
         for client in clients {
             client.close().await?;
         }
-        Ok(Sample { held_growth_bytes, calls: self.connections, ..Sample::default() })
+        let held_growth_bytes = resident_bytes - before;
+        Ok(Sample { held_growth_bytes, resident_bytes, calls: self.connections, ..Sample::default() })
     }
 }
 

@@ -52,6 +52,12 @@ pub(crate) enum Kind {
     HelveTyped,
     /// helve's wire, servers held by a warden.
     HelveWarden,
+    /// A whole host, one rule: policy, validation and record above the wire.
+    #[value(skip)]
+    Host,
+    /// A whole host, a thousand rules.
+    #[value(skip)]
+    HostManyRules,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,6 +92,12 @@ pub(crate) enum Work {
     Connect { connections: usize },
     /// Small calls over Streamable HTTP, one after the other.
     Http { calls: usize },
+    /// Getting all of these servers ready at once, each of which takes so many milliseconds to start.
+    Ready { servers: usize, delay: usize },
+    /// Holding so many connected servers, and nothing else.
+    Hold { servers: usize },
+    /// Starting a host from what an earlier one kept of these servers, each with so many tools.
+    Kept { servers: usize, tools: usize },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,4 +124,10 @@ pub(crate) struct Sample {
     pub(crate) answer_bytes: f64,
     /// Connections the server counted.
     pub(crate) connections: u64,
+    /// Resident memory at the end of the work, all of it.
+    pub(crate) resident_bytes: f64,
+    /// Servers that were started.
+    pub(crate) started: usize,
+    /// Schemas that were compiled.
+    pub(crate) compiled: usize,
 }

@@ -4,6 +4,7 @@
 
 mod floor_http;
 mod floor_stdio;
+mod helve_host;
 mod helve_http;
 mod helve_stdio;
 mod rmcp_stdio;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 
 pub(crate) use self::floor_http::serve as serve_hyper;
+pub(crate) use self::helve_host::{hold, kept, ready};
 use crate::job::{Era, Kind, Shape, Subject};
 
 /// About 100 bytes: the size of an argument in real life.
@@ -104,6 +106,8 @@ pub(crate) async fn with_stdio<W: StdioWork>(subject: Subject, work: W) -> Resul
         Kind::Helve => work.run::<helve_stdio::Helve<helve_stdio::Plain>>(subject.era).await,
         Kind::HelveTyped => work.run::<helve_stdio::Helve<helve_stdio::Typed>>(subject.era).await,
         Kind::HelveWarden => work.run::<helve_stdio::Helve<helve_stdio::Warden>>(subject.era).await,
+        Kind::Host => work.run::<helve_host::OneHost<1>>(subject.era).await,
+        Kind::HostManyRules => work.run::<helve_host::OneHost<1_000>>(subject.era).await,
     }
 }
 
@@ -114,6 +118,8 @@ pub(crate) async fn with_shared<W: SharedWork>(subject: Subject, work: W) -> Res
         Kind::Helve => work.run::<helve_stdio::Helve<helve_stdio::Plain>>(subject.era).await,
         Kind::HelveTyped => work.run::<helve_stdio::Helve<helve_stdio::Typed>>(subject.era).await,
         Kind::HelveWarden => work.run::<helve_stdio::Helve<helve_stdio::Warden>>(subject.era).await,
+        Kind::Host => work.run::<helve_host::OneHost<1>>(subject.era).await,
+        Kind::HostManyRules => work.run::<helve_host::OneHost<1_000>>(subject.era).await,
     }
 }
 
@@ -121,6 +127,7 @@ pub(crate) async fn with_http<W: HttpWork>(subject: Subject, work: W) -> Result<
     match subject.client {
         Kind::Floor => work.run::<floor_http::Hyper>(subject.era).await,
         Kind::Helve | Kind::HelveTyped | Kind::HelveWarden => work.run::<helve_http::Helve>(subject.era).await,
+        Kind::Host | Kind::HostManyRules => bail!("a host is measured over stdio"),
         Kind::Rmcp => bail!("rmcp's HTTP client stands on another HTTP library and is not measured here"),
     }
 }

@@ -16,11 +16,14 @@ const SERVER: &str = r#"{"name":"echo","version":"1.0.0"}"#;
 #[derive(Debug)]
 pub(crate) struct Desk {
     payloads: Payloads,
+    /// What is said about keeping the list, in the modern era.
+    keeping: String,
 }
 
 impl Desk {
     pub(crate) fn new(sizes: &Sizes) -> Self {
-        Self { payloads: Payloads::new(sizes) }
+        let keeping = format!(r#""ttlMs":{},"cacheScope":"private","#, sizes.ttl);
+        Self { payloads: Payloads::new(sizes), keeping }
     }
 
     /// Writes the answer's beginning to `out`; what is returned comes behind it. `None`: nothing is to be said.
@@ -41,7 +44,7 @@ impl Desk {
             br#""tools/list""# => {
                 result(modern, out);
                 if modern {
-                    out.extend_from_slice(br#""ttlMs":0,"cacheScope":"private","#);
+                    out.extend_from_slice(self.keeping.as_bytes());
                 }
                 Some(Rest::Bytes(&self.payloads.list))
             }
@@ -190,7 +193,7 @@ mod tests {
     }
 
     fn told(request: &str) -> String {
-        let desk = Desk::new(&Sizes { tools: 3, text: 100, structured: 100 });
+        let desk = Desk::new(&Sizes { tools: 3, text: 100, structured: 100, ttl: 0 });
         let mut out = Vec::new();
         let rest = desk.answer(request.as_bytes(), &mut out).unwrap();
         let length = out.len() as u64 + rest.length();

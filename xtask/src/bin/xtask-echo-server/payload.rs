@@ -11,6 +11,8 @@ pub(crate) struct Sizes {
     pub(crate) tools: usize,
     pub(crate) text: usize,
     pub(crate) structured: usize,
+    /// How long a client of the modern era may keep the list, in milliseconds.
+    pub(crate) ttl: usize,
 }
 
 /// Results without their opening brace: what comes first depends on the era that asks.
@@ -83,7 +85,7 @@ mod tests {
 
     #[test]
     fn payloads_are_json_of_about_the_wanted_size() {
-        let payloads = Payloads::new(&Sizes { tools: 100, text: 10_000, structured: 20_000 });
+        let payloads = Payloads::new(&Sizes { tools: 100, text: 10_000, structured: 20_000, ttl: 0 });
         for (payload, wanted) in [(&payloads.list, 94_000), (&payloads.text, 10_000), (&payloads.structured, 20_000)] {
             let object = [b"{", payload.as_slice()].concat();
             let value: serde_json::Value = serde_json::from_slice(&object).unwrap();

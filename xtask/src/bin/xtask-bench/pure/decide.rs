@@ -4,16 +4,17 @@ use std::hint::black_box;
 
 use anyhow::{Result, ensure};
 use helve_model::json::RawJson;
-use helve_model::{AccessSpec, Action, CallKind, Layer, Origin, QualifiedName, Rule, ServerName, ToolName};
-use helve_policy::{Caller, Decision, RuleSet, ServerAccess, SourcedRule, Subject, ToolPolicy, Trust};
+use helve_model::{AccessSpec, CallKind, Layer, Origin, QualifiedName, ServerName, ToolName};
+use helve_policy::{Caller, Decision, RuleSet, ServerAccess, Subject, ToolPolicy, Trust};
 
 use super::{Work, rounds};
 use crate::report::{Goal, Line};
+use crate::rules::{SERVERS, rules, server_name};
 use crate::stats::{median, median_ratio};
 
 /// Microseconds.
 const DECIDING: Goal = Goal::AtMost(2.0);
-const SERVERS: usize = 20;
+const TOOL: &str = "search_files";
 const ARGUMENTS: RawJson =
     RawJson::from_static(r#"{"path":"/srv/project/src/main.rs","query":"fn main","limit":20,"recursive":true}"#);
 
@@ -48,22 +49,7 @@ pub(crate) fn measure(count: usize) -> Result<Vec<Line>> {
     ])
 }
 
-/// Rules over twenty servers; only the last one allows our call.
-fn rule_set(rules: usize) -> Result<RuleSet> {
-    let mut written: Vec<SourcedRule> = (0..rules - 1)
-        .map(|index| {
-            let server = server_name(index % SERVERS);
-            match index % 5 {
-                // These name our tool, and are passed over because of its arguments.
-                0 => rule(format!("{server}/search*"), Some(format!("path=/secret-{index}/**")), Action::Deny),
-                1 => rule(format!("mcp__{server}__delete_{index}_*"), None, Action::Deny),
-                2 => rule(format!("{server}:get_{index}"), None, Action::Allow),
-                3 => rule(format!("*/drop_{index}_*"), None, Action::Ask),
-                _ => rule(format!("{server}/update_{index}"), None, Action::Ask),
-            }
-        })
-        .collect();
-    written.push(rule(format!("{}/search_files", server_name(0)), None, Action::Allow));
+fn rule_set(count: usize) -> Result<RuleSet> {
     let mut servers = Vec::new();
     for index in 0..SERVERS {
         servers.push(ServerAccess {
@@ -75,13 +61,13 @@ fn rule_set(rules: usize) -> Result<RuleSet> {
             trust: Trust::Trusted,
         });
     }
-    let (compiled, problems) = RuleSet::compile(written, servers);
+    let (compiled, problems) = RuleSet::compile(rules(count, TOOL), servers);
     ensure!(problems.is_empty(), "our own rules are refused: {problems:?}");
     Ok(compiled)
 }
 
 fn subject() -> Result<Subject> {
-    let name = QualifiedName::new(ServerName::new(server_name(0))?, ToolName::new("search_files"));
+    let name = QualifiedName::new(ServerName::new(server_name(0))?, ToolName::new(TOOL));
     Ok(Subject::unknown(name, CallKind::Tool))
 }
 
@@ -90,13 +76,4 @@ fn decided_last(rules: &RuleSet, subject: &Subject) -> Result<ToolPolicy> {
     let decision = policy.decide(Caller::Agent, ARGUMENTS);
     ensure!(matches!(decision, Decision::Allow(_)), "the last rule did not decide: {decision:?}");
     Ok(policy)
-}
-
-fn rule(tool: String, pattern: Option<String>, action: Action) -> SourcedRule {
-    let rule = Rule { tool, pattern, risk: None, kind: None, action, origin: Origin::Program, layer: Layer::User };
-    SourcedRule { rule, trust: Trust::Trusted }
-}
-
-fn server_name(index: usize) -> String {
-    format!("server{index}")
 }

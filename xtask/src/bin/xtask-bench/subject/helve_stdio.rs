@@ -151,12 +151,15 @@ pub(super) async fn refusal(session: &Session, bytes: u64) -> Result<String> {
     }
 }
 
-pub(super) fn options(era: Era) -> Result<ConnectOptions> {
-    let version = match era {
+pub(super) const fn version(era: Era) -> &'static str {
+    match era {
         Era::Legacy => "2025-11-25",
         Era::Modern => "2026-07-28",
-    };
-    let protocol = ProtocolChoice::Pinned(version.to_owned());
+    }
+}
+
+pub(super) fn options(era: Era) -> Result<ConnectOptions> {
+    let protocol = ProtocolChoice::Pinned(version(era).to_owned());
     Ok(ConnectOptions { protocol, ..ConnectOptions::new(server()?) })
 }
 
