@@ -101,6 +101,21 @@ impl Printer {
         if table.is_empty() { Ok(()) } else { write_data(&table.render(self.stdout, self.width)) }
     }
 
+    /// Data: a table of many rows, which are made twice instead of held; nothing when there are none.
+    pub(crate) fn long_table<'a, const N: usize, R>(
+        &self,
+        heading: [&'static str; N],
+        rows: impl Fn() -> R,
+    ) -> Result<(), Failure>
+    where
+        R: Iterator<Item = [Line<std::borrow::Cow<'a, str>>; N]>,
+    {
+        if rows().next().is_none() {
+            return Ok(());
+        }
+        table::render_long(heading, rows, (self.stdout, self.width), write_data)
+    }
+
     /// Data: JSON.
     pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), Failure> {
         let text = json::render(value).map_err(|error| Failure::other("the answer is no JSON").cause(&error))?;

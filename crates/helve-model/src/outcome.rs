@@ -107,7 +107,9 @@ impl Outcome {
     /// The tool ran and says that it failed.
     #[must_use]
     pub fn is_error(&self) -> bool {
-        self.raw.member("isError").is_some_and(|value| value.as_str() == "true")
+        // Without a `true` anywhere no member can be true, and most results need not be gone through.
+        memchr::memmem::find(self.raw.as_str().as_bytes(), b"true").is_some()
+            && self.raw.member("isError").is_some_and(|value| value.as_str() == "true")
     }
 }
 

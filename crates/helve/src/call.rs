@@ -8,6 +8,7 @@ mod shape;
 
 use std::fmt;
 use std::path::PathBuf;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -105,7 +106,10 @@ impl PreparedCall {
     pub async fn invoke(self, arguments: RawJson, context: CallContext) -> Result<CallOutcome, CallError> {
         let mut recording = Recording::begin(&self.host.events, None, context.caller, arguments.as_str().len());
         recording.found(self.tool.name());
-        let result = within(context.total, self.run(arguments, &context, &mut recording)).await;
+        let result = {
+            let work = pin!(self.run(arguments, &context, &mut recording));
+            within(context.total, work).await
+        };
         finish(result, recording)
     }
 
@@ -159,17 +163,19 @@ impl PreparedCall {
 pub(crate) async fn invoke_named(
     host: &Arc<Shared>,
     asked: &str,
-    find: impl Future<Output = Result<Arc<ToolEntry>, CallError>>,
+    find: Pin<&mut impl Future<Output = Result<Arc<ToolEntry>, CallError>>>,
     arguments: RawJson,
     context: &CallContext,
 ) -> Result<CallOutcome, CallError> {
     let mut recording = Recording::begin(&host.events, Some(asked), context.caller, arguments.as_str().len());
-    let result = within(context.total, async {
-        let tool = find.await?;
-        recording.found(tool.name());
-        PreparedCall::new(Arc::clone(host), tool).run(arguments, context, &mut recording).await
-    });
-    let result = result.await;
+    let result = {
+        let work = pin!(async {
+            let tool = find.await?;
+            recording.found(tool.name());
+            PreparedCall::new(Arc::clone(host), tool).run(arguments, context, &mut recording).await
+        });
+        within(context.total, work).await
+    };
     finish(result, recording)
 }
 
@@ -182,8 +188,9 @@ fn finish(
     result
 }
 
-/// What a call comes to within its total, which is the error.
-async fn within<T>(total: Option<Duration>, work: impl Future<Output = T>) -> Result<T, Duration> {
+/// What a call comes to within its total, which is the error. The work is pinned by the caller: a call is a large future,
+/// and moving it costs as much as deciding it.
+async fn within<T>(total: Option<Duration>, work: Pin<&mut impl Future<Output = T>>) -> Result<T, Duration> {
     match total {
         None => Ok(work.await),
         Some(total) => timeout(total, work).await.map_err(|_| total),

@@ -45,7 +45,8 @@ pub(crate) async fn connect(
         }
         TransportSpec::Http(http) => {
             let target = target(http).map_err(|error| CallError::from_wire(error, &spec.name))?;
-            let connected = connect_http(&target, http.flavour, options).await;
+            // Kept apart: it is the larger one by far, and nobody who starts programs shall hold room for it.
+            let connected = Box::pin(connect_http(&target, http.flavour, options)).await;
             connected.map_err(|error| explain_http(error, spec, http))
         }
         TransportSpec::Builtin(builtin) => Err(CallError::new(

@@ -1,6 +1,7 @@
 //! The host, as an embedding program sees it. What it holds is `state`'s.
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -91,7 +92,8 @@ impl Host {
     /// # Errors
     /// Everything but an outcome: unknown names, refusals, arguments that do not fit, broken connections, time-outs.
     pub async fn call(&self, name: &str, arguments: RawJson, context: CallContext) -> Result<CallOutcome, CallError> {
-        invoke_named(&self.shared, name, self.tool(name, context.timeout), arguments, &context).await
+        let find = pin!(self.tool(name, context.timeout));
+        invoke_named(&self.shared, name, find, arguments, &context).await
     }
 
     /// Makes several calls at once; the results are in the order of the calls.
@@ -241,12 +243,12 @@ impl Host {
         timeout: Option<Duration>,
         sees: impl Fn(&QualifiedName) -> bool,
     ) -> Result<Arc<ToolEntry>, CallError> {
-        let deadline = Instant::now() + timeout.unwrap_or(self.shared.settings.call_timeout);
         let snapshot = self.snapshot();
         let error = match snapshot.tool_among(name, &sees) {
             Ok(tool) => return Ok(Arc::clone(tool)),
             Err(error) => error,
         };
+        let deadline = Instant::now() + timeout.unwrap_or(self.shared.settings.call_timeout);
         let unlisted = unlisted(name, &snapshot);
         let mut coming: FuturesUnordered<_> = unlisted.iter().map(|link| link.session(deadline)).collect();
         let is_only = coming.len() == 1;

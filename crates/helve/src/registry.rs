@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -181,7 +182,8 @@ impl Scope {
     /// # Errors
     /// `DENIED` for a tool outside of this scope; otherwise as [`Host::call`].
     pub async fn execute(&self, name: &str, input: RawJson, context: CallContext) -> Result<CallOutcome, CallError> {
-        invoke_named(self.host.shared(), name, self.find(name, context.timeout), input, &context).await
+        let find = pin!(self.find(name, context.timeout));
+        invoke_named(self.host.shared(), name, find, input, &context).await
     }
 
     async fn find(&self, name: &str, timeout: Option<Duration>) -> Result<Arc<ToolEntry>, CallError> {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::catalog::{Catalog, Depth, Tools, list};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::printer::{Line, Style, Table};
+use crate::printer::{Line, Style};
 
 /// What a documented signature may cost, in tokens.
 const SIGNATURE_TOKENS: usize = 400;
@@ -57,17 +57,15 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     if context.printer.is_json() {
         return context.printer.json(&as_json(&catalog, args.hidden));
     }
-    let mut table = Table::new(["TOOL", "WHAT IT DOES"]);
-    let mut shown = 0;
-    for server in &catalog.servers {
-        for entry in server.entries(&catalog.rules, args.hidden) {
+    let entries = || catalog.servers.iter().flat_map(|server| server.entries(&catalog.rules, args.hidden).into_iter());
+    let rows = || {
+        entries().map(|entry| {
             let about = entry.summary.or(entry.title).unwrap_or_default();
-            table.row([Line::styled(Style::Name, entry.name.to_string()), Line::plain(about)]);
-            shown += 1;
-        }
-    }
-    context.printer.table(&table)?;
-    if shown == 0 && missing == 0 {
+            [Line::borrowed(Style::Name, entry.name.to_string()), Line::borrowed(Style::Plain, about)]
+        })
+    };
+    context.printer.long_table(["TOOL", "WHAT IT DOES"], rows)?;
+    if missing == 0 && entries().next().is_none() {
         context.printer.say(&Line::plain("There are no tools."));
     }
     Ok(())

@@ -15,6 +15,16 @@ pub(crate) fn block(text: &str) -> Cow<'_, str> {
     escaped(text, |character| matches!(character, '\n' | '\t') || !is_hidden(character))
 }
 
+/// Splits off the beginning of a text that is nothing but letters, digits and signs of ASCII: it hides nothing, and every
+/// terminal shows it one column wide for each byte. Most of what servers say is such text as a whole.
+pub(crate) fn split_plain(text: &str) -> (&str, &str) {
+    // Whole chunks without an early end: the compiler looks at many bytes at once.
+    let is_plain = |chunk: &&[u8]| chunk.iter().fold(true, |plain, byte| plain & matches!(byte, b' '..=b'~'));
+    let chunks: usize = text.as_bytes().chunks(32).take_while(is_plain).map(<[u8]>::len).sum();
+    let rest = text.bytes().skip(chunks).take_while(|byte| matches!(byte, b' '..=b'~')).count();
+    text.split_at_checked(chunks + rest).unwrap_or(("", text))
+}
+
 /// True for a character that steers, turns or hides.
 pub(crate) const fn is_hidden(character: char) -> bool {
     matches!(character,
@@ -36,7 +46,7 @@ pub(crate) const fn is_hidden(character: char) -> bool {
 }
 
 fn escaped(text: &str, may_pass: impl Fn(char) -> bool) -> Cow<'_, str> {
-    if text.chars().all(&may_pass) {
+    if split_plain(text).1.chars().all(&may_pass) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);

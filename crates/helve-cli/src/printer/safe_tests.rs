@@ -1,6 +1,6 @@
 //! Nothing that steers, turns or hides gets through.
 
-use super::{block, is_hidden, line};
+use super::{block, is_hidden, line, split_plain};
 
 #[test]
 fn what_people_write_passes() {
@@ -23,6 +23,21 @@ fn what_steers_a_terminal_is_shown() {
     insta::assert_snapshot!(line("user\u{202e}gpj.exe"), @r"user\u{202e}gpj.exe");
     insta::assert_snapshot!(line("zero\u{200b}width\u{feff}"), @r"zero\u{200b}width\u{feff}");
     insta::assert_snapshot!(line("tag\u{e0041}\u{e007f}"), @r"tag\u{e0041}\u{e007f}");
+}
+
+#[test]
+fn plain_text_hides_nothing() {
+    for character in (0..=0x10_ffff).filter_map(char::from_u32) {
+        let is_plain = (' '..='~').contains(&character);
+        assert!(!is_plain || !is_hidden(character), "{character:?}");
+        let text = format!("{}{character}b", "a".repeat(40));
+        let (plain, rest) = split_plain(&text);
+        assert_eq!(plain.len(), if is_plain { 42 } else { 40 }, "{character:?}");
+        assert_eq!(format!("{plain}{rest}"), text);
+    }
+    for text in ["", "a", "é", &"a".repeat(32), &"a".repeat(33)] {
+        assert_eq!(split_plain(text), if text == "é" { ("", text) } else { (text, "") });
+    }
 }
 
 #[test]

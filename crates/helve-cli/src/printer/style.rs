@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Effects};
+use unicode_width::UnicodeWidthStr as _;
 
 use super::safe;
 
@@ -28,7 +29,7 @@ pub(crate) enum Style {
 
 /// One line in pieces. Whatever the pieces hold, they stay on their line and do not steer the terminal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Line(Vec<(Style, String)>);
+pub(crate) struct Line<T = String>(Vec<(Style, T)>);
 
 impl Line {
     pub(crate) fn plain(text: impl Into<String>) -> Self {
@@ -52,24 +53,56 @@ impl Line {
         self.0.extend(other.0);
         self
     }
+}
 
+impl<'a> Line<std::borrow::Cow<'a, str>> {
+    /// A line that holds no more than it has to.
+    pub(crate) fn borrowed(style: Style, text: impl Into<std::borrow::Cow<'a, str>>) -> Self {
+        Self(vec![(style, text.into())])
+    }
+}
+
+impl<T: AsRef<str>> Line<T> {
     /// The text as it will be seen, without colours.
     pub(crate) fn text(&self) -> String {
-        self.0.iter().map(|(_, text)| safe::line(text)).collect()
+        self.pieces().map(|(_, text)| text).collect()
+    }
+
+    /// How many columns of a terminal it takes.
+    pub(crate) fn width(&self) -> usize {
+        match self.0.as_slice() {
+            [(_, text)] => width(&safe::line(text.as_ref())),
+            _ => width(&self.text()),
+        }
     }
 
     /// The pieces as they will be seen.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = (Style, std::borrow::Cow<'_, str>)> {
-        self.0.iter().map(|(style, text)| (*style, safe::line(text)))
+        self.0.iter().map(|(style, text)| (*style, safe::line(text.as_ref())))
     }
 
     /// The bytes for a terminal, or plain text.
     pub(crate) fn render(&self, color: Color) -> String {
         let mut rendered = String::new();
-        for (style, text) in self.pieces() {
-            paint(&mut rendered, color, style, &text);
-        }
+        self.render_into(&mut rendered, color);
         rendered
+    }
+
+    /// Adds the same to a text.
+    pub(crate) fn render_into(&self, rendered: &mut String, color: Color) {
+        for (style, text) in self.pieces() {
+            paint(rendered, color, style, &text);
+        }
+    }
+}
+
+/// How many columns of a terminal a safe text takes.
+fn width(text: &str) -> usize {
+    let (plain, rest) = safe::split_plain(text);
+    // What follows a character may change how wide it is, so the last plain one is measured with the rest.
+    match plain.len().checked_sub(1).and_then(|columns| Some((columns, text.get(columns..)?))) {
+        Some((columns, rest_and_last)) if !rest.is_empty() => columns + rest_and_last.width(),
+        _ => plain.len() + rest.width(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Tables: columns lined up by how wide characters are on a terminal, cut to its width only where there is one.
 
+use std::borrow::Cow;
+
 use unicode_width::UnicodeWidthStr as _;
 
 use super::style::{Color, Line, Style, paint};
@@ -9,6 +11,9 @@ const GAP: &str = "  ";
 
 /// A column is not cut below this; the line runs over instead.
 const MIN_COLUMN: usize = 8;
+
+/// Bytes of a long table that are written at once.
+const PORTION: usize = 64 * 1024;
 
 /// Rows under a heading.
 #[derive(Debug)]
@@ -32,34 +37,79 @@ impl Table {
 
     /// The lines of the table. `width` is the terminal's; the widest columns give way first.
     pub(crate) fn render(&self, color: Color, width: Option<usize>) -> String {
-        let heading: Vec<Line> = self.heading.iter().map(|title| Line::styled(Style::Heading, *title)).collect();
-        let lines: Vec<&Vec<Line>> = std::iter::once(&heading).chain(&self.rows).collect();
-        let mut widths = vec![0; self.heading.len()];
-        for line in &lines {
-            for (column, cell) in line.iter().enumerate() {
-                if let Some(known) = widths.get_mut(column) {
-                    *known = (*known).max(cell.text().width());
-                }
-            }
-        }
-        if let Some(width) = width {
-            shrink(&mut widths, width);
-        }
+        let heading = heading(&self.heading);
+        let mut layout = Layout::new(&heading);
+        self.rows.iter().for_each(|row| layout.measure(row));
+        layout.fit(width);
         let mut rendered = String::new();
-        for line in lines {
-            let mut row = String::new();
-            let mut owed = 0;
-            for (cell, width) in line.iter().zip(&widths) {
-                row.push_str(&" ".repeat(owed));
-                let used = cut(&mut row, color, cell, *width);
-                // Blanks are written only when something follows them.
-                owed = width.saturating_sub(used) + GAP.len();
-            }
-            rendered.push_str(&row);
-            rendered.push('\n');
-        }
+        layout.write(&mut rendered, color, &heading);
+        self.rows.iter().for_each(|row| layout.write(&mut rendered, color, row));
         rendered
     }
+}
+
+/// The lines of a table that is too long to be held: its rows are gone through twice, and `write` gets them in portions.
+pub(crate) fn render_long<'a, const N: usize, R, E>(
+    columns: [&'static str; N],
+    rows: impl Fn() -> R,
+    (color, width): (Color, Option<usize>),
+    mut write: impl FnMut(&str) -> Result<(), E>,
+) -> Result<(), E>
+where
+    R: Iterator<Item = [Line<Cow<'a, str>>; N]>,
+{
+    let heading = heading(&columns);
+    let mut layout = Layout::new(&heading);
+    rows().for_each(|row| layout.measure(&row));
+    layout.fit(width);
+    let mut portion = String::with_capacity(PORTION + PORTION / 8);
+    layout.write(&mut portion, color, &heading);
+    for row in rows() {
+        layout.write(&mut portion, color, &row);
+        if portion.len() >= PORTION {
+            write(&portion)?;
+            portion.clear();
+        }
+    }
+    write(&portion)
+}
+
+/// How wide the columns are.
+struct Layout {
+    widths: Vec<usize>,
+}
+
+impl Layout {
+    fn new(heading: &[Line]) -> Self {
+        Self { widths: heading.iter().map(Line::width).collect() }
+    }
+
+    fn measure<T: AsRef<str>>(&mut self, row: &[Line<T>]) {
+        for (known, cell) in self.widths.iter_mut().zip(row) {
+            *known = (*known).max(cell.width());
+        }
+    }
+
+    fn fit(&mut self, width: Option<usize>) {
+        if let Some(width) = width {
+            shrink(&mut self.widths, width);
+        }
+    }
+
+    fn write<T: AsRef<str>>(&self, rendered: &mut String, color: Color, row: &[Line<T>]) {
+        let mut owed = 0;
+        for (cell, width) in row.iter().zip(&self.widths) {
+            rendered.extend(std::iter::repeat_n(' ', owed));
+            let used = cut(rendered, color, cell, *width);
+            // Blanks are written only when something follows them.
+            owed = width.saturating_sub(used) + GAP.len();
+        }
+        rendered.push('\n');
+    }
+}
+
+fn heading(columns: &[&'static str]) -> Vec<Line> {
+    columns.iter().map(|title| Line::styled(Style::Heading, *title)).collect()
 }
 
 /// Takes from the widest column until the line fits, or no column can give any more.
@@ -76,10 +126,10 @@ fn shrink(widths: &mut [usize], width: usize) {
 }
 
 /// Adds a cell of at most `width` columns, with an ellipsis where it was cut; gives how wide it became.
-fn cut(row: &mut String, color: Color, cell: &Line, width: usize) -> usize {
-    let whole = cell.text().width();
+fn cut<T: AsRef<str>>(row: &mut String, color: Color, cell: &Line<T>, width: usize) -> usize {
+    let whole = cell.width();
     if whole <= width {
-        row.push_str(&cell.render(color));
+        cell.render_into(row, color);
         return whole;
     }
     let mut left = width.saturating_sub(1);

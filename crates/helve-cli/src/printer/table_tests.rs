@@ -2,7 +2,7 @@
 
 use unicode_width::UnicodeWidthStr as _;
 
-use super::{Color, Line, Style, Table};
+use super::{Color, Line, Style, Table, render_long};
 
 fn table() -> Table {
     let mut table = Table::new(["NAME", "STATE", "WHERE"]);
@@ -38,6 +38,44 @@ fn a_terminal_is_not_overrun() {
     世界      a rathe…  x
     \u{1b}[…            two\nli…
     "#);
+}
+
+#[test]
+fn every_width_is_that_of_the_whole_text() {
+    for text in
+        ["", "plain", "世界", "cut…", "1\u{fe0f}\u{20e3} keys", "a\u{301}b", "👩\u{200d}👩 x", "tab\there", "#\u{fe0f}"]
+    {
+        let line = Line::plain(text);
+        assert_eq!(line.width(), line.text().width(), "{text:?}");
+        assert_eq!(Line::plain("a ").then(Style::Good, text).width(), format!("a {}", line.text()).width(), "{text:?}");
+    }
+}
+
+#[test]
+fn a_long_table_looks_like_a_short_one() {
+    let rows = |count: usize| {
+        (0..count).map(|row| {
+            [
+                Line::borrowed(Style::Name, format!("tool {row}")),
+                Line::borrowed(Style::Plain, "does…\n".repeat(row % 3)),
+            ]
+        })
+    };
+    for count in [1, 2, 20_000] {
+        let mut table = Table::new(["TOOL", "WHAT"]);
+        for row in 0..count {
+            table.row([Line::styled(Style::Name, format!("tool {row}")), Line::plain("does…\n".repeat(row % 3))]);
+        }
+        for look in [(Color::Off, None), (Color::On, Some(20))] {
+            let mut long = String::new();
+            let write = |portion: &str| {
+                long.push_str(portion);
+                Ok::<(), ()>(())
+            };
+            assert_eq!(render_long(["TOOL", "WHAT"], || rows(count), look, write), Ok(()));
+            assert!(long == table.render(look.0, look.1), "{count} {look:?}");
+        }
+    }
 }
 
 #[test]

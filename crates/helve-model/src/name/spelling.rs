@@ -38,8 +38,9 @@ impl Spelling {
     pub fn render(self, name: &QualifiedName) -> String {
         let (server, tool) = (self.render_server(&name.server), self.render_tool(&name.tool));
         match self {
-            Self::Slash => format!("{server}/{tool}"),
-            Self::Colon => format!("{server}:{tool}"),
+            // Without formatting: these two are made by the thousand, for lists.
+            Self::Slash => [server.as_str(), "/", &tool].concat(),
+            Self::Colon => [server.as_str(), ":", &tool].concat(),
             Self::Provider => format!("{PROVIDER_PREFIX}{server}__{tool}"),
             Self::Code => format!("{CODE_PREFIX}{server}.{tool}"),
         }
@@ -98,6 +99,9 @@ pub fn parse_slash(text: &str) -> Option<QualifiedName> {
 }
 
 fn escape_server(server: &str) -> String {
+    if !server.contains(['%', '/', ':']) {
+        return server.to_owned();
+    }
     let mut escaped = String::with_capacity(server.len());
     for character in server.chars() {
         match character {

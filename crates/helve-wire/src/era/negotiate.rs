@@ -191,7 +191,8 @@ async fn probe(channel: &Channel, handshake: Handshake<'_>, silence: Duration) -
     let Handshake { client, times, .. } = handshake;
     let mut discover = pin!(modern::probe(channel, client, times));
     let Ok(probe) = timeout(silence, &mut discover).await else {
-        return probe_both(channel, handshake, discover).await;
+        // Kept apart: most servers speak up, and shall not hold room for it.
+        return Box::pin(probe_both(channel, handshake, discover)).await;
     };
     let version = match probe {
         Probe::Modern(greeting) => {

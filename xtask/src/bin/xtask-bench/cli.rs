@@ -1,6 +1,7 @@
 //! Owns the measures of the program `helve`: whole processes, from the shell's view, in a home of their own.
 
 mod call;
+mod hold;
 mod started;
 mod tools;
 
@@ -20,7 +21,7 @@ use crate::rules::server_name;
 type Measure = (&'static str, fn(&Cli) -> Result<Vec<Line>>);
 
 pub(crate) const MEASURES: &[Measure] =
-    &[("tools", tools::measure), ("call", call::measure), ("started", started::measure)];
+    &[("tools", tools::measure), ("call", call::measure), ("started", started::measure), ("hold", hold::measure)];
 
 /// The kernel counts processor time of ended children in hundredths of a second.
 const TICKS_PER_SECOND: f64 = 100.0;

@@ -58,6 +58,9 @@ pub(crate) enum Kind {
     /// A whole host, a thousand rules.
     #[value(skip)]
     HostManyRules,
+    /// A whole host, a thousand rules, fifty of which look at the arguments of the tool that is called.
+    #[value(skip)]
+    HostArgumentRules,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

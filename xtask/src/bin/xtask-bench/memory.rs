@@ -1,10 +1,15 @@
-//! Owns what this process knows about its own memory: exact resident size and its peak, from the kernel.
+//! Owns what this process knows about memory: exact resident size and its peak, from the kernel.
 
 use anyhow::{Context, Result};
 
 /// Resident bytes now. `smaps_rollup` is exact; `VmRSS` lags behind by up to 64 pages a thread.
 pub(crate) fn resident() -> Result<f64> {
     kilobytes("/proc/self/smaps_rollup", "Rss:")
+}
+
+/// Resident bytes of another process.
+pub(crate) fn resident_of(process: u32) -> Result<f64> {
+    kilobytes(&format!("/proc/{process}/smaps_rollup"), "Rss:")
 }
 
 /// Resident bytes at their highest since [`reset_peak`].

@@ -1,13 +1,15 @@
 //! A whole host as an agent's author uses it: names resolved, arguments checked, rules asked, the call recorded.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use helve::{CallContext, Events, Host, HostBuilder, HostSettings, Planned, Surroundings};
+use helve::{CallContext, Events, Host, HostBuilder, HostSettings, Planned, Snapshot, Surroundings};
 use helve_model::json::RawJson;
 use helve_model::{ConfigText, Layer, Origin, Outcome, ServerName, ServerSpec, StdioSpec, TransportSpec};
 use helve_policy::Caller;
+use tokio::time::timeout;
 
 use super::helve_stdio::{check_echo, version};
 use super::{Server, SharedClient, StdioClient, TEXT};
@@ -24,9 +26,9 @@ const KEPT_FOR: usize = 3_600_000;
 /// The tool whose calls are measured; its schema has five properties, two of them required.
 const ECHO: &str = "echo";
 
-/// A host of one server, under so many rules.
+/// A host of one server, under so many rules, which look at the arguments of the measured tool or do not.
 #[derive(Debug)]
-pub(crate) struct OneHost<const RULES: usize> {
+pub(crate) struct OneHost<const RULES: usize, const LOOKED_INTO: bool> {
     host: Host,
     /// Somebody listens, so that every call is recorded.
     _events: Events,
@@ -34,12 +36,13 @@ pub(crate) struct OneHost<const RULES: usize> {
     arguments: RawJson,
 }
 
-impl<const RULES: usize> StdioClient for OneHost<RULES> {
+impl<const RULES: usize, const LOOKED_INTO: bool> StdioClient for OneHost<RULES, LOOKED_INTO> {
     type Answer = Outcome;
 
     async fn connect(server: &Server, era: Era) -> Result<Self> {
         let spec = ServerSpec { protocol_version: Some(version(era).to_owned()), ..spec(server, 0)? };
-        let host = builder(RULES).server(Planned::from(spec)).start().await?;
+        let rules = rules(RULES, ECHO, if LOOKED_INTO { ECHO } else { "search" });
+        let host = builder().rules(rules).server(Planned::from(spec)).start().await?;
         all_connected(&host, 1).await?;
         let arguments = format!(r#"{{"text":"{TEXT}","path":"/srv/project/src/main.rs"}}"#);
         Ok(Self {
@@ -72,13 +75,13 @@ impl<const RULES: usize> StdioClient for OneHost<RULES> {
     }
 }
 
-impl<const RULES: usize> SharedClient for OneHost<RULES> {
-    async fn echo_shared(client: std::sync::Arc<Self>) -> Result<()> {
+impl<const RULES: usize, const LOOKED_INTO: bool> SharedClient for OneHost<RULES, LOOKED_INTO> {
+    async fn echo_shared(client: Arc<Self>) -> Result<()> {
         client.echo_once().await
     }
 }
 
-impl<const RULES: usize> OneHost<RULES> {
+impl<const RULES: usize, const LOOKED_INTO: bool> OneHost<RULES, LOOKED_INTO> {
     async fn echo_once(&self) -> Result<()> {
         let outcome = self.host.call(&self.echo, self.arguments.clone(), CallContext::new(Caller::Agent)).await?;
         check_echo(&outcome.outcome)
@@ -89,7 +92,7 @@ impl<const RULES: usize> OneHost<RULES> {
 pub(crate) async fn ready(server: &Server, servers: usize) -> Result<Sample> {
     let specs = specs(server, servers)?;
     let start = Instant::now();
-    let host = with_servers(builder(1), specs).start().await?;
+    let host = with_servers(builder(), specs).start().await?;
     all_connected(&host, servers).await?;
     let total_seconds = start.elapsed().as_secs_f64();
     host.shutdown().await;
@@ -98,7 +101,7 @@ pub(crate) async fn ready(server: &Server, servers: usize) -> Result<Sample> {
 
 /// What this whole process holds when a host has so many servers and nothing to do.
 pub(crate) async fn hold(server: &Server, servers: usize) -> Result<Sample> {
-    let host = with_servers(builder(1), specs(server, servers)?).start().await?;
+    let host = with_servers(builder(), specs(server, servers)?).start().await?;
     all_connected(&host, servers).await?;
     let resident_bytes = memory::resident()?;
     host.shutdown().await;
@@ -115,12 +118,12 @@ pub(crate) async fn kept(server: &Server, servers: usize, tools: usize) -> Resul
     // The last option has no use but to make each a server of its own.
     let own = |index| spec(&server.clone().preparing("--text", index), index);
     let specs = (0..servers).map(own).collect::<Result<Vec<ServerSpec>>>()?;
-    let builder = || -> HostBuilder {
+    let remembering = || {
         let kept = Surroundings { cache_directory: Some(directory.path().join("cache")), ..surroundings() };
-        builder(1).surroundings(kept)
+        builder().surroundings(kept)
     };
 
-    let host = with_servers(builder(), specs.clone()).start().await?;
+    let host = with_servers(remembering(), specs.clone()).start().await?;
     all_connected(&host, servers).await?;
     host.shutdown().await;
     let before = starts(&log)?;
@@ -128,11 +131,10 @@ pub(crate) async fn kept(server: &Server, servers: usize, tools: usize) -> Resul
 
     let lazy = specs.into_iter().map(|spec| ServerSpec { lazy: true, ..spec }).collect();
     let start = Instant::now();
-    let host = with_servers(builder(), lazy).start().await?;
-    let snapshot = host.snapshot();
-    let listed = snapshot.tools().count();
+    let host = with_servers(remembering(), lazy).start().await?;
+    let (snapshot, listed) =
+        timeout(PATIENCE, all_listed(&host, servers * tools)).await.context("not all were kept")?;
     let total_seconds = start.elapsed().as_secs_f64();
-    ensure!(listed == servers * tools, "{listed} of {} tools were kept", servers * tools);
     let compiled = snapshot.tools().filter(|tool| tool.is_schema_compiled()).count();
     let resident_bytes = memory::resident()?;
     host.shutdown().await;
@@ -146,9 +148,9 @@ pub(crate) async fn kept(server: &Server, servers: usize, tools: usize) -> Resul
     })
 }
 
-fn builder(rule_count: usize) -> HostBuilder {
+fn builder() -> HostBuilder {
     let settings = HostSettings { call_timeout: PATIENCE, startup_timeout: PATIENCE, ..HostSettings::default() };
-    Host::builder().settings(settings).surroundings(surroundings()).rules(rules(rule_count, ECHO))
+    Host::builder().settings(settings).surroundings(surroundings()).rules(rules(1, ECHO, ECHO))
 }
 
 fn surroundings() -> Surroundings {
@@ -179,6 +181,18 @@ async fn all_connected(host: &Host, servers: usize) -> Result<()> {
     let listed = host.snapshot().servers().filter(|server| server.tools().count() > 0).count();
     ensure!(listed == servers, "{listed} of {servers} servers have tools: {:?}", host.status());
     Ok(())
+}
+
+/// Kept lists are read in the background.
+async fn all_listed(host: &Host, tools: usize) -> (Arc<Snapshot>, usize) {
+    let mut events = host.events();
+    loop {
+        let snapshot = host.snapshot();
+        let listed = snapshot.tools().count();
+        if listed >= tools || events.next().await.is_none() {
+            return (snapshot, listed);
+        }
+    }
 }
 
 fn starts(log: &Path) -> Result<usize> {
