@@ -172,17 +172,21 @@ impl PromptOutcome {
         self.raw.member_str("description")
     }
 
-    /// The messages, in order; pieces that are no message are left out (the raw result has them).
+    /// The messages, in order; pieces that are no message are left out (the raw result has them). A message with
+    /// several blocks of content is as many messages of the same role.
     #[must_use]
     pub fn messages(&self) -> Vec<PromptMessage> {
-        let message = |raw: RawJson| {
-            let mut fields = Fields::of(&raw)?;
-            Some(PromptMessage {
-                role: fields.take("role")?,
-                content: ContentBlock::from_raw(fields.take_object("content")?),
-            })
-        };
-        elements(&self.raw, "messages").into_iter().filter_map(message).collect()
+        let mut messages = Vec::new();
+        for raw in elements(&self.raw, "messages") {
+            let Some(role) = Fields::of(&raw).and_then(|mut fields| fields.take::<String>("role")) else { continue };
+            let blocks = match raw.member("content") {
+                Some(block) if block.as_str().starts_with('{') => vec![ContentBlock::from_raw(block)],
+                Some(blocks) => content(blocks),
+                None => Vec::new(),
+            };
+            messages.extend(blocks.into_iter().map(|content| PromptMessage { role: role.clone(), content }));
+        }
+        messages
     }
 }
 

@@ -164,6 +164,7 @@ impl Refusal {
             | Decider::NotListed(_)
             | Decider::TrustedAnnotation(_)
             | Decider::AnnotatedWriting(_)
+            | Decider::Reading(_)
             | Decider::Default(_)
             | Decider::Typed(_)
             | Decider::Approved(_)

@@ -33,6 +33,8 @@ pub enum Decider {
     /// The tool is on `tools`, but the server is read-only and says that this tool writes. The origin is the server's
     /// entry.
     AnnotatedWriting(Origin),
+    /// Nobody said anything about this resource or prompt, and what only reads may. The origin is the server's entry.
+    Reading(Origin),
     /// Nobody said anything about this call. The origin is the server's entry.
     Default(Origin),
     /// Neither a rule nor a list settles it, and a person typed the call.
@@ -72,6 +74,7 @@ impl Decider {
             Self::NotListed(origin)
             | Self::TrustedAnnotation(origin)
             | Self::AnnotatedWriting(origin)
+            | Self::Reading(origin)
             | Self::Default(origin)
             | Self::Typed(origin)
             | Self::ServerDisabled(origin)
@@ -95,6 +98,7 @@ impl fmt::Display for Decider {
             Self::AnnotatedWriting(origin) => {
                 write!(formatter, "the server says that it writes, and is read-only at {origin}")
             }
+            Self::Reading(_) => formatter.write_str("no rule speaks of it, and it only reads"),
             Self::Default(_) => formatter.write_str("no rule and no list speaks of it"),
             Self::Typed(_) => formatter.write_str("no rule is against it, and a person typed it"),
             Self::ServerUnknown => formatter.write_str("no server of that name is configured"),

@@ -33,15 +33,11 @@ pub(crate) fn for_decider(decider: &Decider, name: &QualifiedName, kind: CallKin
         Decider::NotListed(origin) => {
             vec![format!("to allow it, add `{tool}` to `tools` of server `{server}` at {origin}")]
         }
-        Decider::Default(origin) | Decider::AnnotatedWriting(origin) => match kind {
-            CallKind::Tool => vec![
-                format!("to allow it for good, add `{tool}` to `write_tools` of server `{server}` at {origin}"),
-                format!("or add a rule {} to your own configuration", allow_rule(name, kind)),
-            ],
-            CallKind::Resource | CallKind::Prompt => {
-                vec![format!("to allow it for good, add a rule {} to your own configuration", allow_rule(name, kind))]
-            }
-        },
+        // Lists and claims speak of tools alone: nothing else comes to be decided here.
+        Decider::Default(origin) | Decider::AnnotatedWriting(origin) => vec![
+            format!("to allow it for good, add `{tool}` to `write_tools` of server `{server}` at {origin}"),
+            format!("or add a rule {} to your own configuration", allow_rule(name, kind)),
+        ],
         Decider::ServerUnknown => {
             vec![format!("add server `{server}`, or look at the configured ones: `helve servers`")]
         }
@@ -53,6 +49,7 @@ pub(crate) fn for_decider(decider: &Decider, name: &QualifiedName, kind: CallKin
         }
         Decider::Listed(ListName::Tools | ListName::WriteTools, _)
         | Decider::TrustedAnnotation(_)
+        | Decider::Reading(_)
         | Decider::Typed(_)
         | Decider::Approved(_)
         | Decider::Declined

@@ -392,9 +392,10 @@ fn place(server: &Server, subject: &Subject) -> (Option<Decider>, Standing, Risk
     };
 
     let may_write = !server.is_readonly();
-    // A resource or prompt reads by definition, and that too is no more than a claim of the server.
-    let claims_to_read = !is_tool || (subject.claims.read_only == Some(true) && !subject.claims.writes());
-    let standing = if let Some(decider) = listed(on_write_tools, ListName::WriteTools) {
+    let claims_to_read = subject.claims.read_only == Some(true) && !subject.claims.writes();
+    let standing = if !is_tool {
+        Standing::Allow(Decider::Reading(entry.origin.clone()))
+    } else if let Some(decider) = listed(on_write_tools, ListName::WriteTools) {
         Standing::Allow(decider)
     } else if let Some(decider) = listed(on_tools, ListName::Tools)
         && (may_write || !subject.claims.writes())

@@ -190,7 +190,7 @@ fn resources_and_prompts_have_rules_of_their_own() {
         shown(&rules.for_tool(Subject::unknown(name("github", uri), kind)).decide(Caller::Agent, json("{}")))
     };
     insta::assert_snapshot!(decide(CallKind::Resource, "repo://docs/a"), @"allow because rule `github/repo://docs/*` for each resource (allow, user layer) at /home/me/helve.toml:2:1");
-    insta::assert_snapshot!(decide(CallKind::Resource, "repo://code/a"), @"ask because no rule and no list speaks of it");
+    insta::assert_snapshot!(decide(CallKind::Resource, "repo://code/a"), @"allow because no rule speaks of it, and it only reads");
     insta::assert_snapshot!(decide(CallKind::Prompt, "review"), @"ask because rule `github:*` for each prompt (ask, user layer) at /home/me/helve.toml:4:1");
     insta::assert_snapshot!(decide(CallKind::Tool, "review"), @"deny because rule `github/*` (deny, user layer) at /home/me/helve.toml:1:1");
     // Lists name tools, not resources.
@@ -317,13 +317,14 @@ fn refusals_say_what_to_write_where() {
     - add server `github`, or look at the configured ones: `helve servers`
     ");
 
-    let resource = rules.for_tool(Subject::unknown(name("github", "repo://a"), CallKind::Resource));
+    let asking = self::rules(&["user ask github/* kind:resource"]);
+    let resource = asking.for_tool(Subject::unknown(name("github", "repo://a"), CallKind::Resource));
     let Decision::Ask(question) = resource.decide(Caller::Poll, json("{}")) else { panic!("decided") };
-    insta::assert_snapshot!(question, @"a poll wants to read resource `github/repo://a` (low risk): no rule and no list speaks of it");
+    insta::assert_snapshot!(question, @"a poll wants to read resource `github/repo://a` (low risk): rule `github/*` for each resource (ask, user layer) at /home/me/helve.toml:1:1");
     insta::assert_snapshot!(told(&question.refuse_unanswered()), @r#"
-    APPROVAL_REQUIRED `github/repo://a` needs an approval and nobody is there to ask: no rule and no list speaks of it
+    APPROVAL_REQUIRED `github/repo://a` needs an approval and nobody is there to ask: rule `github/*` for each resource (ask, user layer) at /home/me/helve.toml:1:1
     - to allow it once, ask for it at a terminal and answer
-    - to allow it for good, add a rule `{ tool = "github/repo://a", kind = "resource", action = "allow" }` to your own configuration
+    - to allow it for good, change that rule or put a rule `{ tool = "github/repo://a", kind = "resource", action = "allow" }` before it, at /home/me/helve.toml:1:1
     "#);
     let Decision::Ask(question) = resource.decide(Caller::Poll, json("{}")) else { panic!("decided") };
     let declined = question.decline();

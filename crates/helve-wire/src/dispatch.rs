@@ -157,7 +157,7 @@ impl Dispatcher {
     fn deliver_one(&self, frame: &ByteString, origin: Origin, outlet: &Arc<dyn Outlet>) {
         match envelope::read(frame) {
             Incoming::Answer { id, body } => self.answer(id, origin, body),
-            Incoming::Notification { method, params } => self.notification(method, params),
+            Incoming::Notification { method, params } => self.notification(method, params, origin),
             Incoming::Request { id, method, params } => self.request(id, &method, params, origin, outlet),
             Incoming::Unacceptable { id, problem } => match self.find(id, origin) {
                 Some(id) => self.reject(id, unacceptable(&problem)),
@@ -196,7 +196,7 @@ impl Dispatcher {
         }
     }
 
-    fn notification(&self, method: String, params: Option<RawJson>) {
+    fn notification(&self, method: String, params: Option<RawJson>, origin: Origin) {
         if method == "notifications/progress"
             && let Some((token, progress)) = params.as_ref().and_then(read_progress)
         {
@@ -222,7 +222,17 @@ impl Dispatcher {
         {
             return slot.fill(Answer::Result(RawJson::empty_object()));
         }
-        self.handler.notification(Notification { method, params });
+        // What is logged in the course of a call is for whoever made it. All else is about the server.
+        let handler = if method == "notifications/message" { self.handler_during(origin) } else { None };
+        handler.as_ref().unwrap_or(&self.handler).notification(Notification { method, params });
+    }
+
+    /// The handler of the very request in whose course something comes.
+    fn handler_during(&self, origin: Origin) -> Option<Arc<dyn PeerHandler>> {
+        match origin {
+            Origin::Connection => None,
+            Origin::Request(id) => self.pending.get(id).and_then(|slot| slot.handler().cloned()),
+        }
     }
 
     fn request(&self, id: RawJson, method: &str, params: Option<RawJson>, origin: Origin, outlet: &Arc<dyn Outlet>) {
@@ -247,7 +257,7 @@ impl Dispatcher {
             Origin::Connection => None,
             Origin::Request(id) => Some(id),
         };
-        let handler = Arc::clone(&self.handler);
+        let handler = self.handler_during(origin).unwrap_or_else(|| Arc::clone(&self.handler));
         let outlet = Arc::clone(outlet);
         let mut questions = lock(&self.questions);
         while questions.try_join_next().is_some() {}

@@ -57,6 +57,8 @@ pub struct ClientCapabilities {
     pub sampling_tools: bool,
     /// Names its working directories.
     pub roots: bool,
+    /// Says when they change.
+    pub roots_list_changed: bool,
     /// Extensions, by name, with their settings.
     pub extensions: Vec<(String, RawJson)>,
 }
@@ -124,7 +126,8 @@ impl ClientCapabilities {
             members.push(format!(r#""sampling":{{{}}}"#, if self.sampling_tools { r#""tools":{}"# } else { "" }));
         }
         if self.roots {
-            members.push(r#""roots":{}"#.to_owned());
+            let list_changed = if self.roots_list_changed { r#""listChanged":true"# } else { "" };
+            members.push(format!(r#""roots":{{{list_changed}}}"#));
         }
         if !self.extensions.is_empty() {
             let extensions: Vec<String> = self
@@ -248,9 +251,10 @@ mod tests {
             sampling: true,
             sampling_tools: true,
             roots: true,
+            roots_list_changed: true,
             extensions: vec![("io.modelcontextprotocol/tasks".into(), RawJson::empty_object())],
         };
-        insta::assert_snapshot!(all.to_json(), @r#"{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}"#);
+        insta::assert_snapshot!(all.to_json(), @r#"{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{"listChanged":true},"extensions":{"io.modelcontextprotocol/tasks":{}}}"#);
         assert_eq!(ClientCapabilities::default().to_json(), "{}");
     }
 

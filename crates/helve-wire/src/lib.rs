@@ -35,6 +35,6 @@ pub use limits::Limits;
 pub use pending::ProgressCallback;
 pub use request::Times;
 pub use session::{
-    CacheHint, CacheScope, CallOptions, Changes, CompletionSubject, Diagnostics, Listing, LogLevel, Session,
+    CacheHint, CacheScope, CallOptions, Changes, CompletionSubject, Diagnostics, Listing, LogLevel, Relayed, Session,
 };
 pub use transport::http::{HeaderSource, HttpTarget};

@@ -12,7 +12,7 @@ use helve_model::json::RawJson;
 use tokio::time::Instant;
 
 use crate::error::{Error, Result, RpcError};
-use crate::handler::Progress;
+use crate::handler::{PeerHandler, Progress};
 use crate::sync::lock;
 
 /// Called with each progress report of one call, in order, before the call returns.
@@ -21,7 +21,8 @@ pub type ProgressCallback = Arc<dyn Fn(Progress) + Send + Sync>;
 /// Who hears what the peer says about one request before it answers.
 #[derive(Clone)]
 pub(crate) enum Listener {
-    Progress(ProgressCallback),
+    /// Of a call: its progress, and what the peer asks and logs in its course.
+    Call { on_progress: Option<ProgressCallback>, handler: Option<Arc<dyn PeerHandler>> },
     /// The accepted part of a subscription.
     Acknowledged(Arc<dyn Fn(&RawJson) + Send + Sync>),
 }
@@ -103,8 +104,16 @@ impl Slot {
                 state.progress = Some((Instant::now(), progress.progress));
             }
         }
-        if let Some(Listener::Progress(on_progress)) = &self.listener {
+        if let Some(Listener::Call { on_progress: Some(on_progress), .. }) = &self.listener {
             on_progress(progress);
+        }
+    }
+
+    /// Who answers what the peer asks in the course of this request, if not the connection's handler.
+    pub(crate) fn handler(&self) -> Option<&Arc<dyn PeerHandler>> {
+        match &self.listener {
+            Some(Listener::Call { handler, .. }) => handler.as_ref(),
+            _ => None,
         }
     }
 

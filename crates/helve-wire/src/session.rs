@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::request::Times;
 use crate::sync::lock;
 
-pub use call::CallOptions;
+pub use call::{CallOptions, Relayed};
 pub use list::{CacheHint, CacheScope, Listing};
 pub use subscribe::Changes;
 pub use utility::{CompletionSubject, Diagnostics, LogLevel};
@@ -45,6 +45,8 @@ struct Shared {
     options: ConnectOptions,
     /// What the modern era demands in every request, rendered; empty in the legacy era.
     era_meta: Mutex<Arc<str>>,
+    /// What the server is asked to log, in that metadata.
+    log_level: Mutex<Option<LogLevel>>,
     /// Which arguments of which tool HTTP repeats in headers.
     param_headers: Mutex<HashMap<String, Arc<[ParamHeader]>>>,
     listening: Mutex<subscribe::Listening>,
@@ -63,6 +65,7 @@ impl Session {
             greeting,
             options,
             era_meta: Mutex::new(era_meta),
+            log_level: Mutex::default(),
             param_headers: Mutex::default(),
             listening: Mutex::default(),
             renewals: AtomicU64::new(0),
@@ -129,15 +132,18 @@ impl Session {
         self.shared.is_modern()
     }
 
-    fn set_log_level_in_meta(&self, level: &str) {
-        *lock(&self.shared.era_meta) = render_meta(&self.shared.greeting, &self.shared.options, Some(level));
+    fn set_log_level_in_meta(&self, level: LogLevel) {
+        *lock(&self.shared.log_level) = Some(level);
+        *lock(&self.shared.era_meta) = render_meta(&self.shared.greeting, &self.shared.options, Some(level.as_str()));
     }
 }
 
 impl Shared {
     async fn ask(&self, mut ask: Ask<'_>) -> Result<RawJson> {
         let era = self.era_meta();
-        ask.era_meta = &era;
+        if ask.era_meta.is_empty() {
+            ask.era_meta = &era;
+        }
         if !self.channel.link().has_session() {
             return self.channel.request(ask).await;
         }
@@ -186,7 +192,7 @@ fn render_meta(greeting: &Greeting, options: &ConnectOptions, log_level: Option<
         Era::Modern => Arc::from(modern::request_meta(
             &greeting.verdict.version,
             &options.client,
-            &options.handler.capabilities(),
+            &modern::declared(options.handler.capabilities()),
             log_level,
         )),
     }

@@ -1,9 +1,9 @@
-//! Who is asked: the person behind the host, for approvals and for what servers want to know.
+//! Who decides when a rule says *ask*: the person behind the host.
 
 use std::fmt;
 
 use helve_model::json::RawJson;
-use helve_model::{CallKind, QualifiedName, Risk, ServerName};
+use helve_model::{CallKind, QualifiedName, Risk};
 use helve_policy::{Approval, Caller};
 use helve_wire::BoxFuture;
 
@@ -53,32 +53,6 @@ pub enum ApprovalAnswer {
     Unavailable,
 }
 
-/// Answers what servers ask a person in the course of a call.
-pub trait Elicitor: Send + Sync {
-    /// A server wants to know something, by a form or by sending the person to a URL.
-    fn elicit(&self, request: ElicitationRequest) -> BoxFuture<'_, ElicitationAnswer>;
-}
-
-/// What a server wants to know.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ElicitationRequest {
-    /// Which server asks.
-    pub server: ServerName,
-    /// The parameters as the server wrote them: `message`, and `requestedSchema` or `url`.
-    pub params: RawJson,
-}
-
-/// What the person answers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ElicitationAnswer {
-    /// The fields of the form, as an object; for a URL, consent to open it.
-    Accept(Option<RawJson>),
-    /// No.
-    Decline,
-    /// The person went away without an answer.
-    Cancel,
-}
-
 /// Says yes to everything: for programs that decide by rules alone.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ApproveAll;
@@ -102,11 +76,5 @@ impl Approver for NobodyThere {
 impl fmt::Debug for dyn Approver {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Approver")
-    }
-}
-
-impl fmt::Debug for dyn Elicitor {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Elicitor")
     }
 }

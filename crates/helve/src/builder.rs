@@ -7,7 +7,9 @@ use futures_util::future::join_all;
 use helve_model::{PendingReason, ServerStatus, TransportSpec};
 use helve_policy::{Approval, SourcedRule};
 
-use crate::ask::{Approver, Elicitor, NobodyThere};
+use crate::answerer::{Answerer, Elicitor, LogSink, RootsProvider, Sampler, SamplingLimits};
+use crate::ask::{Approver, NobodyThere};
+use crate::desk::Staff;
 use crate::error::CallError;
 use crate::host::Host;
 use crate::settings::{Builtins, HostSettings, Plan, Planned, Surroundings};
@@ -41,7 +43,8 @@ pub struct HostBuilder {
     pub(crate) builtins: Option<Arc<dyn Builtins>>,
     pub(crate) approver: Arc<dyn Approver>,
     pub(crate) approvals: Vec<Approval>,
-    pub(crate) elicitor: Option<Arc<dyn Elicitor>>,
+    pub(crate) staff: Staff,
+    pub(crate) answerer: Option<Arc<dyn Answerer>>,
     pub(crate) mcp: bool,
 }
 
@@ -55,7 +58,8 @@ impl Default for HostBuilder {
             builtins: None,
             approver: Arc::new(NobodyThere),
             approvals: Vec::new(),
-            elicitor: None,
+            staff: Staff::default(),
+            answerer: None,
             mcp: true,
         }
     }
@@ -125,10 +129,39 @@ impl HostBuilder {
         self
     }
 
-    /// Who answers what servers ask. Without one, servers are told that they cannot ask.
+    /// Who answers what servers ask a person. Without one, servers are told that they cannot ask.
     #[must_use]
     pub fn elicitor(mut self, elicitor: impl Elicitor + 'static) -> Self {
-        self.elicitor = Some(Arc::new(elicitor));
+        self.staff.elicitor = Some(Arc::new(elicitor));
+        self
+    }
+
+    /// Whose model servers may use, and how much of it. Without one, they are told that they cannot.
+    #[must_use]
+    pub fn sampler(mut self, sampler: impl Sampler + 'static, limits: SamplingLimits) -> Self {
+        self.staff.sampler = Some(Arc::new(sampler));
+        self.staff.sampling_limits = limits;
+        self
+    }
+
+    /// Who says in which directories servers are to work. Without one, they are told none.
+    #[must_use]
+    pub fn roots(mut self, provider: impl RootsProvider + 'static) -> Self {
+        self.staff.roots = Some(Arc::new(provider));
+        self
+    }
+
+    /// Who hears what servers log; [`HostEvent::Log`](crate::HostEvent::Log) tells it as well.
+    #[must_use]
+    pub fn log_sink(mut self, sink: impl LogSink + 'static) -> Self {
+        self.staff.log_sink = Some(Arc::new(sink));
+        self
+    }
+
+    /// Who gets whatever servers ask and log, unopened, in the place of all of the above.
+    #[must_use]
+    pub fn answerer(mut self, answerer: Arc<dyn Answerer>) -> Self {
+        self.answerer = Some(answerer);
         self
     }
 

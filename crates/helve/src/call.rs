@@ -3,6 +3,7 @@
 mod arguments;
 mod authorize;
 mod dispatch;
+pub(crate) mod reading;
 mod record;
 mod shape;
 
@@ -15,12 +16,15 @@ use std::time::Duration;
 use helve_model::json::RawJson;
 use helve_model::{Outcome, QualifiedName};
 use helve_policy::Caller;
-use helve_wire::ProgressCallback;
+use helve_wire::{ProgressCallback, Relayed};
 use tokio::time::{Instant, timeout};
 
+use crate::answerer::Answerer;
+use crate::ask::Approver;
 use crate::catalog::ToolEntry;
 use crate::error::CallError;
 use crate::state::Shared;
+pub use reading::ResourceOutcome;
 use record::Recording;
 
 /// How a call is made, and by whom.
@@ -38,6 +42,14 @@ pub struct CallContext {
     pub meta: Option<RawJson>,
     /// The whole result is wanted, however large it is.
     pub uncut: bool,
+    /// Who is asked when a rule says *ask*; `None`: as the host says.
+    pub approver: Option<Arc<dyn Approver>>,
+    /// Who answers what the server asks in the course of this call, and hears what it logs; `None`: as the host says. A
+    /// modern server is told what it may ask; a legacy one was told when it was connected.
+    pub answerer: Option<Arc<dyn Answerer>>,
+    /// The caller speaks the protocol himself: what a modern server wants to know before it goes on, or the task it made
+    /// of the call, is his outcome. See [`CallOutcome::is_unfinished`].
+    pub relayed: Option<Relayed>,
 }
 
 /// A call of one tool, bound to the definition and the rules of one snapshot.
@@ -67,7 +79,17 @@ impl CallContext {
     /// A call by `caller`, with nothing else said.
     #[must_use]
     pub const fn new(caller: Caller) -> Self {
-        Self { caller, timeout: None, total: None, on_progress: None, meta: None, uncut: false }
+        Self {
+            caller,
+            timeout: None,
+            total: None,
+            on_progress: None,
+            meta: None,
+            uncut: false,
+            approver: None,
+            answerer: None,
+            relayed: None,
+        }
     }
 
     /// The same with a time-out.
@@ -79,6 +101,13 @@ impl CallContext {
 }
 
 impl CallOutcome {
+    /// True when this is not the result yet: the server asks for input, or made a task of the call. Only calls that are
+    /// relayed end so.
+    #[must_use]
+    pub fn is_unfinished(&self) -> bool {
+        is_unfinished(&self.outcome)
+    }
+
     /// The result as one text, for hosts that need a string.
     #[must_use]
     pub fn to_text(&self) -> String {
@@ -131,7 +160,7 @@ impl PreparedCall {
         };
 
         let (arguments, mut warnings) = arguments::check(tool, arguments)?;
-        let permit = authorize::permit(host, tool, arguments, context.caller, recording).await?;
+        let permit = authorize::permit(host, tool, arguments, context, recording).await?;
         let cache_key = shape::cache_key(host, tool, &permit);
         if let Some(outcome) = shape::from_cache(host, cache_key.as_ref()) {
             return Ok(CallOutcome {
@@ -145,8 +174,10 @@ impl PreparedCall {
         }
         let outcome = dispatch::send(host, tool, &permit, context, timeout, recording).await?;
         recording.took_bytes(outcome.raw().as_str().len());
-        warnings.extend(shape::broken_promise(tool, &outcome));
-        shape::into_cache(host, tool, cache_key, &outcome);
+        if context.relayed.is_none() || !is_unfinished(&outcome) {
+            warnings.extend(shape::broken_promise(tool, &outcome));
+            shape::into_cache(host, tool, cache_key, &outcome);
+        }
         let (outcome, kept_in) = shape::cut(host, tool, outcome, context, &mut warnings).await;
         Ok(CallOutcome {
             name: tool.name().clone(),
@@ -157,6 +188,11 @@ impl PreparedCall {
             warnings,
         })
     }
+}
+
+fn is_unfinished(outcome: &Outcome) -> bool {
+    let kind = outcome.raw().member_str("resultType");
+    matches!(kind.as_deref(), Some("input_required" | "task")) || outcome.raw().member("task").is_some()
 }
 
 /// A call of which only a text is known yet: recorded from here on, whether there is such a tool or not.

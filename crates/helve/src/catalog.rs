@@ -16,6 +16,7 @@ use helve_model::{
 use helve_policy::pin::DefinitionHash;
 use helve_policy::{RuleSet, Subject, ToolPolicy};
 use helve_schema::{LazyValidator, ToolEntry as SchemaEntry};
+use helve_wire::Greeting;
 
 use crate::call::PreparedCall;
 use crate::error::CallError;
@@ -306,6 +307,24 @@ impl ServerEntry {
     /// Its tools that exist for an agent, sorted by name.
     pub fn tools(&self) -> impl Iterator<Item = &Arc<ToolEntry>> {
         self.tools.iter().filter(|tool| !tool.is_hidden())
+    }
+
+    /// The same in the order in which the server lists them.
+    pub fn tools_as_listed(&self) -> impl Iterator<Item = &Arc<ToolEntry>> {
+        let mut seen = vec![false; self.tools.len()];
+        self.catalog.tools.iter().filter_map(move |listed| {
+            let name = listed.definition().name();
+            let position = self.tools.binary_search_by(|tool| tool.name.tool.cmp(name)).ok()?;
+            // A name that is listed twice is one tool.
+            let is_first = !std::mem::replace(seen.get_mut(position)?, true);
+            self.tools.get(position).filter(|tool| is_first && !tool.is_hidden())
+        })
+    }
+
+    /// What the server said about itself when it was connected last.
+    #[must_use]
+    pub fn greeting(&self) -> Option<Greeting> {
+        self.link.as_ref().and_then(|link| link.facts().greeting)
     }
 
     /// All its tools, hidden ones too: for the person who asks why a tool is missing.

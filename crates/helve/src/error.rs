@@ -6,6 +6,7 @@ use std::fmt;
 use helve_model::json::RawJson;
 use helve_model::{ErrorCode, QualifiedName, ServerName, ToolName};
 use helve_policy::Refusal;
+use helve_wire::RpcError;
 use serde_json::{Map, Value};
 
 use crate::tool::ToolFailure;
@@ -115,6 +116,12 @@ impl CallError {
     #[must_use]
     pub fn challenge(&self) -> Option<&str> {
         self.0.challenge.as_deref()
+    }
+
+    /// The server's refusal exactly as it sent it, where it was the server who refused.
+    #[must_use]
+    pub fn rpc(&self) -> Option<&RpcError> {
+        self.0.source.as_ref()?.downcast_ref::<WireCause>()?.0.rpc()
     }
 
     /// `{"error": …, "code": …, "server": …, "tool": …, "hints": […]}`, the shape every door gives errors in.

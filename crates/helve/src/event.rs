@@ -36,6 +36,25 @@ pub enum HostEvent {
         /// The notification's parameters.
         params: RawJson,
     },
+    /// A server's list of resources or templates is another one.
+    ResourcesChanged {
+        /// Which server.
+        server: ServerName,
+    },
+    /// A server's list of prompts is another one.
+    PromptsChanged {
+        /// Which server.
+        server: ServerName,
+    },
+    /// A server says something else without being asked, such as `notifications/resources/updated`.
+    Notification {
+        /// Which server.
+        server: ServerName,
+        /// The protocol's name of it.
+        method: String,
+        /// Its parameters.
+        params: RawJson,
+    },
     /// Something is not as it should be, and everything goes on.
     Warning {
         /// Which server it is about.

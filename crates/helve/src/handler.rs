@@ -1,63 +1,80 @@
-//! What one server tells the host and asks of it.
+//! What one server tells the host and asks of it: on its connection, and in the course of one call.
 
 use std::sync::Arc;
 
 use helve_model::ServerName;
 use helve_model::json::RawJson;
-use helve_wire::{BoxFuture, ClientCapabilities, Notification, PeerHandler, Question, QuestionKind, RpcError};
+use helve_wire::{BoxFuture, ClientCapabilities, Notification, PeerHandler, Question, RpcError};
 use tokio::sync::Notify;
 
-use crate::ask::{ElicitationAnswer, ElicitationRequest, Elicitor};
+use crate::answerer::Answerer;
 use crate::event::{EventSink, HostEvent};
+use crate::link::KeptPrompts;
+use crate::sync::lock;
 
 /// Listens to one server for its supervisor.
 #[derive(Debug)]
 pub(crate) struct ServerHandler {
     pub(crate) server: ServerName,
     pub(crate) events: EventSink,
-    pub(crate) elicitor: Option<Arc<dyn Elicitor>>,
+    pub(crate) answerer: Arc<dyn Answerer>,
     /// The list of tools has changed. Holds one permit at most, so that a flood is one change.
     pub(crate) tools_changed: Arc<Notify>,
+    pub(crate) prompts: Arc<KeptPrompts>,
+}
+
+/// Listens to one server in the course of one call, for whoever made it.
+#[derive(Debug)]
+pub(crate) struct CallHandler {
+    pub(crate) server: ServerName,
+    pub(crate) events: EventSink,
+    pub(crate) answerer: Arc<dyn Answerer>,
 }
 
 impl PeerHandler for ServerHandler {
     fn capabilities(&self) -> ClientCapabilities {
-        let answers = self.elicitor.is_some();
-        ClientCapabilities { elicitation_form: answers, elicitation_url: answers, ..ClientCapabilities::default() }
+        self.answerer.capabilities()
     }
 
     fn notification(&self, notification: Notification) {
-        match notification.method.as_str() {
+        let Notification { method, params } = notification;
+        let server = || self.server.clone();
+        let params = || params.unwrap_or_else(RawJson::empty_object);
+        match method.as_str() {
             "notifications/tools/list_changed" => self.tools_changed.notify_one(),
-            "notifications/message" => self.events.send(|| HostEvent::Log {
-                server: self.server.clone(),
-                params: notification.params.unwrap_or_else(RawJson::empty_object),
-            }),
-            _ => {}
+            "notifications/resources/list_changed" => {
+                self.events.send(|| HostEvent::ResourcesChanged { server: server() });
+            }
+            "notifications/prompts/list_changed" => {
+                *lock(&self.prompts) = None;
+                self.events.send(|| HostEvent::PromptsChanged { server: server() });
+            }
+            "notifications/message" => logged(&self.server, &self.events, &self.answerer, &params()),
+            _ => self.events.send(|| HostEvent::Notification { server: server(), method, params: params() }),
         }
     }
 
     fn question(&self, question: Question) -> BoxFuture<'_, Result<RawJson, RpcError>> {
-        Box::pin(async move {
-            match (question.kind, &self.elicitor) {
-                (QuestionKind::Elicitation, Some(elicitor)) => {
-                    let params = question.params.unwrap_or_else(RawJson::empty_object);
-                    let request = ElicitationRequest { server: self.server.clone(), params };
-                    Ok(answer(elicitor.elicit(request).await))
-                }
-                (kind, _) => Err(RpcError::method_not_found(kind.method())),
-            }
-        })
+        self.answerer.question(&self.server, question)
     }
 }
 
-fn answer(answer: ElicitationAnswer) -> RawJson {
-    RawJson::assembled(match answer {
-        ElicitationAnswer::Accept(Some(content)) => {
-            format!(r#"{{"action":"accept","content":{}}}"#, content.as_str())
-        }
-        ElicitationAnswer::Accept(None) => r#"{"action":"accept"}"#.to_owned(),
-        ElicitationAnswer::Decline => r#"{"action":"decline"}"#.to_owned(),
-        ElicitationAnswer::Cancel => r#"{"action":"cancel"}"#.to_owned(),
-    })
+impl PeerHandler for CallHandler {
+    fn capabilities(&self) -> ClientCapabilities {
+        self.answerer.capabilities()
+    }
+
+    fn notification(&self, notification: Notification) {
+        let params = notification.params.unwrap_or_else(RawJson::empty_object);
+        logged(&self.server, &self.events, &self.answerer, &params);
+    }
+
+    fn question(&self, question: Question) -> BoxFuture<'_, Result<RawJson, RpcError>> {
+        self.answerer.question(&self.server, question)
+    }
+}
+
+fn logged(server: &ServerName, events: &EventSink, answerer: &Arc<dyn Answerer>, params: &RawJson) {
+    answerer.log(server, params);
+    events.send(|| HostEvent::Log { server: server.clone(), params: params.clone() });
 }

@@ -48,6 +48,7 @@
 
 #![warn(missing_docs)]
 
+mod answerer;
 mod ask;
 mod backoff;
 pub mod blocking;
@@ -56,12 +57,14 @@ mod builder;
 mod call;
 mod catalog;
 mod connect;
+mod desk;
 mod error;
 mod event;
 mod handler;
 mod host;
 mod link;
 mod memory;
+mod offers;
 mod private_directory;
 mod random;
 mod registry;
@@ -85,13 +88,18 @@ pub use helve_schema as schema;
 /// Speaking with one peer: launchers, progress, sessions.
 pub use helve_wire as wire;
 
-pub use ask::{ApprovalAnswer, ApprovalRequest, ApproveAll, Approver, ElicitationAnswer, ElicitationRequest, Elicitor};
+pub use answerer::{
+    Answerer, ElicitationAnswer, ElicitationRequest, Elicitor, LogLine, LogSink, Root, RootsProvider, Sampler,
+    SamplingCall, SamplingLimits,
+};
+pub use ask::{ApprovalAnswer, ApprovalRequest, ApproveAll, Approver};
 pub use builder::HostBuilder;
-pub use call::{CallContext, CallOutcome, PreparedCall};
+pub use call::{CallContext, CallOutcome, PreparedCall, ResourceOutcome};
 pub use catalog::{ServerEntry, Snapshot, ToolEntry};
 pub use error::CallError;
 pub use event::{CallEnd, CallRecord, Events, HostEvent};
 pub use host::{Host, ServerChanges};
+pub use offers::{Offered, Offers};
 pub use registry::{Clash, Definitions, Narrowing, Registry, Scope};
 pub use schema_cache::{CacheKey, CachedIndex, CachedServer, IndexedTool, SchemaCache};
 pub use settings::{Builtins, HostSettings, Plan, Planned, Surroundings};

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use helve_model::{
-    DisabledReason, ErrorCode, Origin, PendingReason, ServerName, ServerSpec, ServerStatus, TransportSpec,
+    DisabledReason, ErrorCode, Origin, PendingReason, PromptDefinition, ServerName, ServerSpec, ServerStatus,
+    TransportSpec,
 };
 use helve_wire::{Greeting, Session};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
@@ -52,6 +53,8 @@ pub(crate) struct Link {
     /// Why the last attempt failed, in full; `status` has one line of it.
     last_error: ArcSwapOption<CallError>,
     facts: Mutex<LinkFacts>,
+    /// The prompts it listed last; emptied when it says that they changed.
+    prompts: Arc<KeptPrompts>,
     commands: mpsc::UnboundedSender<Command>,
     turns: Semaphore,
     calls: AtomicUsize,
@@ -77,6 +80,9 @@ pub(crate) struct LinkFacts {
     pub(crate) list_error: Option<String>,
 }
 
+/// A server's prompts, as it listed them last.
+pub(crate) type KeptPrompts = Mutex<Option<Arc<[PromptDefinition]>>>;
+
 /// Counts a call while it is on its way.
 #[derive(Debug)]
 pub(crate) struct CallOnItsWay<'link>(&'link AtomicUsize);
@@ -96,6 +102,7 @@ impl Link {
             status: watch::Sender::new(status),
             last_error: ArcSwapOption::empty(),
             facts: Mutex::default(),
+            prompts: Arc::default(),
             commands,
             turns: Semaphore::new(in_flight.clamp(1, Semaphore::MAX_PERMITS)),
             calls: AtomicUsize::new(0),
@@ -164,6 +171,10 @@ impl Link {
         change(&mut lock(&self.facts));
     }
 
+    pub(crate) const fn prompts(&self) -> &Arc<KeptPrompts> {
+        &self.prompts
+    }
+
     pub(crate) fn session_now(&self) -> Option<Arc<Session>> {
         self.session.load_full()
     }
@@ -192,6 +203,7 @@ impl Link {
         if self.retired.get().is_some() {
             return;
         }
+        *lock(&self.prompts) = None;
         self.session.store(Some(Arc::new(session)));
         self.last_error.store(None);
         drop(self.status.send_replace(ServerStatus::Connected));

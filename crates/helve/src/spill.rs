@@ -4,6 +4,8 @@
 //! is whole or absent, since half of it would be another value. Members that helve does not know have a share of
 //! their own. `isError` always stays.
 
+mod reading;
+
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -15,6 +17,7 @@ use helve_model::{ContentBlock, ContentBody, Outcome, QualifiedName, ResourceBod
 use serde_json::Value;
 
 use crate::private_directory;
+pub(crate) use reading::spill_contents;
 
 /// Members that are neither content nor structured content may take this part of the limit, one nth.
 const OTHERS_PART: usize = 4;

@@ -15,9 +15,11 @@ use helve_policy::{Approvals, Problem, RuleSet, ServerAccess, SourcedRule};
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::AbortHandle;
 
-use crate::ask::{Approver, Elicitor};
+use crate::answerer::Answerer;
+use crate::ask::Approver;
 use crate::builder::HostBuilder;
 use crate::catalog::{Listed, ServerCatalog, ServerEntry, Snapshot};
+use crate::desk::Desk;
 use crate::error::CallError;
 use crate::event::{EventSink, HostEvent};
 use crate::handler::ServerHandler;
@@ -41,7 +43,7 @@ pub(crate) struct Shared {
     pub(crate) events: EventSink,
     pub(crate) starting: Semaphore,
     pub(crate) approver: Arc<dyn Approver>,
-    pub(crate) elicitor: Option<Arc<dyn Elicitor>>,
+    answerer: Arc<dyn Answerer>,
     pub(crate) approvals: Mutex<Approvals>,
     pub(crate) results: Mutex<ResultCache>,
     pub(crate) memory: Option<Memory>,
@@ -104,14 +106,17 @@ impl Shared {
                 builtins,
                 approver,
                 approvals,
-                elicitor,
+                staff,
+                answerer,
                 mcp,
             } = builder;
+            let events = EventSink::new();
+            let answerer = answerer.unwrap_or_else(|| Arc::new(Desk::new(staff, events.clone())));
             Self {
-                events: EventSink::new(),
+                events,
                 starting: Semaphore::new(settings.starting_at_once.clamp(1, Semaphore::MAX_PERMITS)),
                 approver,
-                elicitor,
+                answerer,
                 approvals: Mutex::new(approvals.into_iter().collect()),
                 results: Mutex::new(ResultCache::new(ResultCacheLimits {
                     ttl: settings.result_cache_ttl.unwrap_or_default(),
@@ -268,8 +273,9 @@ impl Shared {
         let handler = Arc::new(ServerHandler {
             server: spec.name.clone(),
             events: self.events.clone(),
-            elicitor: self.elicitor.clone(),
+            answerer: Arc::clone(&self.answerer),
             tools_changed: Arc::new(Notify::new()),
+            prompts: Arc::clone(link.prompts()),
         });
         let supervisor = Supervisor::new(Arc::downgrade(self), spec, Arc::clone(&link), predecessor, handler, commands);
         Kept::Remote { link, task: tokio::spawn(supervisor.run()).abort_handle() }
@@ -369,6 +375,11 @@ impl Shared {
         let host = self.snapshot.load().host();
         self.snapshot.store(Arc::new(Snapshot::new(generation, state.entries.clone(), host)));
         self.events.send(|| HostEvent::Catalog { generation });
+    }
+
+    /// The rules as they are now; `None` before there is a plan.
+    pub(crate) fn rule_set(&self) -> Option<RuleSet> {
+        lock(&self.state).rule_set.clone()
     }
 
     /// # Errors

@@ -49,22 +49,21 @@ pub(crate) enum ResultKind {
     Unknown(String),
 }
 
-/// The members of `_meta` that every request carries, rendered once.
-pub(crate) fn request_meta(
-    version: &str,
-    client: &ClientInfo,
-    capabilities: &ClientCapabilities,
-    log_level: Option<&str>,
-) -> String {
-    let mut declared = capabilities.clone();
-    if !declared.extensions.iter().any(|(name, _)| name == TASKS_EXTENSION) {
-        declared.extensions.push((TASKS_EXTENSION.to_owned(), RawJson::empty_object()));
+/// What is declared by somebody whose tasks are followed for him.
+pub(crate) fn declared(mut capabilities: ClientCapabilities) -> String {
+    if !capabilities.extensions.iter().any(|(name, _)| name == TASKS_EXTENSION) {
+        capabilities.extensions.push((TASKS_EXTENSION.to_owned(), RawJson::empty_object()));
     }
+    capabilities.to_json()
+}
+
+/// The members of `_meta` that every request carries, rendered once.
+pub(crate) fn request_meta(version: &str, client: &ClientInfo, declared: &str, log_level: Option<&str>) -> String {
     let mut meta = format!(
         r#""io.modelcontextprotocol/protocolVersion":{},"io.modelcontextprotocol/clientInfo":{},"io.modelcontextprotocol/clientCapabilities":{}"#,
         quoted(version),
         client.to_json(),
-        declared.to_json(),
+        declared,
     );
     if let Some(level) = log_level {
         meta.push_str(r#","io.modelcontextprotocol/logLevel":"#);
@@ -78,7 +77,7 @@ pub(crate) async fn probe(channel: &Channel, client: &ClientInfo, times: Times) 
     let [version] = VERSIONS;
     // A server may refuse the very version it lists: one more try is owed.
     for retry in [true, false] {
-        let meta = request_meta(version, client, channel.capabilities(), None);
+        let meta = request_meta(version, client, &declared(channel.capabilities().clone()), None);
         let ask = Ask {
             cancellable: false,
             in_turn: false,

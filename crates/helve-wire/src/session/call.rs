@@ -9,13 +9,13 @@ use helve_model::{CallKind, ErrorCode, Outcome, PromptOutcome, ReadOutcome};
 use helve_policy::Permit;
 use tokio::time::Instant;
 
-use super::{Session, Shared};
+use super::{LogLevel, Session, Shared};
 use crate::channel::Ask;
 use crate::encode::{Params, object, quoted};
 use crate::era::modern::{self, ResultKind};
 use crate::era::param_headers;
 use crate::error::{Error, Result};
-use crate::handler::{Question, QuestionKind};
+use crate::handler::{PeerHandler, Question, QuestionKind};
 use crate::pending::{Listener, ProgressCallback};
 use crate::request::Times;
 use crate::sync::lock;
@@ -31,6 +31,25 @@ pub struct CallOptions {
     pub meta: Option<RawJson>,
     /// A legacy server that offers tasks may answer with one, kept for so long; modern servers may always.
     pub as_task: Option<Duration>,
+    /// Who answers what the server asks in the course of this call, and hears what it logs: a modern server is told its
+    /// capabilities, a legacy one was told those of the connection's handler.
+    pub handler: Option<Arc<dyn PeerHandler>>,
+    /// Somebody else deals with what is not the result yet.
+    pub relayed: Option<Relayed>,
+}
+
+/// A call made for somebody who speaks the protocol himself: what a modern server wants to know, and the task a server
+/// made of the call, come back as they are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Relayed {
+    /// The capabilities a modern server is told, as he wrote them; `None`: those of the handler.
+    pub capabilities: Option<RawJson>,
+    /// His answers to what the server asked in an earlier round (`inputResponses`).
+    pub responses: Option<RawJson>,
+    /// What the server wants to be reminded of (`requestState`).
+    pub state: Option<RawJson>,
+    /// How a legacy server is to keep the call as a task (`task`).
+    pub task: Option<RawJson>,
 }
 
 impl Session {
@@ -104,20 +123,36 @@ impl Shared {
     }
 
     async fn call(self: &Arc<Self>, call: &Call<'_>) -> Result<RawJson> {
+        if let Some(relayed) = &call.options.relayed {
+            return self.call_relayed(call, relayed).await;
+        }
         if self.is_modern() {
             return self.call_in_rounds(call).await;
         }
         let Some(ttl) = call.options.as_task.filter(|_| call.method == "tools/call" && self.greeting.offers("tasks"))
         else {
-            return self.ask(self.ask_for(call, Params::Members(call.members), call.options.times)).await;
+            return self.ask(self.ask_for(call, Params::Members(call.members), "", call.options.times)).await;
         };
         let task = object(&[("ttl", &ttl.as_millis().to_string())]);
         let members = with(call.members, &[("task", task.as_str())]);
-        let result = self.ask(self.ask_for(call, Params::Members(&members), call.options.times)).await?;
+        let result = self.ask(self.ask_for(call, Params::Members(&members), "", call.options.times)).await?;
         match result.member("task") {
             Some(task) => self.follow_legacy_task(&task, call.options).await,
             None => Ok(result),
         }
+    }
+
+    /// One round, whatever comes of it.
+    async fn call_relayed(&self, call: &Call<'_>, relayed: &Relayed) -> Result<RawJson> {
+        let extra: &[(&str, &Option<RawJson>)] = if self.is_modern() {
+            &[("inputResponses", &relayed.responses), ("requestState", &relayed.state)]
+        } else {
+            &[("task", &relayed.task)]
+        };
+        let extra: Vec<_> = extra.iter().filter_map(|(key, value)| Some((*key, value.as_ref()?.as_str()))).collect();
+        let members = with(call.members, &extra);
+        let meta = self.own_meta(call.options);
+        self.ask(self.ask_for(call, Params::Members(&members), &meta, call.options.times)).await
     }
 
     /// The modern way: as long as the server needs to know more, the same call is made again with the answers.
@@ -127,6 +162,7 @@ impl Shared {
         let mut answers: Option<RawJson> = None;
         let mut state: Option<RawJson> = None;
         let mut times = call.options.times;
+        let meta = self.own_meta(call.options);
         let mut rounds = 0..self.options.limits.rounds;
         loop {
             let mut extra = Vec::with_capacity(2);
@@ -134,7 +170,7 @@ impl Shared {
             extra.extend(state.as_ref().map(|state| ("requestState", state.as_str())));
             let members = with(call.members, &extra);
             let started = Instant::now();
-            let result = self.ask(self.ask_for(call, Params::Members(&members), times)).await?;
+            let result = self.ask(self.ask_for(call, Params::Members(&members), &meta, times)).await?;
             times.total = times.total.saturating_sub(started.elapsed());
             match modern::result_kind(&result) {
                 ResultKind::Complete => return Ok(result),
@@ -146,7 +182,7 @@ impl Shared {
                     let questions = result.member("inputRequests");
                     state = result.member("requestState").filter(|state| state.as_str() != "null");
                     answers = match questions {
-                        Some(questions) => Some(self.answer(&questions).await?),
+                        Some(questions) => Some(self.answer(&questions, call.options.handler.as_ref()).await?),
                         None if state.is_some() => None,
                         None => return Err(broken_result("asks for input but says neither which nor in which state")),
                     };
@@ -165,8 +201,32 @@ impl Shared {
             .with_may_have_run(true)
     }
 
-    fn ask_for<'call>(&self, call: &Call<'call>, params: Params<'call>, times: Times) -> Ask<'call> {
-        let listener = call.options.on_progress.clone().map(Listener::Progress);
+    /// The metadata of a call that is made in somebody else's name; empty when it is made in the connection's.
+    fn own_meta(&self, options: &CallOptions) -> String {
+        if !self.is_modern() {
+            return String::new();
+        }
+        let capabilities = options.relayed.as_ref().and_then(|relayed| relayed.capabilities.as_ref());
+        let (declared, log_level) = match (capabilities, &options.handler) {
+            // What is to be logged is his to say, in his own metadata.
+            (Some(capabilities), _) => (capabilities.as_str().to_owned(), None),
+            (None, Some(handler)) => (modern::declared(handler.capabilities()), *lock(&self.log_level)),
+            (None, None) => return String::new(),
+        };
+        let version = &self.greeting.verdict.version;
+        modern::request_meta(version, &self.options.client, &declared, log_level.map(LogLevel::as_str))
+    }
+
+    fn ask_for<'call>(
+        &self,
+        call: &Call<'call>,
+        params: Params<'call>,
+        era_meta: &'call str,
+        times: Times,
+    ) -> Ask<'call> {
+        let (on_progress, handler) = (call.options.on_progress.clone(), call.options.handler.clone());
+        let is_heard = on_progress.is_some() || handler.is_some();
+        let listener = is_heard.then_some(Listener::Call { on_progress, handler });
         let known = lock(&self.param_headers).get(call.subject).cloned();
         let headers = match known {
             Some(known) if call.method == "tools/call" => param_headers::values(&known, call.permit.arguments()),
@@ -175,6 +235,7 @@ impl Shared {
         Ask {
             subject: Some(call.subject),
             params,
+            era_meta,
             headers,
             caller_meta: call.options.meta.as_ref(),
             wants_progress: true,
@@ -185,7 +246,11 @@ impl Shared {
     }
 
     /// Asks the handler each question of a result, one after another, and gives the answers under the same keys.
-    pub(super) async fn answer(&self, questions: &RawJson) -> Result<RawJson> {
+    pub(super) async fn answer(&self, questions: &RawJson, handler: Option<&Arc<dyn PeerHandler>>) -> Result<RawJson> {
+        let (handler, capabilities) = match handler {
+            Some(own) => (own, &own.capabilities()),
+            None => (self.channel.dispatcher().handler(), self.channel.capabilities()),
+        };
         let mut answers: Vec<(String, RawJson)> = Vec::new();
         let members =
             scan::members(questions.as_str()).map_err(|_| broken_result("asks in a form that is no object"))?;
@@ -195,12 +260,12 @@ impl Shared {
             let Some(method) = question.member_str("method") else {
                 return Err(broken_result("asks something without a method"));
             };
-            let kind = QuestionKind::of_method(&method).filter(|kind| self.channel.capabilities().allow(*kind));
+            let kind = QuestionKind::of_method(&method).filter(|kind| capabilities.allow(*kind));
             let Some(kind) = kind else {
                 return Err(broken_result(&format!("asks for `{method}`, which it was not offered")));
             };
             let question = Question { kind, params: question.member("params"), during: None };
-            let answer = self.channel.dispatcher().handler().question(question).await.map_err(|refusal| {
+            let answer = handler.question(question).await.map_err(|refusal| {
                 Error::new(ErrorCode::Denied, format!("the server asked for `{method}` and was refused"))
                     .with_may_have_run(true)
                     .with_source(refusal)
@@ -231,6 +296,8 @@ impl fmt::Debug for CallOptions {
             .field("on_progress", &self.on_progress.is_some())
             .field("meta", &self.meta)
             .field("as_task", &self.as_task)
+            .field("handler", &self.handler)
+            .field("relayed", &self.relayed)
             .finish()
     }
 }

@@ -48,7 +48,7 @@ impl Shared {
                 Some("working") => {}
                 Some("input_required") => {
                     if let Some(questions) = status.member("inputRequests") {
-                        let answers = self.answer(&questions).await?;
+                        let answers = self.answer(&questions, options.handler.as_ref()).await?;
                         let members = [("taskId", running.id.as_str()), ("inputResponses", answers.as_str())];
                         drop(self.ask(running.ask("tasks/update", &members)?).await?);
                     }

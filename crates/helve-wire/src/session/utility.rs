@@ -72,7 +72,7 @@ impl Session {
     /// When a legacy server refuses.
     pub async fn set_log_level(&self, level: LogLevel, times: Times) -> Result<()> {
         if self.is_modern() {
-            self.set_log_level_in_meta(level.as_str());
+            self.set_log_level_in_meta(level);
             return Ok(());
         }
         let level = quoted(level.as_str());

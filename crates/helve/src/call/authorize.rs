@@ -1,11 +1,14 @@
 //! From a decision to a permit: by rule, by an earlier approval, or by asking.
 
+use std::sync::Arc;
+
 use helve_model::ErrorCode;
 use helve_model::json::RawJson;
-use helve_policy::{Answer, Caller, Decision, Permit, Question, Span};
+use helve_policy::{Answer, Decision, Permit, Question, Span, ToolPolicy};
 
+use super::CallContext;
 use super::record::Recording;
-use crate::ask::{ApprovalAnswer, ApprovalRequest};
+use crate::ask::{ApprovalAnswer, ApprovalRequest, Approver};
 use crate::catalog::ToolEntry;
 use crate::error::CallError;
 use crate::state::Shared;
@@ -16,13 +19,24 @@ pub(super) async fn permit(
     host: &Shared,
     tool: &ToolEntry,
     arguments: RawJson,
-    caller: Caller,
+    context: &CallContext,
     recording: &mut Recording<'_>,
 ) -> Result<Permit, CallError> {
     if tool.is_unpinned() {
         return Err(changed_since_pinned(tool));
     }
-    let decision = tool.policy().decide(caller, arguments);
+    decide(host, tool.policy(), arguments, context, recording).await
+}
+
+/// The same for anything that rules speak of.
+pub(super) async fn decide(
+    host: &Shared,
+    policy: &ToolPolicy,
+    arguments: RawJson,
+    context: &CallContext,
+    recording: &mut Recording<'_>,
+) -> Result<Permit, CallError> {
+    let decision = policy.decide(context.caller, arguments);
     recording.decided(&decision);
     match decision {
         Decision::Allow(permit) => Ok(permit),
@@ -32,13 +46,15 @@ pub(super) async fn permit(
             let answer = lock(&host.approvals).answer(question);
             match answer {
                 Answer::Approved(permit) => Ok(permit),
-                Answer::Open(question) => ask(host, question).await,
+                Answer::Open(question) => {
+                    ask(host, context.approver.as_ref().unwrap_or(&host.approver), question).await
+                }
             }
         }
     }
 }
 
-async fn ask(host: &Shared, question: Question) -> Result<Permit, CallError> {
+async fn ask(host: &Shared, approver: &Arc<dyn Approver>, question: Question) -> Result<Permit, CallError> {
     let request = ApprovalRequest {
         name: question.name().clone(),
         kind: question.kind(),
@@ -47,7 +63,7 @@ async fn ask(host: &Shared, question: Question) -> Result<Permit, CallError> {
         risk: question.ground().risk,
         sentence: question.to_string(),
     };
-    let (span, pattern) = match host.approver.approve(request).await {
+    let (span, pattern) = match approver.approve(request).await {
         ApprovalAnswer::Once => (Span::Once, None),
         ApprovalAnswer::Run => (Span::Run, None),
         ApprovalAnswer::Always { pattern } => (Span::Always, pattern),
@@ -57,7 +73,7 @@ async fn ask(host: &Shared, question: Question) -> Result<Permit, CallError> {
     let (permit, approval) = question.approve(span, pattern.as_deref());
     if let Some(approval) = approval {
         if span == Span::Always {
-            host.approver.keep(&approval);
+            approver.keep(&approval);
         }
         lock(&host.approvals).add(approval);
     }

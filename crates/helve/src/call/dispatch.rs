@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use helve_model::{ErrorCode, Outcome};
+use helve_model::{ErrorCode, Outcome, ServerName};
 use helve_policy::Permit;
-use helve_wire::{CallOptions, Times};
+use helve_wire::{CallOptions, PeerHandler, Times};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::CallContext;
 use super::record::Recording;
 use crate::catalog::ToolEntry;
 use crate::error::CallError;
+use crate::handler::CallHandler;
 use crate::link::Link;
 use crate::state::Shared;
 use crate::tool::{Tool, ToolContext};
@@ -104,12 +105,7 @@ async fn to_server(
         },
     };
     let _call = link.count_call();
-    let options = CallOptions {
-        times: Times { idle: timeout, total: host.settings.call_total.max(timeout) },
-        on_progress: context.on_progress.clone(),
-        meta: context.meta.clone(),
-        as_task: None,
-    };
+    let options = options(host, &tool.name().server, context, timeout);
     let retries = link.max_retries().unwrap_or(host.settings.max_retries);
     let mut attempt = 0;
     loop {
@@ -125,6 +121,22 @@ async fn to_server(
         attempt += 1;
         tracing::debug!(tool = %tool.name(), attempt, %error, "the call is made again");
         sleep(RETRY_AFTER).await;
+    }
+}
+
+/// How the wire is to make a call.
+pub(super) fn options(host: &Shared, server: &ServerName, context: &CallContext, timeout: Duration) -> CallOptions {
+    let handler = context.answerer.as_ref().map(|answerer| -> Arc<dyn PeerHandler> {
+        let answerer = Arc::clone(answerer);
+        Arc::new(CallHandler { server: server.clone(), events: host.events.clone(), answerer })
+    });
+    CallOptions {
+        times: Times { idle: timeout, total: host.settings.call_total.max(timeout) },
+        on_progress: context.on_progress.clone(),
+        meta: context.meta.clone(),
+        as_task: None,
+        handler,
+        relayed: context.relayed.clone(),
     }
 }
 

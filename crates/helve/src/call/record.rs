@@ -75,11 +75,17 @@ impl<'call> Recording<'call> {
         }
     }
 
-    pub(super) fn finish(mut self, result: &Result<CallOutcome, CallError>) {
-        self.end = match result {
-            Ok(outcome) if outcome.from_cache => CallEnd::FromCache,
-            Ok(outcome) if outcome.outcome.is_error() => CallEnd::ToolError,
-            Ok(_) => CallEnd::Done,
+    pub(super) fn finish(self, result: &Result<CallOutcome, CallError>) {
+        self.end_with(result.as_ref().map(|outcome| match outcome {
+            outcome if outcome.from_cache => CallEnd::FromCache,
+            outcome if outcome.outcome.is_error() => CallEnd::ToolError,
+            _ => CallEnd::Done,
+        }));
+    }
+
+    pub(super) fn end_with(mut self, end: Result<CallEnd, &CallError>) {
+        self.end = match end {
+            Ok(end) => end,
             Err(error) => {
                 if let (None, Some(server), Some(tool)) = (&self.name, error.server(), error.tool()) {
                     self.name = Some(QualifiedName::new(server.clone(), tool.clone()));

@@ -289,7 +289,16 @@ async fn events_are_delivered_in_order_before_the_answer() {
     let on_progress: crate::ProgressCallback =
         Arc::new(move |progress: Progress| lock(&keep).push(progress.progress as u64));
     let body = |id| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call"}}"#);
-    client.send("tools/call", None, body, Times::default(), Some(Listener::Progress(on_progress))).await.unwrap();
+    client
+        .send(
+            "tools/call",
+            None,
+            body,
+            Times::default(),
+            Some(Listener::Call { on_progress: Some(on_progress), handler: None }),
+        )
+        .await
+        .unwrap();
     assert_eq!(*lock(&reports), (1..=20).collect::<Vec<u64>>());
     assert_eq!(*lock(&client.recorder.heard), ["notifications/message"]);
 }

@@ -1,0 +1,163 @@
+//! Resources and prompts on the way of a call: permission as for tools, as kinds of their own.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use helve_model::json::RawJson;
+use helve_model::{CallKind, ErrorCode, PromptDefinition, PromptOutcome, QualifiedName, ReadOutcome, ToolName};
+use helve_policy::{Permit, Subject};
+use helve_schema::check_prompt_arguments;
+use helve_wire::{Session, Times};
+use serde_json::{Map, Value};
+use tokio::task::spawn_blocking;
+use tokio::time::Instant;
+
+use super::record::Recording;
+use super::{CallContext, authorize, dispatch};
+use crate::error::CallError;
+use crate::event::CallEnd;
+use crate::link::Link;
+use crate::spill::spill_contents;
+use crate::state::Shared;
+use crate::sync::lock;
+
+/// What reading a resource produced.
+#[derive(Debug, Clone)]
+pub struct ResourceOutcome {
+    /// What came back: whole, or cut with the rest in [`ResourceOutcome::kept_in`].
+    pub outcome: ReadOutcome,
+    /// Where contents that were too large are kept whole.
+    pub kept_in: Vec<PathBuf>,
+}
+
+/// Reads a resource.
+pub(crate) async fn read_resource(
+    host: &Shared,
+    link: &Link,
+    uri: &str,
+    context: &CallContext,
+) -> Result<ResourceOutcome, CallError> {
+    let name = QualifiedName::new(link.server().clone(), ToolName::new(uri));
+    let mut recording = Recording::begin(&host.events, None, context.caller, 0);
+    recording.found(&name);
+    let result = async {
+        let subject = Subject::resource(&name.server, uri);
+        let permit = permit(host, subject, RawJson::empty_object(), context, &mut recording).await?;
+        let timeout = timeout(host, link, context);
+        let session = link.session(Instant::now() + timeout).await?;
+        recording.attempt();
+        let options = dispatch::options(host, &name.server, context, timeout);
+        let read = session.read_resource(&permit, options).await;
+        let outcome = read.map_err(|error| CallError::from_wire(error, &name.server))?;
+        recording.took_bytes(outcome.raw().as_str().len());
+        Ok(cut(host, &name, outcome, context).await)
+    }
+    .await
+    .map_err(|error: CallError| error.at(&name));
+    recording.end_with(result.as_ref().map(|_| CallEnd::Done));
+    result
+}
+
+/// Gets a prompt. Its arguments are checked against what the server lists.
+pub(crate) async fn get_prompt(
+    host: &Shared,
+    link: &Link,
+    prompt: &str,
+    arguments: RawJson,
+    context: &CallContext,
+) -> Result<PromptOutcome, CallError> {
+    let name = QualifiedName::new(link.server().clone(), ToolName::new(prompt));
+    let mut recording = Recording::begin(&host.events, None, context.caller, arguments.as_str().len());
+    recording.found(&name);
+    let result = async {
+        let timeout = timeout(host, link, context);
+        let session = link.session(Instant::now() + timeout).await?;
+        let definition = listed(link, &session, &name, Times::exactly(timeout)).await?;
+        check(&name, &definition, &arguments)?;
+        let subject = Subject::prompt(&name.server, &definition);
+        let permit = permit(host, subject, arguments, context, &mut recording).await?;
+        recording.attempt();
+        let got = session.get_prompt(&permit, dispatch::options(host, &name.server, context, timeout)).await;
+        let outcome = got.map_err(|error| CallError::from_wire(error, &name.server))?;
+        recording.took_bytes(outcome.raw().as_str().len());
+        Ok(outcome)
+    }
+    .await
+    .map_err(|error: CallError| error.at(&name));
+    recording.end_with(result.as_ref().map(|_| CallEnd::Done));
+    result
+}
+
+/// How long a server may stay without an answer.
+pub(crate) fn timeout(host: &Shared, link: &Link, context: &CallContext) -> Duration {
+    context.timeout.or_else(|| link.call_timeout()).unwrap_or(host.settings.call_timeout)
+}
+
+async fn permit(
+    host: &Shared,
+    subject: Subject,
+    arguments: RawJson,
+    context: &CallContext,
+    recording: &mut Recording<'_>,
+) -> Result<Permit, CallError> {
+    let Some(rules) = host.rule_set() else {
+        return Err(CallError::new(ErrorCode::ServerUnavailable, "the host has no servers yet"));
+    };
+    authorize::decide(host, &rules.for_tool(subject), arguments, context, recording).await
+}
+
+/// The prompt as its server lists it. What is kept counts as long as the server would say that it changed.
+async fn listed(
+    link: &Link,
+    session: &Session,
+    name: &QualifiedName,
+    times: Times,
+) -> Result<PromptDefinition, CallError> {
+    let wanted = name.tool.as_str();
+    let find = |prompts: &[PromptDefinition]| prompts.iter().find(|prompt| prompt.name() == wanted).cloned();
+    let kept = lock(link.prompts()).clone();
+    if let Some(found) = kept.as_deref().and_then(find) {
+        return Ok(found);
+    }
+    let listing = session.list_prompts(times).await.map_err(|error| CallError::from_wire(error, &name.server))?;
+    let prompts: Arc<[PromptDefinition]> = listing.items.into();
+    if session.greeting().offers_part("prompts", "listChanged") {
+        *lock(link.prompts()) = Some(Arc::clone(&prompts));
+    }
+    if let Some(found) = find(&prompts) {
+        return Ok(found);
+    }
+    let message = format!("the server `{}` has no prompt `{wanted}`", name.server);
+    let error = CallError::new(ErrorCode::PromptNotFound, message);
+    let names: Vec<String> = prompts.iter().map(|definition| format!("`{}`", definition.name())).collect();
+    Err(if names.is_empty() { error } else { error.with_hint(format!("it has {}", names.join(", "))) })
+}
+
+fn check(name: &QualifiedName, definition: &PromptDefinition, arguments: &RawJson) -> Result<(), CallError> {
+    let invalid = |message: String| CallError::new(ErrorCode::InvalidParams, message);
+    let arguments: Map<String, Value> = arguments.parse().map_err(|error| {
+        invalid(format!("the arguments of the {} `{name}` are no object", CallKind::Prompt)).with_source(error)
+    })?;
+    check_prompt_arguments(name.tool.as_str(), &definition.view(), &arguments)
+        .map_err(|problem| invalid(problem.to_string()))
+}
+
+/// Cuts what is too large; the whole is kept in files.
+async fn cut(host: &Shared, name: &QualifiedName, outcome: ReadOutcome, context: &CallContext) -> ResourceOutcome {
+    let limit = host.settings.result_bytes;
+    let directory = host.surroundings.spill_directory.clone();
+    let is_small = context.uncut || outcome.raw().as_str().len() <= limit;
+    let (Some(directory), false) = (directory, is_small) else {
+        return ResourceOutcome { outcome, kept_in: Vec::new() };
+    };
+    let (whole, name) = (outcome.clone(), name.clone());
+    match spawn_blocking(move || spill_contents(&whole, &name, limit, &directory)).await {
+        Ok(Ok(Some((outcome, kept_in)))) => ResourceOutcome { outcome, kept_in },
+        Ok(Ok(None)) | Err(_) => ResourceOutcome { outcome, kept_in: Vec::new() },
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "a resource is too large and could not be kept in a file");
+            ResourceOutcome { outcome, kept_in: Vec::new() }
+        }
+    }
+}

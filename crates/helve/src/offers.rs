@@ -1,0 +1,227 @@
+//! What servers offer besides tools: resources, resource templates and prompts, listed across servers, read and got.
+//!
+//! Whoever asks, asks the server. A server that does not answer costs the others nothing.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use helve_model::json::RawJson;
+use helve_model::{
+    ErrorCode, PromptDefinition, PromptOutcome, ResourceDefinition, ResourceTemplateDefinition, ServerName,
+    ServerStatus,
+};
+use helve_policy::Caller;
+use helve_wire::{BoxFuture, CompletionSubject, Listing, LogLevel, Result as WireResult, Session, Times};
+use tokio::time::Instant;
+
+use crate::call::{CallContext, ResourceOutcome, reading};
+use crate::error::CallError;
+use crate::host::Host;
+use crate::link::Link;
+
+/// What several servers offer, and why some of them did not answer.
+#[derive(Debug)]
+pub struct Offers<D> {
+    /// What is offered, by server and in each server's order.
+    pub items: Vec<Offered<D>>,
+    /// Servers that could not be asked.
+    pub errors: Vec<CallError>,
+    /// Items that had to be left out, each a line with its server's name.
+    pub warnings: Vec<String>,
+}
+
+/// One thing that a server offers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offered<D> {
+    /// Who offers it.
+    pub server: ServerName,
+    /// What it is.
+    pub definition: D,
+}
+
+impl Host {
+    /// The resources of one server, or of all.
+    ///
+    /// # Errors
+    /// `SERVER_NOT_FOUND` when there is no server of that name. Servers that do not answer are in [`Offers::errors`].
+    pub async fn resources(&self, server: Option<&str>) -> Result<Offers<ResourceDefinition>, CallError> {
+        self.offers(server, "resources", |session, times| Box::pin(async move { session.list_resources(times).await }))
+            .await
+    }
+
+    /// The resource templates of one server, or of all.
+    ///
+    /// # Errors
+    /// As [`Host::resources`].
+    pub async fn resource_templates(
+        &self,
+        server: Option<&str>,
+    ) -> Result<Offers<ResourceTemplateDefinition>, CallError> {
+        self.offers(server, "resources", |session, times| {
+            Box::pin(async move { session.list_resource_templates(times).await })
+        })
+        .await
+    }
+
+    /// The prompts of one server, or of all.
+    ///
+    /// # Errors
+    /// As [`Host::resources`].
+    pub async fn prompts(&self, server: Option<&str>) -> Result<Offers<PromptDefinition>, CallError> {
+        self.offers(server, "prompts", |session, times| Box::pin(async move { session.list_prompts(times).await }))
+            .await
+    }
+
+    /// Reads a resource.
+    ///
+    /// # Errors
+    /// `RESOURCE_NOT_FOUND` when the server does not know it; otherwise as [`Host::call`].
+    pub async fn read_resource(
+        &self,
+        server: &str,
+        uri: &str,
+        context: &CallContext,
+    ) -> Result<ResourceOutcome, CallError> {
+        let link = self.link_of(server)?;
+        reading::read_resource(self.shared(), &link, uri, context).await
+    }
+
+    /// Gets a prompt, its arguments checked.
+    ///
+    /// # Errors
+    /// `PROMPT_NOT_FOUND` with what there is, `INVALID_PARAMS`; otherwise as [`Host::call`].
+    pub async fn get_prompt(
+        &self,
+        server: &str,
+        prompt: &str,
+        arguments: RawJson,
+        context: &CallContext,
+    ) -> Result<PromptOutcome, CallError> {
+        let link = self.link_of(server)?;
+        reading::get_prompt(self.shared(), &link, prompt, arguments, context).await
+    }
+
+    /// What could stand in an argument of a prompt, or in a variable of a resource template, that begins with `value`;
+    /// `known` has those chosen before.
+    ///
+    /// # Errors
+    /// When the server does not offer completion, or refuses.
+    pub async fn complete(
+        &self,
+        server: &str,
+        subject: CompletionSubject<'_>,
+        argument: &str,
+        value: &str,
+        known: Option<&RawJson>,
+    ) -> Result<Vec<String>, CallError> {
+        let link = self.link_of(server)?;
+        let times = self.times(&link);
+        let session = link.session(Instant::now() + times.idle).await?;
+        let answer = session.complete(subject, argument, value, known, times).await;
+        let answer = answer.map_err(|error| CallError::from_wire(error, link.server()))?;
+        let values = answer.member("completion").and_then(|completion| completion.member("values"));
+        Ok(values.and_then(|values| values.parse().ok()).unwrap_or_default())
+    }
+
+    /// Asks a server something that needs no permission: anything but calling tools, reading resources and getting
+    /// prompts.
+    ///
+    /// # Errors
+    /// `DENIED` for those; otherwise whatever the server or the way to it does.
+    pub async fn request(&self, server: &str, method: &str, params: Option<&RawJson>) -> Result<RawJson, CallError> {
+        let link = self.link_of(server)?;
+        let times = self.times(&link);
+        let session = link.session(Instant::now() + times.idle).await?;
+        let answer = session.request(method, params, times).await;
+        answer.map_err(|error| CallError::from_wire(error, link.server()))
+    }
+
+    /// Tells a server something, if it is connected.
+    ///
+    /// # Errors
+    /// `SERVER_NOT_FOUND`, or why it cannot be reached.
+    pub async fn notify(&self, server: &str, method: &str, params: Option<&RawJson>) -> Result<(), CallError> {
+        let link = self.link_of(server)?;
+        let Some(session) = link.session_now() else { return Ok(()) };
+        session.notify(method, params).await.map_err(|error| CallError::from_wire(error, link.server()))
+    }
+
+    /// Asks a server for log messages from this level on, for as long as the connection lives.
+    ///
+    /// # Errors
+    /// When the server refuses, or logs nothing.
+    pub async fn set_log_level(&self, server: &str, level: LogLevel) -> Result<(), CallError> {
+        let link = self.link_of(server)?;
+        let times = self.times(&link);
+        let session = link.session(Instant::now() + times.idle).await?;
+        if !session.greeting().offers("logging") {
+            let message = format!("the server `{server}` sends no log messages");
+            return Err(CallError::new(ErrorCode::ProtocolError, message)
+                .at_server(link.server())
+                .with_hint(format!("`helve servers {server}` shows what it writes to its standard error")));
+        }
+        session.set_log_level(level, times).await.map_err(|error| CallError::from_wire(error, link.server()))
+    }
+
+    async fn offers<D>(
+        &self,
+        server: Option<&str>,
+        capability: &str,
+        list: impl Fn(Arc<Session>, Times) -> BoxFuture<'static, WireResult<Listing<D>>>,
+    ) -> Result<Offers<D>, CallError> {
+        let links = match server {
+            Some(name) => self.shared().link(name)?.into_iter().collect(),
+            None => self.links_to_ask(),
+        };
+        let listings = join_all(links.iter().map(|link| {
+            let (list, times) = (&list, self.times(link));
+            async move {
+                let session = link.session(Instant::now() + times.idle).await?;
+                if !session.greeting().offers(capability) {
+                    return Ok(None);
+                }
+                let listing = list(session, times).await;
+                listing.map(Some).map_err(|error| CallError::from_wire(error, link.server()))
+            }
+        }))
+        .await;
+        let mut offers = Offers { items: Vec::new(), errors: Vec::new(), warnings: Vec::new() };
+        for (link, listing) in links.iter().zip(listings) {
+            match listing {
+                Ok(None) => {}
+                Ok(Some(listing)) => offers.add(link.server(), listing),
+                Err(error) => offers.errors.push(error),
+            }
+        }
+        Ok(offers)
+    }
+
+    /// Everybody who can be asked: who is switched off is not.
+    fn links_to_ask(&self) -> Vec<Arc<Link>> {
+        let links = self.shared().links().into_iter();
+        links.filter(|link| !matches!(link.status(), ServerStatus::Disabled(_))).collect()
+    }
+
+    fn link_of(&self, server: &str) -> Result<Arc<Link>, CallError> {
+        self.shared().link(server)?.ok_or_else(|| {
+            let message = format!("the tools of `{server}` run in this process: it has no resources and no prompts");
+            CallError::new(ErrorCode::ResourceNotFound, message)
+        })
+    }
+
+    fn times(&self, link: &Link) -> Times {
+        let idle = reading::timeout(self.shared(), link, &CallContext::new(Caller::Script));
+        Times { idle, total: self.shared().settings.call_total.max(idle) }
+    }
+}
+
+impl<D> Offers<D> {
+    fn add(&mut self, server: &ServerName, listing: Listing<D>) {
+        self.warnings.extend(listing.warnings.iter().map(|warning| format!("{server}: {warning}")));
+        if let Some(error) = listing.incomplete {
+            self.errors.push(CallError::from_wire(error, server));
+        }
+        let offered = listing.items.into_iter();
+        self.items.extend(offered.map(|definition| Offered { server: server.clone(), definition }));
+    }
+}
