@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use helve_model::{ErrorCode, HttpFlavour, ServerName};
+use secrecy::{ExposeSecret as _, SecretString};
 use tokio::io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf};
 use tokio::time::timeout;
 
-use crate::channel::Channel;
+use crate::channel::{Ask, Channel};
 use crate::client_info::ClientInfo;
 use crate::dispatch::Dispatcher;
-use crate::era::ProtocolChoice;
 use crate::era::negotiate::{self, Handshake, HttpKind};
+use crate::era::{Greeting, ProtocolChoice};
 use crate::error::{Error, Result};
 use crate::handler::{NoHandler, PeerHandler};
 #[cfg(unix)]
@@ -45,9 +46,20 @@ pub struct ConnectOptions {
     pub startup: Duration,
     /// Send one request at a time.
     pub one_at_a_time: bool,
+    /// A session of an earlier process with this server over HTTP: used again if the server still knows it.
+    pub resume: Option<SavedSession>,
     /// How patiently a program is ended.
     #[cfg(unix)]
     pub close_times: CloseTimes,
+}
+
+/// A legacy session over HTTP that outlives its connection.
+#[derive(Debug, Clone)]
+pub struct SavedSession {
+    /// The id the server gave it.
+    pub id: SecretString,
+    /// What the server said when it began.
+    pub greeting: Greeting,
 }
 
 impl ConnectOptions {
@@ -62,6 +74,7 @@ impl ConnectOptions {
             protocol: ProtocolChoice::Auto,
             startup: Duration::from_secs(30),
             one_at_a_time: false,
+            resume: None,
             #[cfg(unix)]
             close_times: CloseTimes::default(),
         }
@@ -150,9 +163,18 @@ pub async fn connect_stream(
 /// # Errors
 /// `AUTH_REQUIRED`, with the server's challenge, when it wants credentials; otherwise when it cannot be reached, does
 /// not speak the protocol, or takes longer than `options.startup`.
-pub async fn connect_http(target: &HttpTarget, flavour: HttpFlavour, options: ConnectOptions) -> Result<Session> {
+pub async fn connect_http(target: &HttpTarget, flavour: HttpFlavour, mut options: ConnectOptions) -> Result<Session> {
+    let saved = options.resume.take();
     let start = HttpStart { target, options: &options };
-    match timeout(options.startup, negotiate::over_http(&start, flavour, options.handshake())).await {
+    let connecting = async {
+        if let Some(saved) = saved
+            && let Some(resumed) = start.resume(saved).await
+        {
+            return Ok(resumed);
+        }
+        negotiate::over_http(&start, flavour, options.handshake()).await
+    };
+    match timeout(options.startup, connecting).await {
         Ok(greeted) => {
             let (channel, greeting) = greeted.map_err(nothing_ran)?;
             Ok(Session::new(channel, greeting, options))
@@ -173,6 +195,24 @@ pub(crate) struct HttpStart<'a> {
 }
 
 impl HttpStart<'_> {
+    /// Goes on with an earlier session; `None` when the server does not know it any more.
+    async fn resume(&self, saved: SavedSession) -> Option<(Channel, Greeting)> {
+        let options = self.options;
+        let dispatcher = options.dispatcher();
+        let link = StreamableLink::new(self.target.clone(), Arc::clone(&dispatcher), &options.limits).ok()?;
+        link.resume(saved.id.expose_secret())?;
+        let channel = Channel::new(Link::Streamable(link), dispatcher, options.one_at_a_time);
+        channel.agree(&saved.greeting.verdict);
+        let ask =
+            Ask { cancellable: false, in_turn: false, times: Times::exactly(options.startup), ..Ask::new("ping", &[]) };
+        if let Err(error) = channel.request(ask).await {
+            tracing::debug!(server = %options.server, %error, "the earlier session is over");
+            return None;
+        }
+        channel.open_stream().await;
+        Some((channel, saved.greeting))
+    }
+
     pub(crate) async fn start(&self, kind: HttpKind) -> Result<Channel> {
         let (target, options) = (self.target.clone(), self.options);
         let dispatcher = options.dispatcher();

@@ -31,6 +31,10 @@ pub trait PeerHandler: Send + Sync + 'static {
         drop(notification);
     }
 
+    /// The peer had forgotten us, or could not tell of changes for a while, and was greeted or listened to again: what it
+    /// would have said meanwhile is lost. Called like [`PeerHandler::notification`].
+    fn renewed(&self) {}
+
     /// The peer asks something that [`PeerHandler::capabilities`] allows; anything else is refused before it gets here.
     fn question(&self, question: Question) -> BoxFuture<'_, Result<RawJson, RpcError>> {
         let method = question.kind.method();

@@ -24,7 +24,7 @@ mod transport;
 pub use client_info::ClientInfo;
 #[cfg(unix)]
 pub use connect::connect_stdio;
-pub use connect::{ConnectOptions, connect_http, connect_stream};
+pub use connect::{ConnectOptions, SavedSession, connect_http, connect_stream};
 pub use era::{Era, Greeting, ProtocolChoice, Verdict};
 pub use error::{Error, Result, RpcError};
 pub use handler::{

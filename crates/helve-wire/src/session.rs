@@ -13,10 +13,11 @@ use std::sync::{Arc, Mutex};
 
 use helve_model::ErrorCode;
 use helve_model::json::RawJson;
+use secrecy::SecretString;
 use tokio::sync::{Semaphore, watch};
 
 use crate::channel::{Ask, Channel};
-use crate::connect::ConnectOptions;
+use crate::connect::{ConnectOptions, SavedSession};
 use crate::encode::{Meta, Params};
 use crate::era::param_headers::ParamHeader;
 use crate::era::{Era, Greeting, legacy, modern};
@@ -116,6 +117,14 @@ impl Session {
         self.shared.channel.dispatcher().pending.is_closed()
     }
 
+    /// The session at the server, to go on with in another process ([`ConnectOptions::resume`]): it is left open when this
+    /// connection ends. `None` where there is none that could outlive the connection.
+    #[must_use]
+    pub fn suspend(&self) -> Option<SavedSession> {
+        let id = self.shared.channel.link().leave_session_open()?;
+        Some(SavedSession { id: SecretString::from(id), greeting: self.shared.greeting.clone() })
+    }
+
     /// Ends the connection at once and without a word: all calls in flight fail, a program is killed.
     pub fn abandon(&self) {
         self.shared.stop_listening();
@@ -167,6 +176,7 @@ impl Shared {
         let version = &self.greeting.verdict.version;
         drop(legacy::handshake(&self.channel, &self.options.client, version, times).await?);
         self.renewals.fetch_add(1, Ordering::Release);
+        self.channel.dispatcher().handler().renewed();
         Ok(())
     }
 

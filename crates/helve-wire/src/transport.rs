@@ -81,6 +81,14 @@ impl Link {
         matches!(self, Self::Streamable(link) if link.session_id().is_some())
     }
 
+    /// The id of the server's session, which from now on outlives the connection.
+    pub(crate) fn leave_session_open(&self) -> Option<String> {
+        let Self::Streamable(link) = self else { return None };
+        let id = link.session_id()?;
+        link.leave_open();
+        Some(id)
+    }
+
     /// The newest part of a program's stderr.
     pub(crate) fn stderr(&self) -> String {
         match self {

@@ -12,6 +12,7 @@ use crate::ask::{Approver, NobodyThere};
 use crate::desk::Staff;
 use crate::error::CallError;
 use crate::host::Host;
+use crate::save::{Resumable, SavedHost};
 use crate::settings::{Builtins, HostSettings, Plan, Planned, Surroundings};
 use crate::state::Shared;
 use crate::tool::Toolbox;
@@ -45,6 +46,7 @@ pub struct HostBuilder {
     pub(crate) approvals: Vec<Approval>,
     pub(crate) staff: Staff,
     pub(crate) answerer: Option<Arc<dyn Answerer>>,
+    pub(crate) resumable: Resumable,
     pub(crate) mcp: bool,
 }
 
@@ -60,6 +62,7 @@ impl Default for HostBuilder {
             approvals: Vec::new(),
             staff: Staff::default(),
             answerer: None,
+            resumable: Resumable::default(),
             mcp: true,
         }
     }
@@ -162,6 +165,14 @@ impl HostBuilder {
     #[must_use]
     pub fn answerer(mut self, answerer: Arc<dyn Answerer>) -> Self {
         self.answerer = Some(answerer);
+        self
+    }
+
+    /// Goes on where an earlier host was saved: what servers speak is known, and HTTP sessions that are still valid are
+    /// used again. Its watches are [`SavedHost::watches`].
+    #[must_use]
+    pub fn resume(mut self, saved: SavedHost) -> Self {
+        self.resumable = Resumable::new(saved);
         self
     }
 

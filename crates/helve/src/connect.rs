@@ -7,7 +7,8 @@ use std::time::Duration;
 use helve_model::{ConfigText, ErrorCode, HttpSpec, ServerSpec, StdioSpec, TransportSpec};
 use helve_wire::launch::{ServerCommand, child_environment};
 use helve_wire::{
-    ConnectOptions, HttpTarget, PeerHandler, ProtocolChoice, Session, Verdict, connect_http, connect_stdio,
+    ConnectOptions, HttpTarget, PeerHandler, ProtocolChoice, SavedSession, Session, Verdict, connect_http,
+    connect_stdio,
 };
 use secrecy::SecretString;
 
@@ -17,19 +18,28 @@ use crate::settings::{HostSettings, Surroundings};
 /// How many withheld variables an error names.
 const WITHHELD_SHOWN: usize = 5;
 
+/// What an earlier connection found out.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    pub(crate) verdict: Option<Verdict>,
+    /// An HTTP session that may still be valid.
+    pub(crate) session: Option<SavedSession>,
+}
+
 /// Makes one attempt to connect.
 pub(crate) async fn connect(
     spec: &ServerSpec,
     settings: &HostSettings,
     surroundings: &Surroundings,
     handler: Arc<dyn PeerHandler>,
-    known: Option<Verdict>,
+    known: Known,
 ) -> Result<Session, CallError> {
     let mut options = ConnectOptions::new(spec.name.clone());
     options.client = settings.client.clone();
     options.handler = handler;
     options.limits = settings.limits.clone();
-    options.protocol = match (&spec.protocol_version, known) {
+    options.resume = known.session;
+    options.protocol = match (&spec.protocol_version, known.verdict) {
         (Some(version), _) => ProtocolChoice::Pinned(version.clone()),
         (None, Some(verdict)) => ProtocolChoice::Known(verdict),
         (None, None) => ProtocolChoice::Auto,

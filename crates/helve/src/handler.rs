@@ -1,6 +1,6 @@
 //! What one server tells the host and asks of it: on its connection, and in the course of one call.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use helve_model::ServerName;
 use helve_model::json::RawJson;
@@ -9,8 +9,9 @@ use tokio::sync::Notify;
 
 use crate::answerer::Answerer;
 use crate::event::{EventSink, HostEvent};
-use crate::link::KeptPrompts;
+use crate::link::Link;
 use crate::sync::lock;
+use crate::watch::Subscriptions;
 
 /// Listens to one server for its supervisor.
 #[derive(Debug)]
@@ -20,7 +21,8 @@ pub(crate) struct ServerHandler {
     pub(crate) answerer: Arc<dyn Answerer>,
     /// The list of tools has changed. Holds one permit at most, so that a flood is one change.
     pub(crate) tools_changed: Arc<Notify>,
-    pub(crate) prompts: Arc<KeptPrompts>,
+    /// Whose connection it is.
+    pub(crate) link: Weak<Link>,
 }
 
 /// Listens to one server in the course of one call, for whoever made it.
@@ -46,11 +48,29 @@ impl PeerHandler for ServerHandler {
                 self.events.send(|| HostEvent::ResourcesChanged { server: server() });
             }
             "notifications/prompts/list_changed" => {
-                *lock(&self.prompts) = None;
+                if let Some(link) = self.link.upgrade() {
+                    *lock(link.prompts()) = None;
+                }
                 self.events.send(|| HostEvent::PromptsChanged { server: server() });
             }
             "notifications/message" => logged(&self.server, &self.events, &self.answerer, &params()),
-            _ => self.events.send(|| HostEvent::Notification { server: server(), method, params: params() }),
+            _ => {
+                let params = params();
+                if method == "notifications/resources/updated"
+                    && let Some(link) = self.link.upgrade()
+                {
+                    link.subscriptions().updated(&params);
+                }
+                self.events.send(|| HostEvent::Notification { server: server(), method, params });
+            }
+        }
+    }
+
+    fn renewed(&self) {
+        if let Some(link) = self.link.upgrade()
+            && let Some(session) = link.session_now()
+        {
+            Subscriptions::restore(&link, &session);
         }
     }
 

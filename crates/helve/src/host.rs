@@ -2,14 +2,14 @@
 
 use std::fmt;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 use helve_model::json::RawJson;
-use helve_model::{PendingReason, QualifiedName, ServerName, ServerStatus};
+use helve_model::{ErrorCode, PendingReason, QualifiedName, ServerName, ServerStatus};
 use helve_policy::Problem;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
@@ -42,7 +42,22 @@ use crate::tool::Toolbox;
 #[derive(Clone)]
 pub struct Host {
     shared: Arc<Shared>,
-    _owner: Arc<Owner>,
+    owner: Arc<Owner>,
+}
+
+/// A host held by what must not keep it alive.
+#[derive(Clone)]
+pub(crate) struct WeakHost(Weak<Owner>);
+
+impl WeakHost {
+    /// # Errors
+    /// `SERVER_UNAVAILABLE` when the host has ended.
+    pub(crate) fn upgrade(&self) -> Result<Host, CallError> {
+        match self.0.upgrade() {
+            Some(owner) => Ok(Host { shared: Arc::clone(&owner.0), owner }),
+            None => Err(CallError::new(ErrorCode::ServerUnavailable, "the host has been shut down")),
+        }
+    }
 }
 
 /// What [`Host::set_servers`] did.
@@ -70,7 +85,7 @@ impl Host {
     }
 
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { _owner: Arc::new(Owner(Arc::clone(&shared))), shared }
+        Self { owner: Arc::new(Owner(Arc::clone(&shared))), shared }
     }
 
     /// What can be called now.
@@ -215,6 +230,18 @@ impl Host {
 
     pub(crate) const fn shared(&self) -> &Arc<Shared> {
         &self.shared
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakHost {
+        WeakHost(Arc::downgrade(&self.owner))
+    }
+
+    /// The way to a server that has to be connected to.
+    pub(crate) fn link_of(&self, server: &str) -> Result<Arc<Link>, CallError> {
+        self.shared.link(server)?.ok_or_else(|| {
+            let message = format!("the tools of `{server}` run in this process: it has no resources and no prompts");
+            CallError::new(ErrorCode::ResourceNotFound, message)
+        })
     }
 
     /// Changes the servers there are at that very moment, so that two changes at once both count.

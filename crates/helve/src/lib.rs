@@ -63,12 +63,14 @@ mod event;
 mod handler;
 mod host;
 mod link;
+mod manage;
 mod memory;
 mod offers;
 mod private_directory;
 mod random;
 mod registry;
 mod result_cache;
+mod save;
 mod schema_cache;
 mod settings;
 mod spill;
@@ -78,6 +80,7 @@ mod supervisor;
 mod sync;
 pub mod tags;
 mod tool;
+mod watch;
 
 /// The vocabulary: names, specs, definitions, content, outcomes.
 pub use helve_model as model;
@@ -99,9 +102,15 @@ pub use catalog::{ServerEntry, Snapshot, ToolEntry};
 pub use error::CallError;
 pub use event::{CallEnd, CallRecord, Events, HostEvent};
 pub use host::{Host, ServerChanges};
+pub use manage::management_tools;
 pub use offers::{Offered, Offers};
 pub use registry::{Clash, Definitions, Narrowing, Registry, Scope};
+pub use save::SavedHost;
 pub use schema_cache::{CacheKey, CachedIndex, CachedServer, IndexedTool, SchemaCache};
 pub use settings::{Builtins, HostSettings, Plan, Planned, Surroundings};
 pub use status::ServerReport;
 pub use tool::{Tool, ToolContext, ToolFailure, Toolbox, definition};
+pub use watch::{
+    Change, DEFAULT_INTERVAL, MINIMUM_INTERVAL, SavedWatch, WatchEvent, WatchFilter, WatchId, WatchKind, WatchReport,
+    WatchSource, Watcher,
+};

@@ -17,6 +17,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::connect::credentials_hint;
 use crate::error::CallError;
 use crate::sync::lock;
+use crate::watch::Subscriptions;
 
 /// What the supervisor of a server is told.
 #[derive(Debug)]
@@ -54,7 +55,8 @@ pub(crate) struct Link {
     last_error: ArcSwapOption<CallError>,
     facts: Mutex<LinkFacts>,
     /// The prompts it listed last; emptied when it says that they changed.
-    prompts: Arc<KeptPrompts>,
+    prompts: KeptPrompts,
+    subscriptions: Subscriptions,
     commands: mpsc::UnboundedSender<Command>,
     turns: Semaphore,
     calls: AtomicUsize,
@@ -102,7 +104,8 @@ impl Link {
             status: watch::Sender::new(status),
             last_error: ArcSwapOption::empty(),
             facts: Mutex::default(),
-            prompts: Arc::default(),
+            prompts: KeptPrompts::default(),
+            subscriptions: Subscriptions::default(),
             commands,
             turns: Semaphore::new(in_flight.clamp(1, Semaphore::MAX_PERMITS)),
             calls: AtomicUsize::new(0),
@@ -159,6 +162,10 @@ impl Link {
         self.spec.max_retries
     }
 
+    pub(crate) fn spec(&self) -> &ServerSpec {
+        &self.spec
+    }
+
     pub(crate) fn origin(&self) -> &Origin {
         &self.spec.origin
     }
@@ -171,8 +178,12 @@ impl Link {
         change(&mut lock(&self.facts));
     }
 
-    pub(crate) const fn prompts(&self) -> &Arc<KeptPrompts> {
+    pub(crate) const fn prompts(&self) -> &KeptPrompts {
         &self.prompts
+    }
+
+    pub(crate) const fn subscriptions(&self) -> &Subscriptions {
+        &self.subscriptions
     }
 
     pub(crate) fn session_now(&self) -> Option<Arc<Session>> {

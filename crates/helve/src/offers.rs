@@ -202,14 +202,7 @@ impl Host {
         links.filter(|link| !matches!(link.status(), ServerStatus::Disabled(_))).collect()
     }
 
-    fn link_of(&self, server: &str) -> Result<Arc<Link>, CallError> {
-        self.shared().link(server)?.ok_or_else(|| {
-            let message = format!("the tools of `{server}` run in this process: it has no resources and no prompts");
-            CallError::new(ErrorCode::ResourceNotFound, message)
-        })
-    }
-
-    fn times(&self, link: &Link) -> Times {
+    pub(crate) fn times(&self, link: &Link) -> Times {
         let idle = reading::timeout(self.shared(), link, &CallContext::new(Caller::Script));
         Times { idle, total: self.shared().settings.call_total.max(idle) }
     }

@@ -26,6 +26,7 @@ use crate::private_directory;
 use format::{Header, Kind, Texts};
 pub use index::{CachedIndex, IndexedTool};
 pub use key::CacheKey;
+pub(crate) use key::Salt;
 
 /// Nothing older than this is used or kept, however long it would count as fresh.
 const MAX_AGE: Duration = Duration::from_hours(30 * 24);
@@ -46,7 +47,7 @@ const UNFINISHED_PREFIX: &str = ".new-";
 /// A directory in which the lists of servers are kept. Its functions block, shortly.
 pub struct SchemaCache {
     directory: PathBuf,
-    salt: key::Salt,
+    salt: Salt,
     /// Old files were looked for.
     pruned: AtomicBool,
 }
@@ -75,7 +76,7 @@ impl SchemaCache {
     pub fn open(directory: PathBuf) -> io::Result<Self> {
         private_directory::create(&directory)?;
         private_directory::close_to_others(&directory)?;
-        let salt = key::Salt::open(&directory)?;
+        let salt = Salt::open(&directory)?;
         Ok(Self { directory, salt, pruned: AtomicBool::new(false) })
     }
 

@@ -27,6 +27,7 @@ use crate::host::ServerChanges;
 use crate::link::{Command, Link, Retired, unavailable};
 use crate::memory::Memory;
 use crate::result_cache::{ResultCache, ResultCacheLimits};
+use crate::save::Resumable;
 use crate::settings::{Builtins, HostSettings, Plan, Planned, Surroundings};
 use crate::status::ServerReport;
 use crate::supervisor::Supervisor;
@@ -48,6 +49,7 @@ pub(crate) struct Shared {
     pub(crate) results: Mutex<ResultCache>,
     pub(crate) memory: Option<Memory>,
     builtins: Option<Arc<dyn Builtins>>,
+    pub(crate) resumable: Resumable,
     pub(crate) mcp: bool,
     state: Mutex<HostState>,
     snapshot: ArcSwap<Snapshot>,
@@ -108,6 +110,7 @@ impl Shared {
                 approvals,
                 staff,
                 answerer,
+                resumable,
                 mcp,
             } = builder;
             let events = EventSink::new();
@@ -124,6 +127,7 @@ impl Shared {
                 })),
                 memory: Memory::open(&settings, &surroundings),
                 builtins,
+                resumable,
                 mcp,
                 state: Mutex::new(HostState {
                     toolboxes: toolboxes.into_iter().map(|toolbox| (toolbox.name.clone(), toolbox)).collect(),
@@ -275,7 +279,7 @@ impl Shared {
             events: self.events.clone(),
             answerer: Arc::clone(&self.answerer),
             tools_changed: Arc::new(Notify::new()),
-            prompts: Arc::clone(link.prompts()),
+            link: Arc::downgrade(&link),
         });
         let supervisor = Supervisor::new(Arc::downgrade(self), spec, Arc::clone(&link), predecessor, handler, commands);
         Kept::Remote { link, task: tokio::spawn(supervisor.run()).abort_handle() }

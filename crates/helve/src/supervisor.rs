@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use helve_model::{ErrorCode, Failure, PendingReason, ServerSpec, ServerStatus, ToolDefinition};
-use helve_wire::{BoxFuture, Changes, Error as WireError, Listing, Session, Times, Verdict};
+use helve_wire::{BoxFuture, Changes, Error as WireError, Listing, SavedSession, Session, Times, Verdict};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::backoff::Backoff;
 use crate::catalog::{Listed, ServerCatalog};
-use crate::connect::{connect, startup_time};
+use crate::connect::{Known, connect, startup_time};
 use crate::error::CallError;
 use crate::event::HostEvent;
 use crate::handler::ServerHandler;
@@ -21,6 +21,7 @@ use crate::link::{Command, Link};
 use crate::random::random_fraction;
 use crate::settings::{HostSettings, Surroundings};
 use crate::state::Shared;
+use crate::watch::Subscriptions;
 
 /// Between the starts of two listings that `list_changed` caused: a flood of changes costs two.
 const LISTING_GAP: Duration = Duration::from_secs(1);
@@ -50,6 +51,8 @@ pub(crate) struct Supervisor {
     backoff: Backoff,
     early_ends: u32,
     verdict: Option<Verdict>,
+    /// A session of an earlier process, for the first attempt.
+    saved_session: Option<SavedSession>,
     /// The last good list; of an earlier run, until there is one of this.
     catalog: Option<Arc<ServerCatalog>>,
     /// Who asked for a reconnection and waits for it.
@@ -129,6 +132,7 @@ impl Supervisor {
             backoff: Backoff::default(),
             early_ends: 0,
             verdict: None,
+            saved_session: None,
             catalog: None,
             waiting: Vec::new(),
         }
@@ -168,9 +172,16 @@ impl Supervisor {
 
     /// What an earlier run found out: the tools, for the catalog, and the era, which saves a round trip.
     async fn remember(&mut self) {
-        let Some(memory) = self.shared.upgrade().and_then(|shared| shared.memory.clone()) else { return };
+        let Some(shared) = self.shared.upgrade() else { return };
+        let (resumed, memory) = (shared.resumable.take(&self.spec), shared.memory.clone());
+        drop(shared);
+        if let Some((verdict, session)) = resumed {
+            self.verdict = Some(verdict);
+            self.saved_session = session;
+        }
+        let Some(memory) = memory else { return };
         let Some(remembered) = memory.recall(Arc::clone(&self.spec)).await else { return };
-        self.verdict = Some(remembered.verdict);
+        self.verdict.get_or_insert(remembered.verdict);
         self.catalog = remembered.catalog;
         if self.link.is_on() {
             self.publish_unchecked();
@@ -196,7 +207,8 @@ impl Supervisor {
     fn begin(&mut self) {
         let Some(shared) = self.shared.upgrade() else { return };
         let (spec, handler) = (Arc::clone(&self.spec), Arc::clone(&self.handler));
-        let (known, predecessor) = (self.verdict.clone(), self.predecessor.clone());
+        let predecessor = self.predecessor.clone();
+        let known = Known { verdict: self.verdict.clone(), session: self.saved_session.take() };
         self.state = State::Connecting(Box::pin(async move {
             if let Some(predecessor) = predecessor {
                 predecessor.gone().await;
@@ -257,7 +269,8 @@ impl Supervisor {
     fn show(&self, session: Session) {
         let nothing = || ServerCatalog { instructions: session.greeting().instructions.clone(), ..Default::default() };
         self.publish(self.catalog.clone().unwrap_or_else(|| Arc::new(nothing())));
-        self.link.set_up(session);
+        self.link.set_up(session.clone());
+        Subscriptions::restore(&self.link, &session);
         self.tell_status();
     }
 
@@ -525,7 +538,7 @@ async fn arrive(
     settings: &HostSettings,
     surroundings: &Surroundings,
     handler: Arc<ServerHandler>,
-    known: Option<Verdict>,
+    known: Known,
 ) -> Result<Arrival, CallError> {
     let started = Instant::now();
     let session = connect(spec, settings, surroundings, handler, known).await?;

@@ -194,10 +194,13 @@ async fn listen(shared: Arc<Shared>, wish: Wish, heard: watch::Sender<Heard>) {
     loop {
         let was_acknowledged = Arc::new(Mutex::new(false));
         let (sender, acknowledged) = (Arc::clone(&heard), Arc::clone(&was_acknowledged));
+        let handler = Arc::clone(shared.channel.dispatcher().handler());
         let listener = Listener::Acknowledged(Arc::new(move |params: &RawJson| {
             *lock(&acknowledged) = true;
             let accepted = params.member("notifications").unwrap_or_else(RawJson::empty_object);
-            sender.send_replace(Heard::Acknowledged(accepted));
+            if let Heard::Acknowledged(_) = sender.send_replace(Heard::Acknowledged(accepted)) {
+                handler.renewed();
+            }
         }));
         let members = [("notifications", filter.as_str())];
         let ask = Ask {

@@ -26,7 +26,7 @@ const SALT_BYTES: usize = 32;
 pub struct CacheKey([u8; 32]);
 
 /// Random bytes, made once for each cache.
-pub(super) struct Salt([u8; SALT_BYTES]);
+pub(crate) struct Salt([u8; SALT_BYTES]);
 
 impl CacheKey {
     pub(super) const fn as_bytes(&self) -> &[u8; 32] {
@@ -35,16 +35,30 @@ impl CacheKey {
 }
 
 impl Salt {
+    /// A new one.
+    pub(crate) fn new() -> io::Result<Self> {
+        let mut salt = [0; SALT_BYTES];
+        getrandom::fill(&mut salt)?;
+        Ok(Self(salt))
+    }
+
+    pub(crate) const fn from_bytes(bytes: [u8; SALT_BYTES]) -> Self {
+        Self(bytes)
+    }
+
+    pub(crate) const fn as_bytes(&self) -> &[u8; SALT_BYTES] {
+        &self.0
+    }
+
     /// The salt of the cache in this directory; a new one where there is none that can be used.
     pub(super) fn open(directory: &Path) -> io::Result<Self> {
         let path = directory.join(SALT_FILE);
         if let Some(salt) = Self::read(&path) {
             return Ok(salt);
         }
-        let mut salt = [0; SALT_BYTES];
-        getrandom::fill(&mut salt)?;
+        let salt = Self::new()?;
         let mut file = tempfile::Builder::new().prefix(UNFINISHED_PREFIX).tempfile_in(directory)?;
-        file.write_all(&salt)?;
+        file.write_all(salt.as_bytes())?;
         match file.persist_noclobber(&path) {
             Ok(_) => {}
             Err(error) if error.error.kind() == ErrorKind::AlreadyExists => {
@@ -56,14 +70,14 @@ impl Salt {
             }
             Err(error) => return Err(error.error),
         }
-        Ok(Self(salt))
+        Ok(salt)
     }
 
     fn read(path: &Path) -> Option<Self> {
         fs_err::read(path).ok()?.try_into().ok().map(Self)
     }
 
-    pub(super) fn key(&self, spec: &ServerSpec) -> CacheKey {
+    pub(crate) fn key(&self, spec: &ServerSpec) -> CacheKey {
         let mut hash = Fed(Sha256::new());
         hash.bytes(&self.0);
         hash.text("helve server 1");

@@ -6,12 +6,13 @@
 
 use std::fmt;
 use std::pin::pin;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
 use helve_model::ErrorCode;
+use hyper::header::HeaderValue;
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
@@ -37,6 +38,8 @@ pub(crate) struct StreamableLink {
     poster: Arc<Poster>,
     outlet: Arc<dyn Outlet>,
     listening: Mutex<Option<AbortHandle>>,
+    /// Another process goes on with the session.
+    leaves_open: AtomicBool,
 }
 
 /// The way back for what nobody waits for (answers to questions, cancellations): each is a POST of its own.
@@ -47,12 +50,25 @@ impl StreamableLink {
     pub(crate) fn new(target: HttpTarget, dispatcher: Arc<Dispatcher>, limits: &Limits) -> Result<Self> {
         let poster = Arc::new(Poster::new(target, dispatcher, limits)?);
         let outlet = Arc::new(Answers(Arc::clone(&poster)));
-        Ok(Self { poster, outlet, listening: Mutex::default() })
+        Ok(Self { poster, outlet, listening: Mutex::default(), leaves_open: AtomicBool::new(false) })
     }
 
     /// From now on this is spoken.
     pub(crate) fn set_protocol(&self, protocol: HttpProtocol) {
         self.poster.set_protocol(protocol);
+    }
+
+    /// Goes on with a session of an earlier process; `None` when no server can have given such an id.
+    pub(crate) fn resume(&self, id: &str) -> Option<()> {
+        let mut id = HeaderValue::from_str(id).ok()?;
+        id.set_sensitive(true);
+        self.poster.set_session(Some(id));
+        Some(())
+    }
+
+    /// The session is to outlive this connection.
+    pub(crate) fn leave_open(&self) {
+        self.leaves_open.store(true, Ordering::Relaxed);
     }
 
     /// The session the server gave us.
@@ -129,7 +145,7 @@ impl StreamableLink {
         }
         self.end_calls();
         self.poster.client.pool.background.finish(CLOSE_TIME).await;
-        if let Some(session) = self.poster.session() {
+        if let Some(session) = self.poster.session().filter(|_| !self.leaves_open.load(Ordering::Relaxed)) {
             self.poster.set_session(None);
             // A server that keeps the session all the same ends it by its own clock.
             drop(timeout(CLOSE_TIME, self.poster.delete(session)).await);

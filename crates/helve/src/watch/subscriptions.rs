@@ -1,0 +1,173 @@
+//! What is subscribed to at one server: for how many watches, and again after every new connection.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, Weak};
+
+use helve_model::ErrorCode;
+use helve_model::json::RawJson;
+use helve_policy::{Caller, Decision, Subject};
+use helve_wire::{Session, Times};
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+use super::{Change, Watch, WatchId};
+use crate::error::CallError;
+use crate::host::Host;
+use crate::link::Link;
+use crate::sync::lock;
+
+/// The subscriptions at one server.
+pub(crate) struct Subscriptions {
+    held: Mutex<BTreeMap<String, Vec<Weak<Watch>>>>,
+    /// One change at a time is told to the server, so that the last word is the newest.
+    turn: Semaphore,
+}
+
+impl Default for Subscriptions {
+    fn default() -> Self {
+        Self { held: Mutex::default(), turn: Semaphore::new(1) }
+    }
+}
+
+impl Subscriptions {
+    /// Subscribes for a watch; at the server only if nobody has before.
+    pub(super) async fn hold(&self, host: &Host, link: &Link, uri: &str, watch: &Arc<Watch>) -> Result<(), CallError> {
+        let times = host.times(link);
+        may_be_known(host, link, uri)?;
+        let session = link.session(Instant::now() + times.idle).await?;
+        if !session.greeting().offers_part("resources", "subscribe") {
+            let message = format!("the server `{}` does not tell when its resources change", link.server());
+            return Err(CallError::new(ErrorCode::ProtocolError, message)
+                .at_server(link.server())
+                .with_hint("poll the resource instead: `helve poll`, or the tool SubscribePolling"));
+        }
+        // Never closed.
+        let _turn = self.turn.acquire().await;
+        let is_first = {
+            let mut held = lock(&self.held);
+            let watches = held.entry(uri.to_owned()).or_default();
+            watches.push(Arc::downgrade(watch));
+            watches.len() == 1
+        };
+        if !is_first {
+            return Ok(());
+        }
+        // Whoever gives up before the answer must not be counted for ever.
+        let undo = Undo { subscriptions: self, uri, id: watch.id, is_done: false };
+        let subscribed = session.subscribe(uri, times).await;
+        subscribed.map_err(|error| CallError::from_wire(error, link.server()))?;
+        undo.keep();
+        Ok(())
+    }
+
+    /// A watch has ended; the server is told when it was the last one.
+    pub(super) fn release(&self, link: &Arc<Link>, uri: &str, id: WatchId) {
+        if !self.forget(uri, id) {
+            return;
+        }
+        let (Some(session), Ok(runtime)) = (link.session_now(), tokio::runtime::Handle::try_current()) else { return };
+        let (link, uri) = (Arc::clone(link), uri.to_owned());
+        drop(runtime.spawn(async move {
+            let subscriptions = link.subscriptions();
+            let _turn = subscriptions.turn.acquire().await;
+            if lock(&subscriptions.held).contains_key(&uri) {
+                return;
+            }
+            if let Err(error) = session.unsubscribe(&uri, Times::default()).await {
+                tracing::debug!(server = %link.server(), uri, %error, "the server was not told that nobody listens");
+            }
+        }));
+    }
+
+    /// The server says that a resource has changed; it may be a part of what is watched.
+    pub(crate) fn updated(&self, params: &RawJson) {
+        let Some(uri) = params.member_str("uri") else { return };
+        for watch in self.watches_of(|held| uri.starts_with(held)) {
+            watch.tell(Change::Updated(params.clone()));
+        }
+    }
+
+    /// There is a new connection, or the server had forgotten the old one: all is subscribed to again, and may have
+    /// changed meanwhile.
+    pub(crate) fn restore(link: &Arc<Link>, session: &Session) {
+        let uris: Vec<String> = lock(&link.subscriptions().held).keys().cloned().collect();
+        if uris.is_empty() {
+            return;
+        }
+        let (link, session) = (Arc::clone(link), session.clone());
+        drop(tokio::spawn(async move {
+            let subscriptions = link.subscriptions();
+            for uri in uris {
+                let _turn = subscriptions.turn.acquire().await;
+                if !lock(&subscriptions.held).contains_key(&uri) {
+                    continue;
+                }
+                let subscribed = session.subscribe(&uri, Times::default()).await;
+                let change = match subscribed {
+                    Ok(()) => Change::MayHaveChanged,
+                    Err(error) if session.has_ended() => {
+                        // The next connection restores it.
+                        tracing::debug!(server = %link.server(), uri, %error, "not subscribed again");
+                        return;
+                    }
+                    Err(error) => Change::Ended(Arc::new(CallError::from_wire(error, link.server()))),
+                };
+                for watch in subscriptions.watches_of(|held| held == uri) {
+                    watch.tell(change.clone());
+                }
+                if matches!(change, Change::Ended(_)) {
+                    lock(&subscriptions.held).remove(&uri);
+                }
+            }
+        }));
+    }
+
+    fn watches_of(&self, is_meant: impl Fn(&str) -> bool) -> Vec<Arc<Watch>> {
+        let held = lock(&self.held);
+        let meant = held.iter().filter(|(uri, _)| is_meant(uri)).flat_map(|(_, watches)| watches);
+        meant.filter_map(Weak::upgrade).collect()
+    }
+
+    /// Takes a watch out; true when nobody is left for the resource.
+    fn forget(&self, uri: &str, id: WatchId) -> bool {
+        let mut held = lock(&self.held);
+        let Some(watches) = held.get_mut(uri) else { return false };
+        watches.retain(|watch| watch.upgrade().is_some_and(|watch| watch.id != id));
+        let is_over = watches.is_empty();
+        if is_over {
+            held.remove(uri);
+        }
+        is_over
+    }
+}
+
+/// What a rule denies to be read cannot be listened to either.
+fn may_be_known(host: &Host, link: &Link, uri: &str) -> Result<(), CallError> {
+    let Some(rules) = host.shared().rule_set() else { return Ok(()) };
+    let policy = rules.for_tool(Subject::resource(link.server(), uri));
+    match policy.decide(Caller::Poll, RawJson::empty_object()) {
+        Decision::Deny(refusal) => Err(CallError::from_refusal(&refusal)),
+        Decision::Allow(_) | Decision::Ask(_) => Ok(()),
+    }
+}
+
+struct Undo<'a> {
+    subscriptions: &'a Subscriptions,
+    uri: &'a str,
+    id: WatchId,
+    is_done: bool,
+}
+
+impl Undo<'_> {
+    fn keep(mut self) {
+        self.is_done = true;
+    }
+}
+
+impl Drop for Undo<'_> {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.subscriptions.forget(self.uri, self.id);
+        }
+    }
+}
