@@ -23,7 +23,11 @@ pub(crate) const LAYERS: &[Layer] = &[
     Layer::new("helve", "a terminal, listeners, ambient environment or home")
         .free_of(&[FACES, CONFIG_FILES, HOME, OTHER_SDKS])
         .silent_on(&[ENVIRONMENT, PRINTING]),
-    Layer::new("helve-cli", "protocol logic").free_of(&[OTHER_SDKS]).silent_on(&[SOCKETS, PRINTING]),
+    Layer::new("helve-serve", "listeners, configuration, a terminal, ambient environment or home")
+        .free_of(&[FACES, CONFIG_FILES, HOME, OTHER_SDKS])
+        .silent_on(&[SOCKETS, BORROWED_SOCKETS, CHILDREN, SURROUNDINGS, PRINTING])
+        .versions_under("src/era"),
+    Layer::new("helve-cli", "protocol logic").free_of(&[OTHER_SDKS]).silent_on(&[PRINTING]),
     Layer::new("helve-builtin", "network, processes, ambient environment or home")
         .free_of(&[FACES, CONFIG_FILES, HOME, OTHER_SDKS])
         .silent_on(&[SOCKETS, CHILDREN, BORROWED_SOCKETS_AND_CHILDREN, SURROUNDINGS, PRINTING]),
@@ -147,6 +151,7 @@ const ASYNC: Words = &["async", "await"];
 const CLOCK: Words = &["Instant::now", "SystemTime::now"];
 const SOCKETS: Words = &["std::net", "std::os::unix::net"];
 const CHILDREN: Words = &["std::process"];
+const BORROWED_SOCKETS: Words = &["tokio::net"];
 /// The same, from crates that a crate has for other things.
 const BORROWED_SOCKETS_AND_CHILDREN: Words =
     &["tokio::net", "tokio::process", "rustix::net", "rustix::process", "helve_wire"];

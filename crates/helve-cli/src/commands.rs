@@ -16,6 +16,7 @@ mod man;
 mod pin;
 mod remove;
 mod schema;
+mod serve;
 mod servers;
 mod status;
 mod tool;
@@ -42,6 +43,7 @@ pub(crate) enum Verb {
     Tool(tool::Args),
     #[command(visible_aliases = ["status", "mcp"])]
     Servers(servers::Args),
+    Serve(serve::Args),
     Expand(expand::Args),
     Explain(explain::Args),
     Doctor(doctor::Args),
@@ -97,6 +99,7 @@ fn dispatch(context: &Context, verb: Option<Verb>) -> Result<(), Failure> {
         Some(Verb::Tools(args)) => tools::run(context, &args),
         Some(Verb::Tool(args)) => tool::run(context, &args),
         Some(Verb::Servers(args)) => servers::run(context, &args),
+        Some(Verb::Serve(args)) => serve::run(context, args),
         Some(Verb::Expand(args)) => expand::run(context, &args),
         Some(Verb::Explain(args)) => explain::run(context, &args),
         Some(Verb::Doctor(args)) => doctor::run(context, &args),

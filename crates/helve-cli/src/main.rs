@@ -20,6 +20,7 @@ mod prompt;
 mod reload;
 mod running;
 mod spelling;
+mod stdio;
 mod store;
 mod suspicion;
 

@@ -131,7 +131,7 @@ fn dialects() -> impl clap::builder::TypedValueParser<Value = Dialect> {
 }
 
 /// A time: a number with `ms`, `s`, `m` or `h` behind it; without one it counts seconds.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|character: char| character.is_ascii_alphabetic());
     let unit = text.get(digits.len()..).unwrap_or_default();
     let seconds_each = match unit {

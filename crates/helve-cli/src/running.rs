@@ -39,6 +39,8 @@ pub(crate) struct Manner {
     pub(crate) stays: bool,
     /// What has to be asked is answered with yes.
     pub(crate) yes: bool,
+    /// It works for agents: the person at this terminal, if there is one, is not asked.
+    pub(crate) serves: bool,
 }
 
 /// Runs a verb with a host, and ends every server behind it.
@@ -87,7 +89,8 @@ pub(crate) fn lists_directory(context: &Context) -> Option<std::path::PathBuf> {
     context.env.directories.cache.as_ref().map(|cache| cache.join(LISTS))
 }
 
-async fn start(
+/// Starts a host with what the configuration says.
+pub(crate) async fn start(
     context: &Context,
     configuration: &Configuration,
     wanted: Wanted<'_>,
@@ -112,14 +115,16 @@ async fn start(
     };
     let approvals = context.stores().and_then(|stores| stores.read::<ApprovalFile>())?;
     let plan = host_plan(context, configuration, wanted)?;
-    let builder = Host::builder()
+    let mut builder = Host::builder()
         .settings(host_settings)
         .surroundings(surroundings)
         .plan(plan)
         .builtins(Arc::new(Builtins { working_directory: context.env.working_directory().to_owned() }))
-        .approver(TerminalApprover::new(context, manner.yes))
         .approvals(approvals.approvals().collect())
         .mcp(!context.options.no_mcp);
+    if !manner.serves {
+        builder = builder.approver(TerminalApprover::new(context, manner.yes));
+    }
     let host = builder.start().await?;
     for problem in host.rule_problems() {
         context.printer.warning(problem.to_string());

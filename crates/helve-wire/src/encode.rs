@@ -225,7 +225,8 @@ pub(crate) fn object(members: &[(&str, &str)]) -> RawJson {
 }
 
 /// A text as a JSON string.
-pub(crate) fn quoted(text: &str) -> String {
+#[must_use]
+pub fn quoted(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len() + 2);
     string(&mut bytes, text);
     String::from_utf8(bytes).unwrap_or_default()

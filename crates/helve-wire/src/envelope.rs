@@ -11,22 +11,44 @@ use crate::error::RpcError;
 
 /// One message of the peer, sorted by what it asks of us.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Incoming {
+pub enum Incoming {
     /// The answer to a request of ours.
-    Answer { id: AnswerId, body: Result<RawJson, RpcError> },
+    Answer {
+        /// Which one.
+        id: AnswerId,
+        /// What it says.
+        body: Result<RawJson, RpcError>,
+    },
     /// A request of the peer; the id is echoed as it came.
-    Request { id: RawJson, method: String, params: Option<RawJson> },
+    Request {
+        /// As the peer wrote it.
+        id: RawJson,
+        /// What is asked for.
+        method: String,
+        /// With which parameters.
+        params: Option<RawJson>,
+    },
     /// A notification.
-    Notification { method: String, params: Option<RawJson> },
+    Notification {
+        /// What it is about.
+        method: String,
+        /// With which parameters.
+        params: Option<RawJson>,
+    },
     /// An answer that cannot be accepted.
-    Unacceptable { id: AnswerId, problem: String },
+    Unacceptable {
+        /// Which request it was meant for.
+        id: AnswerId,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// No JSON-RPC at all: a log line, most likely.
     Noise,
 }
 
 /// The id of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AnswerId {
+pub enum AnswerId {
     /// A number, as we number our requests.
     Ours(u64),
     /// The right number in the wrong type: `"7"` where we asked with `7`.
@@ -38,7 +60,7 @@ pub(crate) enum AnswerId {
 }
 
 /// Sorts one message. Batches are taken apart before: see [`batch`].
-pub(crate) fn read(frame: &ByteString) -> Incoming {
+pub fn read(frame: &ByteString) -> Incoming {
     let mut envelope = Envelope::default();
     let Ok(members) = scan::members(frame) else { return Incoming::Noise };
     for member in members {
@@ -56,7 +78,7 @@ pub(crate) fn read(frame: &ByteString) -> Incoming {
 /// The messages of a batch (protocol version 2025-03-26 has them), or `None` when this is no array.
 ///
 /// They are found one by one: millions of small ones take no more memory than the frame.
-pub(crate) fn batch(frame: &ByteString) -> Option<impl Iterator<Item = ByteString>> {
+pub fn batch(frame: &ByteString) -> Option<impl Iterator<Item = ByteString>> {
     if scan::elements(frame).ok()?.any(|element| element.is_err()) {
         return None;
     }

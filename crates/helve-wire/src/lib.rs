@@ -21,6 +21,13 @@ mod session;
 mod sync;
 mod transport;
 
+/// The message plane, for those who stand on the other side of it: what a message is, and where a line ends.
+pub mod plane {
+    pub use crate::encode::quoted;
+    pub use crate::envelope::{AnswerId, Incoming, batch, read};
+    pub use crate::transport::line::{Line, LineBuffer};
+}
+
 pub use client_info::ClientInfo;
 #[cfg(unix)]
 pub use connect::connect_stdio;

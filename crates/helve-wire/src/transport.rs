@@ -1,7 +1,7 @@
 //! The ways to a peer, behind one enum.
 
 pub(crate) mod http;
-mod line;
+pub(crate) mod line;
 #[cfg(unix)]
 pub(crate) mod stdio;
 pub(crate) mod stream;

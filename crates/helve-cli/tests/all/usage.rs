@@ -16,6 +16,7 @@ fn help_is_short_and_complete() {
       tools        List tools
       tool         Show one tool: schema, annotations, risk, decision
       servers      Show how the servers are doing [aliases: status, mcp]
+      serve        Serve all servers as one MCP server, on standard input and output
       expand       Replace tool tags in a text by results
       explain      Explain the decision about a call
       doctor       Look for what is wrong, and say what to do
@@ -66,6 +67,7 @@ fn help_is_short_and_complete() {
       tools        List tools
       tool         Show one tool: schema, annotations, risk, decision
       servers      Show how the servers are doing [aliases: status, mcp]
+      serve        Serve all servers as one MCP server, on standard input and output
       expand       Replace tool tags in a text by results
       explain      Explain the decision about a call
       doctor       Look for what is wrong, and say what to do
@@ -122,6 +124,7 @@ fn every_verb_has_help() {
         "completions",
         "man",
         "schema",
+        "serve",
     ] {
         let help = env.stdout(&[verb, "--help"]);
         assert!(help.contains("Usage: helve"), "{help}");

@@ -48,8 +48,8 @@ impl NameTable {
         identities.sort_unstable();
         identities.dedup();
 
-        let provider = assign(&identities, Spelling::Provider, MAX_PROVIDER_NAME);
-        let code = assign(&identities, Spelling::Code, usize::MAX);
+        let provider = unique_names(&identities, |name| Spelling::Provider.render(name), is_plain, MAX_PROVIDER_NAME);
+        let code = unique_names(&identities, |name| Spelling::Code.render(name), |_| true, usize::MAX);
         let by_spelling = provider.iter().chain(&code).cloned().zip((0..identities.len()).cycle()).collect();
         let mut by_tool: HashMap<String, Vec<usize>> = HashMap::new();
         for (index, identity) in identities.iter().enumerate() {
@@ -125,12 +125,17 @@ fn parse_colon(text: &str) -> Option<QualifiedName> {
     if server.contains('/') { None } else { parse_slash(&slash) }
 }
 
-/// One unique spelling per identity.
+/// One unique name per identity.
 ///
-/// A name that fits and that nobody else wants stays plain; of several that want the same one, the single identity
-/// whose own characters needed no change keeps it. All others carry a hash.
-fn assign(identities: &[QualifiedName], spelling: Spelling, max_length: usize) -> Vec<String> {
-    let plain: Vec<String> = identities.iter().map(|name| spelling.render(name)).collect();
+/// A name that fits and that nobody else wants stays as it is rendered; of several that want the same one, the single
+/// identity that is `exact` keeps it. All others carry a hash.
+pub fn unique_names(
+    identities: &[QualifiedName],
+    render: impl Fn(&QualifiedName) -> String,
+    is_exact: impl Fn(&QualifiedName) -> bool,
+    max_length: usize,
+) -> Vec<String> {
+    let plain: Vec<String> = identities.iter().map(render).collect();
     let mut wanted: HashMap<&str, Vec<usize>> = HashMap::new();
     for (index, name) in plain.iter().enumerate() {
         wanted.entry(name).or_default().push(index);
@@ -139,7 +144,7 @@ fn assign(identities: &[QualifiedName], spelling: Spelling, max_length: usize) -
     let mut taken: HashMap<String, usize> = HashMap::new();
     for (index, name) in plain.iter().enumerate() {
         let rivals = wanted.get(name.as_str()).map_or(&[][..], Vec::as_slice);
-        let mut exact = rivals.iter().copied().filter(|rival| is_exact(&identities[*rival], spelling));
+        let mut exact = rivals.iter().copied().filter(|rival| is_exact(&identities[*rival]));
         let keeps =
             name.len() <= max_length && (rivals.len() == 1 || (exact.next() == Some(index) && exact.next().is_none()));
         if keeps {
@@ -179,9 +184,10 @@ impl Spelling {
     }
 }
 
-fn is_exact(name: &QualifiedName, spelling: Spelling) -> bool {
-    spelling != Spelling::Provider
-        || [name.server.as_str(), name.tool.as_str()].iter().all(|part| spelling::provider_part(part) == **part)
+/// True when the name's own characters need no change for a model provider.
+#[must_use]
+pub fn is_plain(name: &QualifiedName) -> bool {
+    [name.server.as_str(), name.tool.as_str()].iter().all(|part| spelling::provider_part(part) == **part)
 }
 
 fn with_hash(plain: &str, hash: &str, max_length: usize) -> String {

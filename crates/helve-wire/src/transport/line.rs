@@ -20,17 +20,20 @@ const TAIL_BYTES: usize = 1 << 10;
 
 /// One line, or what is left of it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Line {
+pub enum Line {
     /// Text, without its line end. Never blank.
     Text(ByteString),
     /// Not UTF-8; the text has replacement characters in it.
     NotUtf8(ByteString),
     /// Over the limit. Told once, as soon as the request it answers is known, at the latest when the line ends.
-    TooLarge { id: Option<u64> },
+    TooLarge {
+        /// The request it answers, if it is an answer and says so.
+        id: Option<u64>,
+    },
 }
 
 /// The bytes read and not yet handed on.
-pub(crate) struct LineBuffer {
+pub struct LineBuffer {
     limit: usize,
     data: Vec<u8>,
     /// Where the current line begins.
@@ -48,12 +51,14 @@ struct Skipped {
 }
 
 impl LineBuffer {
-    pub(crate) fn new(limit: usize) -> Self {
+    /// An empty buffer for lines of up to `limit` bytes.
+    #[must_use]
+    pub fn new(limit: usize) -> Self {
         Self { limit, data: Vec::new(), start: 0, searched: 0, skipping: None }
     }
 
     /// Room for the next read; what is read is appended.
-    pub(crate) fn room(&mut self) -> &mut Vec<u8> {
+    pub fn room(&mut self) -> &mut Vec<u8> {
         if self.start == self.data.len() {
             self.start = 0;
             self.searched = 0;
@@ -75,12 +80,12 @@ impl LineBuffer {
     }
 
     /// True while a message larger than the idle buffer is coming in.
-    pub(crate) fn is_within_large(&self) -> bool {
+    pub fn is_within_large(&self) -> bool {
         self.skipping.is_some() || self.data.len() - self.start >= IDLE_BYTES
     }
 
     /// The next complete line.
-    pub(crate) fn next(&mut self) -> Option<Line> {
+    pub fn next_line(&mut self) -> Option<Line> {
         loop {
             let fresh = self.data.get(self.searched..).unwrap_or_default();
             let Some(found) = memchr::memchr(b'\n', fresh) else {
@@ -174,6 +179,12 @@ impl LineBuffer {
         self.start = 0;
         self.searched = 0;
         Bytes::from(whole).slice(start..text_end)
+    }
+}
+
+impl std::fmt::Debug for LineBuffer {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("LineBuffer").field("waiting", &(self.data.len() - self.start)).finish_non_exhaustive()
     }
 }
 

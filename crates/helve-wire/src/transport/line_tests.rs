@@ -9,7 +9,7 @@ fn lines_of(limit: usize, chunks: impl IntoIterator<Item = impl AsRef<[u8]>>) ->
     let mut lines = Vec::new();
     for chunk in chunks {
         buffer.room().extend_from_slice(chunk.as_ref());
-        while let Some(line) = buffer.next() {
+        while let Some(line) = buffer.next_line() {
             lines.push(line);
         }
     }
@@ -40,14 +40,14 @@ fn a_line_over_the_limit_is_told_as_soon_as_its_id_is_known() {
     let filler = "x".repeat(100);
     let mut buffer = LineBuffer::new(64);
     buffer.room().extend_from_slice(format!("{head}{filler}").as_bytes());
-    assert_eq!(buffer.next(), Some(Line::TooLarge { id: Some(5) }));
+    assert_eq!(buffer.next_line(), Some(Line::TooLarge { id: Some(5) }));
     for _ in 0..1_000 {
         buffer.room().extend_from_slice(filler.as_bytes());
-        assert_eq!(buffer.next(), None);
+        assert_eq!(buffer.next_line(), None);
         assert!(buffer.data.capacity() <= 2 * READ_BYTES);
     }
     buffer.room().extend_from_slice(b"\"}}\nnext\n");
-    assert_eq!(buffer.next(), Some(text("next")));
+    assert_eq!(buffer.next_line(), Some(text("next")));
 }
 
 #[test]

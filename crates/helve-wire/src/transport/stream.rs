@@ -163,7 +163,7 @@ impl Reader {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => break Err(error),
             }
-            while let Some(line) = self.lines.next() {
+            while let Some(line) = self.lines.next_line() {
                 self.take(line, &outlet);
             }
             if !widened && self.lines.is_within_large() {

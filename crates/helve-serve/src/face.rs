@@ -1,0 +1,3 @@
+//! The ways agents come in.
+
+pub mod stream;

@@ -1,0 +1,86 @@
+//! What agents see tools and prompts as: which prefix, and how two of one name are told apart.
+
+use helve_model::QualifiedName;
+use helve_model::name::{MAX_PROVIDER_NAME, Spelling, is_plain, unique_names};
+
+/// How the names of several servers are put into one list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Naming {
+    /// `mcp__server__tool`.
+    #[default]
+    Mcp,
+    /// `server__tool`.
+    Server,
+    /// `text__server__tool`.
+    Own(String),
+    /// The tool's own name. Only where two servers have the same, it is `server__tool` for both.
+    None,
+}
+
+impl Naming {
+    /// The one that a word stands for: `mcp`, `server`, `none`, or a prefix of one's own.
+    ///
+    /// # Errors
+    /// When the text has characters that model providers refuse in names.
+    pub fn from_word(word: &str) -> Result<Self, String> {
+        match word {
+            "mcp" => Ok(Self::Mcp),
+            "server" => Ok(Self::Server),
+            "none" => Ok(Self::None),
+            "" => Err("a prefix has at least one character; `none` is none".to_owned()),
+            own if own.len() > MAX_OWN_PREFIX => Err(format!("a prefix has at most {MAX_OWN_PREFIX} characters")),
+            own if own.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')) => {
+                Ok(Self::Own(own.to_owned()))
+            }
+            _ => Err("a prefix has letters, digits, `_` and `-` only".to_owned()),
+        }
+    }
+
+    /// One name for each, none twice. The identities are sorted; what comes out depends on nothing but them.
+    pub(crate) fn names(&self, identities: &[QualifiedName]) -> Vec<String> {
+        let short = |name: &QualifiedName| {
+            let (server, tool) =
+                (Spelling::Provider.render_server(&name.server), Spelling::Provider.render_tool(&name.tool));
+            format!("{server}__{tool}")
+        };
+        match self {
+            Self::Mcp => unique_names(identities, |name| Spelling::Provider.render(name), is_plain, MAX_PROVIDER_NAME),
+            Self::Server => unique_names(identities, short, is_plain, MAX_PROVIDER_NAME),
+            Self::Own(prefix) => {
+                unique_names(identities, |name| format!("{prefix}__{}", short(name)), is_plain, MAX_PROVIDER_NAME)
+            }
+            Self::None => bare(identities, short),
+        }
+    }
+}
+
+/// Room is left for a server, a tool and a hash.
+const MAX_OWN_PREFIX: usize = 24;
+
+/// The servers' own names, whatever they are: with one server nothing is changed at all.
+fn bare(identities: &[QualifiedName], qualified: impl Fn(&QualifiedName) -> String) -> Vec<String> {
+    let mut tools: Vec<&str> = identities.iter().map(|name| name.tool.as_str()).collect();
+    tools.sort_unstable();
+    let is_shared = |tool: &str| {
+        let from = tools.partition_point(|other| *other < tool);
+        tools.get(from + 1).is_some_and(|next| *next == tool)
+    };
+    let taken = |text: &str| tools.binary_search(&text).is_ok();
+    let render = |name: &QualifiedName| {
+        let tool = name.tool.as_str();
+        if !is_shared(tool) {
+            return tool.to_owned();
+        }
+        let mut long = qualified(name);
+        // Somebody may have a tool of just that name.
+        while taken(&long) {
+            long.push('_');
+        }
+        long
+    };
+    unique_names(identities, render, |name| !is_shared(name.tool.as_str()), usize::MAX)
+}
+
+#[cfg(test)]
+#[path = "naming_tests.rs"]
+mod tests;

@@ -1,0 +1,88 @@
+//! What happens in the host and concerns agents that did not ask: changed lists, log messages.
+
+use std::sync::{Arc, Mutex, Weak};
+
+use helve::{Events, HostEvent};
+use helve_model::json::RawJson;
+
+use crate::gateway::Gateway;
+use crate::sync::lock;
+
+/// Something that agents may want to hear.
+#[derive(Debug, Clone)]
+pub(crate) enum News {
+    /// The list of tools has changed.
+    Tools,
+    /// A server logs something.
+    Log { level: Level, params: RawJson },
+}
+
+/// How much a log message matters.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Level(usize);
+
+/// The protocol's words, the least important first.
+const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+/// Somebody to tell.
+pub(crate) trait Listener: Send + Sync {
+    /// Called for everything; picks what is of interest. Must not block.
+    fn hear(&self, news: &News);
+}
+
+/// All who listen; they leave by being dropped.
+#[derive(Default)]
+pub(crate) struct Listeners(Mutex<Vec<Weak<dyn Listener>>>);
+
+impl Listeners {
+    pub(crate) fn add(&self, listener: &Arc<impl Listener + 'static>) {
+        let listener: Weak<dyn Listener> = Arc::downgrade(listener) as Weak<dyn Listener>;
+        lock(&self.0).push(listener);
+    }
+
+    pub(crate) fn tell(&self, news: &News) {
+        // Nobody is told while the list is locked: hearing may do anything.
+        let listeners: Vec<Arc<dyn Listener>> = {
+            let mut listeners = lock(&self.0);
+            listeners.retain(|listener| listener.strong_count() > 0);
+            listeners.iter().filter_map(Weak::upgrade).collect()
+        };
+        for listener in listeners {
+            listener.hear(news);
+        }
+    }
+}
+
+impl Level {
+    pub(crate) fn from_word(word: &str) -> Option<Self> {
+        LEVELS.iter().position(|level| *level == word).map(Self)
+    }
+}
+
+/// Passes on what happens, for as long as there is a gateway.
+pub(crate) async fn pass_on(gateway: Weak<Gateway>, mut events: Events) {
+    let Some(mut seen) = gateway.upgrade().map(|gateway| gateway.catalog()) else { return };
+    while let Some(event) = events.next().await {
+        let Some(gateway) = gateway.upgrade() else { return };
+        match event {
+            HostEvent::Catalog { .. } | HostEvent::Lost(_) => {
+                let now = gateway.catalog();
+                if now.tool_list != seen.tool_list {
+                    gateway.listeners.tell(&News::Tools);
+                }
+                seen = now;
+            }
+            HostEvent::Log { params, .. } => {
+                let level = params.member_str("level").and_then(|word| Level::from_word(&word)).unwrap_or_default();
+                gateway.listeners.tell(&News::Log { level, params });
+            }
+            _ => {}
+        }
+    }
+}
+
+impl std::fmt::Debug for Listeners {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("Listeners").field(&lock(&self.0).len()).finish()
+    }
+}

@@ -1,0 +1,51 @@
+//! How things that went wrong are told to an agent: as JSON-RPC errors, or as results that its model can act on.
+
+use helve::CallError;
+use helve_model::json::RawJson;
+use helve_model::{ErrorCode, Outcome};
+use helve_wire::RpcError;
+
+/// Something of ours or of a server went wrong; the data has helve's own code.
+const SERVER_ERROR: i64 = -32000;
+
+pub(crate) fn parse_error() -> RpcError {
+    plain(-32700, "this is not JSON")
+}
+
+pub(crate) fn invalid_request(message: impl Into<String>) -> RpcError {
+    plain(-32600, message)
+}
+
+pub(crate) fn invalid_params(message: impl Into<String>) -> RpcError {
+    plain(-32602, message)
+}
+
+/// The error of a request that could not be done. What a server answered is passed on as it came.
+pub(crate) fn of_call(error: &CallError) -> RpcError {
+    let code = match error.code() {
+        ErrorCode::ToolNotFound
+        | ErrorCode::ServerNotFound
+        | ErrorCode::InvalidParams
+        | ErrorCode::PromptNotFound
+        | ErrorCode::ResourceNotFound => -32602,
+        _ => SERVER_ERROR,
+    };
+    RpcError { code, message: error.chain(), data: Some(error.to_json()) }
+}
+
+/// What a call came to, for an agent. A refusal, or arguments that do not fit, is a result: the model is the one who can
+/// do better.
+pub(crate) fn outcome_of_call(error: &CallError) -> Result<RawJson, RpcError> {
+    match error.code() {
+        ErrorCode::Denied | ErrorCode::ApprovalRequired | ErrorCode::InvalidParams => {
+            let hints = error.hints().iter().map(|hint| format!("\nhint: {hint}"));
+            let text: String = std::iter::once(error.chain()).chain(hints).collect();
+            Ok(Outcome::failure(&text).raw().clone())
+        }
+        _ => Err(of_call(error)),
+    }
+}
+
+fn plain(code: i64, message: impl Into<String>) -> RpcError {
+    RpcError { code, message: message.into(), data: None }
+}

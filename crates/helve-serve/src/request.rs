@@ -1,0 +1,122 @@
+//! What an agent asks for: its request, and what the request says about itself in `_meta`.
+
+use std::fmt::Write as _;
+
+use bytestring::ByteString;
+use helve_model::json::{RawJson, scan};
+use helve_wire::RpcError;
+
+use crate::refusal::invalid_params;
+
+/// A request of an agent.
+#[derive(Debug)]
+pub(crate) struct Request {
+    /// As the agent wrote it.
+    pub(crate) id: RawJson,
+    pub(crate) method: String,
+    pub(crate) params: Option<RawJson>,
+}
+
+/// What a request says about itself.
+#[derive(Debug, Default)]
+pub(crate) struct Meta {
+    /// Under which progress is to be reported, as the agent wrote it.
+    pub(crate) progress_token: Option<RawJson>,
+    /// The modern era's version; its presence is what makes a request modern.
+    pub(crate) protocol_version: Option<RawJson>,
+    pub(crate) client_capabilities: Option<RawJson>,
+    pub(crate) log_level: Option<String>,
+    /// What is meant for the server.
+    pub(crate) rest: Option<RawJson>,
+}
+
+/// Members of `_meta` that are for us, not for the server behind us.
+const RESERVED: &str = "io.modelcontextprotocol/";
+
+impl Request {
+    /// The value of a parameter.
+    pub(crate) fn param(&self, key: &str) -> Option<RawJson> {
+        self.params.as_ref()?.member(key)
+    }
+
+    /// A parameter that has to be there, and to be a string.
+    pub(crate) fn required(&self, key: &str) -> Result<String, RpcError> {
+        self.param(key)
+            .and_then(|value| value.parse().ok())
+            .ok_or_else(|| invalid_params(format!("`{key}` is missing, or no string")))
+    }
+
+    pub(crate) fn meta(&self) -> Meta {
+        self.param("_meta").map_or_else(Meta::default, |meta| Meta::read(meta.shared()))
+    }
+}
+
+impl Meta {
+    fn read(text: &ByteString) -> Self {
+        let mut meta = Self::default();
+        let mut rest = String::new();
+        for member in scan::members(text).into_iter().flatten().map_while(Result::ok) {
+            let value = || RawJson::part_of(text, member.value);
+            match member.raw_key.strip_prefix(RESERVED).unwrap_or(member.raw_key) {
+                "progressToken" => meta.progress_token = Some(value()),
+                "protocolVersion" => meta.protocol_version = Some(value()),
+                "clientCapabilities" => meta.client_capabilities = Some(value()),
+                "clientInfo" => {}
+                key => {
+                    if key == "logLevel" {
+                        meta.log_level = value().parse().ok();
+                    }
+                    let comma = if rest.is_empty() { '{' } else { ',' };
+                    // Writing into a String cannot fail.
+                    let _: std::fmt::Result = write!(rest, "{comma}\"{}\":{}", member.raw_key, member.value);
+                }
+            }
+        }
+        if !rest.is_empty() {
+            rest.push('}');
+            meta.rest = Some(RawJson::assembled(rest));
+        }
+        meta
+    }
+}
+
+/// The object with the value of one of its members replaced; everything else stays as it is written.
+pub(crate) fn with_member(object: &RawJson, key: &str, value: &str) -> RawJson {
+    let text = object.as_str();
+    let found =
+        scan::members(text).into_iter().flatten().map_while(Result::ok).filter(|member| member.key_is(key)).last();
+    let Some(found) = found else { return object.clone() };
+    let start = found.value.as_ptr() as usize - text.as_ptr() as usize;
+    let (before, after) = (text.get(..start), text.get(start + found.value.len()..));
+    RawJson::assembled([before.unwrap_or_default(), value, after.unwrap_or_default()].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metadata_is_sorted_by_whom_it_is_for() {
+        let params = r#"{"name":"x","_meta":{"progressToken":"a","io.modelcontextprotocol/protocolVersion":"v","io.modelcontextprotocol/clientCapabilities":{"roots":{}},"trace":"1-2","io.modelcontextprotocol/logLevel":"info"}}"#;
+        let request = Request {
+            id: RawJson::from_static("1"),
+            method: "tools/call".to_owned(),
+            params: Some(RawJson::from_static(params)),
+        };
+        let meta = request.meta();
+        assert_eq!(meta.progress_token.unwrap().as_str(), r#""a""#);
+        assert_eq!(meta.protocol_version.unwrap().as_str(), r#""v""#);
+        assert_eq!(meta.client_capabilities.unwrap().as_str(), r#"{"roots":{}}"#);
+        assert_eq!(meta.log_level.as_deref(), Some("info"));
+        assert_eq!(meta.rest.unwrap().as_str(), r#"{"trace":"1-2","io.modelcontextprotocol/logLevel":"info"}"#);
+        assert_eq!(request.required("name").unwrap(), "x");
+        assert!(request.required("uri").is_err());
+    }
+
+    #[test]
+    fn one_member_is_replaced_and_nothing_else() {
+        let object = RawJson::from_static("{ \"b\" : 1e400,\"name\":\"x\" , \"a\":[2] }");
+        assert_eq!(with_member(&object, "name", "\"y\"").as_str(), "{ \"b\" : 1e400,\"name\":\"y\" , \"a\":[2] }");
+        assert_eq!(with_member(&object, "none", "1").as_str(), object.as_str());
+    }
+}

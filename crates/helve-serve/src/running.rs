@@ -1,0 +1,42 @@
+//! Requests that are being answered, so that an agent can take them back.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use futures_util::future::{AbortHandle, Abortable};
+use helve_model::json::RawJson;
+
+use crate::sync::lock;
+
+/// The requests of one connection or session, by the id the agent gave them.
+#[derive(Debug, Default)]
+pub(crate) struct Running(Mutex<HashMap<RawJson, AbortHandle>>);
+
+impl Running {
+    /// Works until it is done; `None` when the agent took the request back. Dropping what was being done tells the server.
+    pub(crate) async fn run<T>(&self, id: &RawJson, work: impl Future<Output = T>) -> Option<T> {
+        let (handle, registration) = AbortHandle::new_pair();
+        lock(&self.0).insert(id.clone(), handle);
+        let _entry = Entry { running: self, id };
+        Abortable::new(work, registration).await.ok()
+    }
+
+    /// Takes back what `notifications/cancelled` names.
+    pub(crate) fn cancel(&self, params: Option<&RawJson>) {
+        let handle = params.and_then(|params| params.member("requestId")).and_then(|id| lock(&self.0).remove(&id));
+        if let Some(handle) = handle {
+            handle.abort();
+        }
+    }
+}
+
+struct Entry<'a> {
+    running: &'a Running,
+    id: &'a RawJson,
+}
+
+impl Drop for Entry<'_> {
+    fn drop(&mut self) {
+        drop(lock(&self.running.0).remove(self.id));
+    }
+}

@@ -1,0 +1,142 @@
+//! One agent on a byte stream: the handshakes, lists and calls of both eras, side by side and taken back.
+
+use std::time::{Duration, Instant};
+
+use helve_serve::Naming;
+use helve_testkit::{Recording, Scenario};
+use serde_json::json;
+
+use crate::support::{StreamAgent, gateway, host, modern_meta, stdio_server};
+
+#[tokio::test]
+async fn a_legacy_agent_lists_and_calls() {
+    let host = host(vec![stdio_server("one", &Scenario::legacy()), stdio_server("two", &Scenario::modern())]).await;
+    let gateway = gateway(&host, Naming::Mcp);
+    let mut agent = StreamAgent::connect(&gateway);
+    let hello = agent.initialize(json!({})).await;
+    assert_eq!(hello["result"]["protocolVersion"], "2025-11-25");
+    assert_eq!(hello["result"]["serverInfo"]["name"], "helve");
+
+    let (list, _) = agent.ask(1, "tools/list", json!({})).await;
+    let names: Vec<&str> =
+        list["result"]["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert!(names.contains(&"mcp__one__echo") && names.contains(&"mcp__two__echo"), "{names:?}");
+    assert!(names.is_sorted());
+
+    for (id, tool) in [(2, "mcp__one__echo"), (3, "mcp__two__echo")] {
+        let (answer, _) = agent.ask(id, "tools/call", json!({"name": tool, "arguments": {"b": 1, "a": [2]}})).await;
+        assert_eq!(answer["result"]["structuredContent"], json!({"b": 1, "a": [2]}), "{answer}");
+    }
+    let (answer, _) = agent.ask(4, "ping", json!({})).await;
+    assert_eq!(answer["result"], json!({}));
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_modern_agent_lists_and_calls() {
+    for scenario in [Scenario::legacy(), Scenario::modern()] {
+        let host = host(vec![stdio_server("one", &scenario)]).await;
+        let gateway = gateway(&host, Naming::None);
+        let mut agent = StreamAgent::connect(&gateway);
+        let meta = modern_meta(json!({}));
+        let (hello, _) = agent.ask(1, "server/discover", json!({"_meta": meta})).await;
+        assert_eq!(hello["result"]["supportedVersions"], json!(["2026-07-28"]));
+        assert_eq!(hello["result"]["resultType"], "complete");
+        let (list, _) = agent.ask(2, "tools/list", json!({"_meta": meta})).await;
+        assert_eq!(list["result"]["cacheScope"], "private");
+        let params = json!({"name": "echo", "arguments": {"x": 1}, "_meta": meta});
+        let (answer, _) = agent.ask(3, "tools/call", params).await;
+        assert_eq!(answer["result"]["structuredContent"], json!({"x": 1}), "{answer}");
+        assert_eq!(answer["result"]["resultType"], "complete");
+        let (refused, _) = agent.ask(4, "ping", json!({"_meta": meta})).await;
+        assert_eq!(refused["error"]["code"], -32601);
+        host.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn progress_comes_in_order_under_the_agents_token() {
+    let host = host(vec![stdio_server("one", &Scenario::legacy())]).await;
+    let gateway = gateway(&host, Naming::None);
+    let mut agent = StreamAgent::connect(&gateway);
+    agent.initialize(json!({})).await;
+    let params = json!({"name": "progress", "arguments": {"steps": 50}, "_meta": {"progressToken": "mine"}});
+    let (_, before) = agent.ask(1, "tools/call", params).await;
+    let steps: Vec<f64> = before.iter().map(|message| message["params"]["progress"].as_f64().unwrap()).collect();
+    assert_eq!(steps.len(), 50);
+    assert!(steps.is_sorted());
+    assert!(before.iter().all(|message| message["params"]["progressToken"] == "mine"));
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_echo_does_not_wait_for_a_sleep() {
+    let host = host(vec![stdio_server("one", &Scenario::legacy())]).await;
+    let gateway = gateway(&host, Naming::None);
+    let mut agent = StreamAgent::connect(&gateway);
+    agent.initialize(json!({})).await;
+    let started = Instant::now();
+    agent.send(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "sleep", "arguments": {"ms": 2_000}}})).await;
+    let (_, before) = agent.ask(2, "tools/call", json!({"name": "echo", "arguments": {}})).await;
+    assert!(before.is_empty());
+    assert!(started.elapsed() < Duration::from_secs(1));
+    assert_eq!(agent.next().await["id"], 1);
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_is_taken_back_is_taken_back_at_the_server() {
+    let directory = tempfile::tempdir().unwrap();
+    let record = directory.path().join("record");
+    let host = host(vec![stdio_server("one", &Scenario::legacy().record_to(&record))]).await;
+    let gateway = gateway(&host, Naming::None);
+    let mut agent = StreamAgent::connect(&gateway);
+    agent.initialize(json!({})).await;
+    let call = |id: u64| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "sleep", "arguments": {"ms": 60_000}}});
+    agent.send(call(1)).await;
+    agent.send(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})).await;
+    // The cancelled request is never answered.
+    let (_, before) = agent.ask(2, "ping", json!({})).await;
+    assert!(before.is_empty());
+    // An agent that goes takes back what it asked for.
+    agent.send(call(3)).await;
+    agent.leave().await;
+    host.shutdown().await;
+    let recording = Recording::load(&record).unwrap();
+    let cancelled = recording.messages().into_iter().filter(|message| message["method"] == "notifications/cancelled");
+    assert!(cancelled.count() >= 1);
+}
+
+#[tokio::test]
+async fn nonsense_is_answered_and_nothing_breaks() {
+    let host = host(vec![stdio_server("one", &Scenario::legacy())]).await;
+    let gateway = gateway(&host, Naming::None);
+    let mut agent = StreamAgent::connect(&gateway);
+    agent.send_text("not json").await;
+    insta::assert_snapshot!(agent.next_text().await, @r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"this is not JSON"}}"#);
+    agent.send_text("{\"id\":1}").await;
+    insta::assert_snapshot!(agent.next_text().await, @r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"this is no request of JSON-RPC 2.0"}}"#);
+    agent.send_text(r#"{"jsonrpc":"2.0","id":"x","method":"no/such"}"#).await;
+    insta::assert_snapshot!(agent.next_text().await, @r#"{"jsonrpc":"2.0","id":"x","error":{"code":-32601,"message":"method not found: no/such"}}"#);
+    let (unknown, _) = agent.ask(3, "tools/call", json!({"name": "nothing"})).await;
+    insta::assert_snapshot!(unknown["error"], @r#"{"code":-32602,"message":"Unknown tool: nothing"}"#);
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_changed_list_is_announced() {
+    let host = host(vec![stdio_server("one", &Scenario::legacy())]).await;
+    let gateway = gateway(&host, Naming::None);
+    let mut agent = StreamAgent::connect(&gateway);
+    agent.initialize(json!({})).await;
+    agent.send(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_changed", "arguments": {"kind": "tools"}}})).await;
+    loop {
+        let message = agent.next().await;
+        if message["method"] == "notifications/tools/list_changed" {
+            break;
+        }
+    }
+    let (list, _) = agent.ask(2, "tools/list", json!({})).await;
+    assert!(list["result"]["tools"].as_array().unwrap().iter().any(|tool| tool["name"] == "added"));
+    host.shutdown().await;
+}
