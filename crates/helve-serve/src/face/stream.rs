@@ -107,7 +107,8 @@ impl Connection<'_> {
     }
 
     async fn answer(&self, request: Request) {
-        let work = era::answer(self.gateway, &self.session, &self.outlet, &request);
+        // A call is a large future; it stays where it is made.
+        let work = Box::pin(era::answer(self.gateway, &self.session, &self.outlet, &request));
         if let Some(answer) = self.session.running.run(&request.id, work).await {
             self.outlet.send(Message::answer(&request.id, &answer));
         }
