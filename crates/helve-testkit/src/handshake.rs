@@ -64,7 +64,7 @@ fn common_capabilities(scenario: &Scenario) -> Value {
         capabilities["tools"] = json!({ "listChanged": true });
     }
     if offers.resources {
-        capabilities["resources"] = json!({ "subscribe": true, "listChanged": true });
+        capabilities["resources"] = json!({ "subscribe": offers.subscriptions, "listChanged": true });
     }
     if offers.prompts {
         capabilities["prompts"] = json!({ "listChanged": true });

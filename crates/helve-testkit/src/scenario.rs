@@ -132,6 +132,7 @@ pub enum Contents {
 pub struct Offers {
     pub tools: bool,
     pub resources: bool,
+    pub subscriptions: bool,
     pub prompts: bool,
     pub completions: bool,
     pub logging: bool,
@@ -140,7 +141,15 @@ pub struct Offers {
 
 impl Default for Offers {
     fn default() -> Self {
-        Self { tools: true, resources: true, prompts: true, completions: true, logging: true, tasks: true }
+        Self {
+            tools: true,
+            resources: true,
+            subscriptions: true,
+            prompts: true,
+            completions: true,
+            logging: true,
+            tasks: true,
+        }
     }
 }
 

@@ -225,13 +225,13 @@ fn contents(piece: &ResourceContents) -> Value {
 }
 
 async fn poll(watcher: &Watcher, input: PollInput) -> Result<Outcome, CallError> {
-    let missing = |what: &str, kind: &str| {
-        CallError::new(ErrorCode::InvalidParams, format!("`{what}` is missing: what of the {kind} is to be polled?"))
+    let missing = |key: &str, kind: &str| {
+        CallError::new(ErrorCode::InvalidParams, format!("`{key}` is missing: it says which {kind} is to be polled"))
     };
     let every = input.interval_ms.map_or(DEFAULT_INTERVAL, Duration::from_millis);
     let (id, _) = match input.r#type {
         PolledKind::Tool => {
-            let tool = input.tool_name.ok_or_else(|| missing("toolName", "server"))?;
+            let tool = input.tool_name.ok_or_else(|| missing("toolName", "tool"))?;
             let server = ServerName::new(&input.server)
                 .map_err(|problem| CallError::new(ErrorCode::InvalidParams, problem.to_string()))?;
             let name = helve_model::QualifiedName::new(server, helve_model::ToolName::new(tool));
@@ -239,7 +239,7 @@ async fn poll(watcher: &Watcher, input: PollInput) -> Result<Outcome, CallError>
             watcher.poll_tool(&name.to_string(), arguments, every, &input.reason).await?
         }
         PolledKind::Resource => {
-            let uri = input.uri.ok_or_else(|| missing("uri", "server"))?;
+            let uri = input.uri.ok_or_else(|| missing("uri", "resource"))?;
             watcher.poll_resource(&input.server, &uri, every, &input.reason).await?
         }
     };

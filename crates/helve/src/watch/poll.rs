@@ -92,7 +92,7 @@ pub(super) fn check(every: Duration) -> Result<(), CallError> {
 /// Polls until nobody watches any more.
 async fn run(watch: Weak<Watch>, host: WeakHost, approval: Arc<Standing>, every: Duration) {
     // Spread over the whole interval at first: a thousand watches made at once must not fire at once.
-    let mut pause = every.mul_f64(random_fraction().max(JITTER));
+    let mut pause = every.mul_f64(JITTER + (1.0 - JITTER) * random_fraction());
     let mut is_down = false;
     loop {
         sleep(pause).await;
