@@ -1,5 +1,6 @@
 //! Owns `cargo xtask interop`: visits to servers we did not write, over every transport, in both eras.
 
+mod besides;
 mod probe;
 mod process;
 mod program;
@@ -64,6 +65,9 @@ impl Interop {
                 found.words
             });
             tell(server.name, transport(server), outcome);
+        }
+        for server in servers.iter().filter(|server| besides::has_more(server)) {
+            tell(&format!("{} besides tools", server.name), transport(server), besides::visit(server, &scratch, &mark));
         }
         tell("signatures", "", parsers.check(&tools));
         if self.only.is_none() {

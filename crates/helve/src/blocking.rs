@@ -4,15 +4,16 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve_model::ErrorCode;
 use helve_model::json::RawJson;
+use helve_model::{ErrorCode, PromptDefinition, PromptOutcome, ResourceDefinition};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::builder::HostBuilder;
-use crate::call::{CallContext, CallOutcome};
+use crate::call::{CallContext, CallOutcome, ResourceOutcome};
 use crate::catalog::Snapshot;
 use crate::error::CallError;
 use crate::host::ServerChanges;
+use crate::offers::Offers;
 use crate::settings::{Plan, Planned};
 use crate::status::ServerReport;
 
@@ -76,6 +77,50 @@ impl Host {
         context: &CallContext,
     ) -> Vec<Result<CallOutcome, CallError>> {
         self.runtime.block_on(self.host.call_many(calls, context))
+    }
+
+    /// See [`crate::Host::resources`].
+    ///
+    /// # Errors
+    /// As [`crate::Host::resources`].
+    pub fn resources(&self, server: Option<&str>) -> Result<Offers<ResourceDefinition>, CallError> {
+        self.runtime.block_on(self.host.resources(server))
+    }
+
+    /// See [`crate::Host::read_resource`].
+    ///
+    /// # Errors
+    /// As [`crate::Host::read_resource`].
+    pub fn read_resource(&self, server: &str, uri: &str, context: &CallContext) -> Result<ResourceOutcome, CallError> {
+        self.runtime.block_on(self.host.read_resource(server, uri, context))
+    }
+
+    /// See [`crate::Host::prompts`].
+    ///
+    /// # Errors
+    /// As [`crate::Host::prompts`].
+    pub fn prompts(&self, server: Option<&str>) -> Result<Offers<PromptDefinition>, CallError> {
+        self.runtime.block_on(self.host.prompts(server))
+    }
+
+    /// See [`crate::Host::get_prompt`].
+    ///
+    /// # Errors
+    /// As [`crate::Host::get_prompt`].
+    pub fn get_prompt(
+        &self,
+        server: &str,
+        prompt: &str,
+        arguments: RawJson,
+        context: &CallContext,
+    ) -> Result<PromptOutcome, CallError> {
+        self.runtime.block_on(self.host.get_prompt(server, prompt, arguments, context))
+    }
+
+    /// Waits for the next event of a watcher that was made by [`crate::Host::watcher`] of [`Host::inner`], and for the
+    /// making of watches: any future of the library runs here.
+    pub fn wait<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
     }
 
     /// See [`crate::Host::set_servers`].

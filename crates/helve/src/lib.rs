@@ -41,6 +41,10 @@
 //! An MCP server is put in with [`HostBuilder::server`]: a [`helve_model::ServerSpec`], written by hand or read from a
 //! configuration file by the crate `helve-config`.
 //!
+//! Servers offer more than tools: [`Host::resources`], [`Host::read_resource`], [`Host::prompts`] and
+//! [`Host::get_prompt`]; a [`Watcher`] hears of changes; an [`Elicitor`], a [`Sampler`] and a [`RootsProvider`] answer
+//! what servers ask; [`Host::save`] keeps it all over a restart.
+//!
 //! Where to go from here: [`Registry`] offers all tools to a model and runs what it asks for; [`Scope::narrow`] gives a
 //! sub-agent fewer of them; an [`Approver`] is asked where no rule decides; [`broker`] is the form action brokers like;
 //! [`blocking`] is all of it without async; [`tags`] are calls in the middle of a text. The crate's `examples/` have a

@@ -10,6 +10,7 @@ use crate::install::{Pin, npm, python};
 const NODE_SERVERS: &[Pin] = &[
     ("@modelcontextprotocol/server-everything", "2026.8.31"),
     ("@modelcontextprotocol/server-filesystem", "2026.8.31"),
+    ("@modelcontextprotocol/server-memory", "2026.8.31"),
     ("@modelcontextprotocol/server", "2.4.0"),
     ("@modelcontextprotocol/node", "2.1.2"),
     ("zod", "4.6.7"),
@@ -68,6 +69,7 @@ pub(crate) fn install(directory: &Path, scratch: &Path) -> Result<Vec<Server>> {
     };
     let everything = modules.join("@modelcontextprotocol/server-everything/dist/index.js");
     let filesystem = modules.join("@modelcontextprotocol/server-filesystem/dist/index.js");
+    let memory = modules.join("@modelcontextprotocol/server-memory/dist/index.js");
     let root = scratch.display().to_string();
     let database = scratch.join("interop.db").display().to_string();
     Ok(vec![
@@ -91,6 +93,7 @@ pub(crate) fn install(directory: &Path, scratch: &Path) -> Result<Vec<Server>> {
             environment: vec![],
             era: Era::Legacy,
         },
+        node("memory", Transport::Stdio, &memory, &[], Era::Legacy),
         node("typescript-2-echo", Transport::Stdio, &echo, &["stdio"], Era::Modern),
         node("typescript-2-echo", Transport::Http("/mcp"), &echo, &["http"], Era::Modern),
     ])

@@ -102,6 +102,7 @@ fn expected(server: &str) -> Result<Expected> {
             resource: None,
             prompt: None,
         },
+        "memory" => Expected { tool: "read_graph", arguments: "{}", answer: "entities", resource: None, prompt: None },
         "time" => Expected {
             tool: "get_current_time",
             arguments: r#"{"timezone":"UTC"}"#,

@@ -5,7 +5,7 @@ mod hold;
 mod started;
 mod tools;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
 use crate::peers::Peers;
+use crate::processor::of_children;
 use crate::report::Line;
 use crate::rules::server_name;
 
@@ -22,9 +23,6 @@ type Measure = (&'static str, fn(&Cli) -> Result<Vec<Line>>);
 
 pub(crate) const MEASURES: &[Measure] =
     &[("tools", tools::measure), ("call", call::measure), ("started", started::measure), ("hold", hold::measure)];
-
-/// The kernel counts processor time of ended children in hundredths of a second.
-const TICKS_PER_SECOND: f64 = 100.0;
 
 /// Milliseconds that the servers' lists may be kept: longer than any measure takes.
 const KEPT_FOR: usize = 3_600_000;
@@ -135,33 +133,9 @@ fn wall(command: &mut Command) -> Result<f64> {
 
 /// The processor seconds of a command and everything it waited for, the mean of so many runs in a row.
 fn processor(command: impl Fn() -> Result<Command>, runs: usize) -> Result<f64> {
-    let before = processor_of_children()?;
+    let before = of_children()?;
     for _ in 0..runs {
         wall(&mut command()?)?;
     }
-    Ok((processor_of_children()? - before) / runs as f64)
-}
-
-fn processor_of_children() -> Result<f64> {
-    let text = fs_err::read_to_string(Path::new("/proc/self/stat"))?;
-    children_in(&text).context("the kernel does not say what children cost")
-}
-
-/// The 16th and 17th field; the second is a name in parentheses, which may contain anything.
-fn children_in(stat: &str) -> Option<f64> {
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(13);
-    let mut ticks = || fields.next()?.parse::<f64>().ok();
-    Some((ticks()? + ticks()?) / TICKS_PER_SECOND)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_children_cost_is_read() {
-        let stat = "77 (a) b) S 1 77 77 0 -1 4194304 1 2 3 4 10 20 150 50 20 0 1 0 9 9 9";
-        assert_eq!(children_in(stat), Some(2.0));
-        assert_eq!(children_in("77 (a"), None);
-    }
+    Ok((of_children()? - before) / runs as f64)
 }

@@ -16,6 +16,7 @@ mod job;
 mod measures;
 mod memory;
 mod peers;
+mod processor;
 mod pure;
 mod report;
 mod rules;

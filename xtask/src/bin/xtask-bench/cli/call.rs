@@ -5,7 +5,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::{ARGUMENTS, Cli, output, processor, processor_of_children, wall};
+use super::{ARGUMENTS, Cli, output, processor, wall};
+use crate::processor::of_children;
 use crate::report::{Goal, Line};
 use crate::stats::median;
 
@@ -54,7 +55,7 @@ fn server_alone(cli: &Cli) -> Result<f64> {
 {"jsonrpc":"2.0","id":2,"method":"tools/list"}
 {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello","path":"/srv/project"}}}
 "#;
-    let before = processor_of_children()?;
+    let before = of_children()?;
     for _ in 0..RUNS {
         let mut server = Command::new(&cli.server)
             .args(["stdio", "--tools", "1"])
@@ -64,5 +65,5 @@ fn server_alone(cli: &Cli) -> Result<f64> {
         server.stdin.take().context("no stdin")?.write_all(TALK)?;
         ensure!(server.wait()?.success(), "the server failed");
     }
-    Ok((processor_of_children()? - before) / RUNS as f64)
+    Ok((of_children()? - before) / RUNS as f64)
 }

@@ -4,6 +4,7 @@ mod changes;
 mod endpoint;
 mod fifty;
 mod killed;
+mod watches;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -41,6 +42,9 @@ pub(crate) fn run(peer: PathBuf, only: Option<&str>, cycles: usize) -> Result<Ve
         }
         if wanted("toggles") {
             lines.extend(changes::toggles(&peer, cycles).await.context("toggles")?);
+        }
+        if wanted("watches") {
+            lines.extend(watches::run(&peer).await.context("watches")?);
         }
         Ok(lines)
     })
