@@ -60,6 +60,13 @@ pub struct Greeting {
 }
 
 impl Verdict {
+    /// The newest there is: for peers that are known to speak everything.
+    #[must_use]
+    pub fn newest() -> Self {
+        let [newest] = modern::VERSIONS;
+        Self { era: Era::Modern, version: newest.to_owned() }
+    }
+
     /// The verdict a version stands for; `None` when helve does not speak it.
     #[must_use]
     pub fn of_version(version: &str) -> Option<Self> {

@@ -8,7 +8,7 @@ use helve_model::{ConfigText, ErrorCode, HttpSpec, ServerSpec, StdioSpec, Transp
 use helve_wire::launch::{ServerCommand, child_environment};
 use helve_wire::{
     ConnectOptions, HttpTarget, PeerHandler, ProtocolChoice, SavedSession, Session, Verdict, connect_http,
-    connect_stdio,
+    connect_stdio, connect_stream,
 };
 use secrecy::SecretString;
 
@@ -26,6 +26,13 @@ pub(crate) struct Known {
     pub(crate) session: Option<SavedSession>,
 }
 
+/// A connection.
+pub(crate) struct Connected {
+    pub(crate) session: Session,
+    /// Another process keeps the server: what is spoken here says nothing about what the server speaks.
+    pub(crate) is_borrowed: bool,
+}
+
 /// Makes one attempt to connect.
 pub(crate) async fn connect(
     spec: &ServerSpec,
@@ -33,7 +40,7 @@ pub(crate) async fn connect(
     surroundings: &Surroundings,
     handler: Arc<dyn PeerHandler>,
     known: Known,
-) -> Result<Session, CallError> {
+) -> Result<Connected, CallError> {
     let mut options = ConnectOptions::new(spec.name.clone());
     options.client = settings.client.clone();
     options.handler = handler;
@@ -47,24 +54,34 @@ pub(crate) async fn connect(
     options.startup = startup_time(spec, settings);
     options.one_at_a_time = spec.one_at_a_time;
     options.close_times = settings.close_times;
-    match &spec.transport {
+    if let Some(keeper) = &surroundings.keeper
+        && let Some(stream) = keeper.connect(spec).await
+    {
+        options.protocol = ProtocolChoice::Known(Verdict::newest());
+        let session = connect_stream(stream, options).await.map_err(|error| CallError::from_wire(error, &spec.name))?;
+        return Ok(Connected { session, is_borrowed: true });
+    }
+    let session = match &spec.transport {
         TransportSpec::Stdio(stdio) => {
             let command = command(spec, stdio, surroundings);
             let connected = connect_stdio(surroundings.launcher.as_ref(), &command, options).await;
-            connected.map_err(|error| explain_stdio(error, spec, &command, surroundings))
+            connected.map_err(|error| explain_stdio(error, spec, &command, surroundings))?
         }
         TransportSpec::Http(http) => {
             let target = target(http).map_err(|error| CallError::from_wire(error, &spec.name))?;
             // Kept apart: it is the larger one by far, and nobody who starts programs shall hold room for it.
             let connected = Box::pin(connect_http(&target, http.flavour, options)).await;
-            connected.map_err(|error| explain_http(error, spec, http))
+            connected.map_err(|error| explain_http(error, spec, http))?
         }
-        TransportSpec::Builtin(builtin) => Err(CallError::new(
-            ErrorCode::Config,
-            format!("the built-in tools `{}` of the server `{}` cannot be connected to", builtin.kind, spec.name),
-        )
-        .at_server(&spec.name)),
-    }
+        TransportSpec::Builtin(builtin) => {
+            return Err(CallError::new(
+                ErrorCode::Config,
+                format!("the built-in tools `{}` of the server `{}` cannot be connected to", builtin.kind, spec.name),
+            )
+            .at_server(&spec.name));
+        }
+    };
+    Ok(Connected { session, is_borrowed: false })
 }
 
 /// How long a server may take to start.
@@ -72,7 +89,7 @@ pub(crate) fn startup_time(spec: &ServerSpec, settings: &HostSettings) -> Durati
     spec.startup_timeout.unwrap_or(settings.startup_timeout)
 }
 
-fn command(spec: &ServerSpec, stdio: &StdioSpec, surroundings: &Surroundings) -> ServerCommand {
+pub(crate) fn command(spec: &ServerSpec, stdio: &StdioSpec, surroundings: &Surroundings) -> ServerCommand {
     let named = stdio.environment.iter().map(|(name, value)| (OsString::from(name), OsString::from(value.expose())));
     let parent = surroundings.environment.iter().cloned();
     // Told to inherit, everything counts as named; what the spec itself names comes last and wins.

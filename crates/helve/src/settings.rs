@@ -14,6 +14,7 @@ use helve_wire::launch::{CloseTimes, Launcher, PlainLauncher};
 use helve_wire::{ClientInfo, Limits};
 
 use crate::error::CallError;
+use crate::kept_by::Keeper;
 use crate::tool::Toolbox;
 
 /// How long things take and how much they may cost, for all servers that do not say otherwise.
@@ -60,6 +61,8 @@ pub struct Surroundings {
     pub environment: Vec<(OsString, OsString)>,
     /// How programs are started.
     pub launcher: Arc<dyn Launcher>,
+    /// Who keeps servers running for us; `None`: nobody.
+    pub keeper: Option<Arc<dyn Keeper>>,
     /// Where tool lists are kept between runs; `None`: nowhere.
     pub cache_directory: Option<PathBuf>,
     /// Where results that are too large are kept whole; `None`: they are not cut.
@@ -130,6 +133,7 @@ impl Default for Surroundings {
         Self {
             environment: Vec::new(),
             launcher: Arc::new(PlainLauncher),
+            keeper: None,
             cache_directory: None,
             spill_directory: None,
             clock: system_clock,

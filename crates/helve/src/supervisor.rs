@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::backoff::Backoff;
 use crate::catalog::{Listed, ServerCatalog};
-use crate::connect::{Known, connect, startup_time};
+use crate::connect::{Connected, Known, connect, startup_time};
 use crate::error::CallError;
 use crate::event::HostEvent;
 use crate::handler::ServerHandler;
@@ -51,6 +51,8 @@ pub(crate) struct Supervisor {
     backoff: Backoff,
     early_ends: u32,
     verdict: Option<Verdict>,
+    /// Another process keeps the server.
+    is_borrowed: bool,
     /// A session of an earlier process, for the first attempt.
     saved_session: Option<SavedSession>,
     /// The last good list; of an earlier run, until there is one of this.
@@ -89,6 +91,8 @@ struct Up {
 /// A connection that was just made.
 struct Arrival {
     session: Session,
+    /// Another process keeps the server.
+    is_borrowed: bool,
     following: Option<Following>,
     listing: Result<Listing<ToolDefinition>, WireError>,
     took: Duration,
@@ -132,6 +136,7 @@ impl Supervisor {
             backoff: Backoff::default(),
             early_ends: 0,
             verdict: None,
+            is_borrowed: false,
             saved_session: None,
             catalog: None,
             waiting: Vec::new(),
@@ -227,10 +232,13 @@ impl Supervisor {
     }
 
     fn connected(&mut self, arrival: Arrival) {
-        let Arrival { session, following, listing, took } = arrival;
+        let Arrival { session, is_borrowed, following, listing, took } = arrival;
         self.predecessor = None;
         let greeting = session.greeting();
-        self.verdict = Some(greeting.verdict.clone());
+        self.is_borrowed = is_borrowed;
+        if !is_borrowed {
+            self.verdict = Some(greeting.verdict.clone());
+        }
         self.link.describe(|facts| {
             facts.greeting = Some(greeting.clone());
             facts.connect_time = Some(took);
@@ -466,7 +474,9 @@ impl Supervisor {
         }
         if let Some(error) = &listing.incomplete {
             self.warn(format!("its list of tools is not whole: {error}"));
-        } else if let Some(memory) = self.shared.upgrade().and_then(|shared| shared.memory.clone()) {
+        } else if !self.is_borrowed
+            && let Some(memory) = self.shared.upgrade().and_then(|shared| shared.memory.clone())
+        {
             memory.keep(Arc::clone(&self.spec), session.greeting().clone(), &listing);
         }
         self.link.describe(|facts| facts.list_error = None);
@@ -541,7 +551,7 @@ async fn arrive(
     known: Known,
 ) -> Result<Arrival, CallError> {
     let started = Instant::now();
-    let session = connect(spec, settings, surroundings, handler, known).await?;
+    let Connected { session, is_borrowed } = connect(spec, settings, surroundings, handler, known).await?;
     let greeting = session.greeting();
     let changes = Changes {
         tools: greeting.offers_part("tools", "listChanged"),
@@ -571,7 +581,7 @@ async fn arrive(
         let message = "the server did not list its tools before its start-up time was over";
         Err(WireError::new(ErrorCode::Timeout, message))
     });
-    Ok(Arrival { session: session.clone(), following, listing, took: started.elapsed() })
+    Ok(Arrival { session: session.clone(), is_borrowed, following, listing, took: started.elapsed() })
 }
 
 impl State {

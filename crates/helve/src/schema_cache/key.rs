@@ -29,7 +29,7 @@ pub struct CacheKey([u8; 32]);
 pub(crate) struct Salt([u8; SALT_BYTES]);
 
 impl CacheKey {
-    pub(super) const fn as_bytes(&self) -> &[u8; 32] {
+    pub(crate) const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 }
