@@ -1,6 +1,6 @@
 //! Asking the person at the terminal whether a call may run.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use helve::{ApprovalAnswer, ApprovalRequest, Approver};
 use helve_policy::Approval;
@@ -8,7 +8,7 @@ use helve_wire::BoxFuture;
 use tokio::task::spawn_blocking;
 
 use crate::context::Context;
-use crate::printer::{Line, Style, write_talk};
+use crate::printer::{CLEAR_LINE, Line, Style, write_talk};
 use crate::store::Stores;
 use crate::store::approvals::ApprovalFile;
 
@@ -23,7 +23,7 @@ pub(crate) struct TerminalApprover {
     color: crate::printer::Color,
     stores: Option<Stores>,
     /// One question at a time.
-    turn: std::sync::Arc<Mutex<()>>,
+    turn: Arc<Mutex<()>>,
 }
 
 impl TerminalApprover {
@@ -33,7 +33,7 @@ impl TerminalApprover {
             can_ask: context.env.can_ask(),
             color: context.printer.stderr_color(),
             stores: context.stores().ok(),
-            turn: std::sync::Arc::default(),
+            turn: Arc::clone(&context.turn),
         }
     }
 }
@@ -47,7 +47,7 @@ impl Approver for TerminalApprover {
             if !self.can_ask {
                 return ApprovalAnswer::Unavailable;
             }
-            let (turn, color) = (std::sync::Arc::clone(&self.turn), self.color);
+            let (turn, color) = (Arc::clone(&self.turn), self.color);
             let asked = spawn_blocking(move || {
                 let _turn = turn.lock();
                 ask(&request, color)
@@ -70,7 +70,8 @@ fn ask(request: &ApprovalRequest, color: crate::printer::Color) -> ApprovalAnswe
     let arguments: String = request.arguments.as_str().chars().take(SHOWN_ARGUMENTS).collect();
     let question = Line::styled(Style::Warning, "?").then(Style::Plain, format!(" {}", request.sentence));
     let shown = Line::styled(Style::Dim, "  with ").then(Style::Plain, arguments);
-    write_talk(&format!("{}\n{}\n", question.render(color), shown.render(color)));
+    // Whatever shows that something goes on stands in this line.
+    write_talk(&format!("{CLEAR_LINE}{}\n{}\n", question.render(color), shown.render(color)));
     loop {
         write_talk("  [o]nce, for this [r]un, [a]lways, [n]o? ");
         let mut answer = String::new();

@@ -269,7 +269,7 @@ fn unknown(text: &str, near: &[String]) -> Failure {
     failure.hint(format!("did you mean {}?", near.join(" or ")))
 }
 
-fn held_back(planned: &Planned, reason: &DisabledReason) -> Failure {
+pub(crate) fn held_back(planned: &Planned, reason: &DisabledReason) -> Failure {
     let name = planned.spec.name.as_str();
     let code = match reason {
         DisabledReason::Untrusted => ErrorCode::Untrusted,
@@ -286,7 +286,7 @@ fn held_back(planned: &Planned, reason: &DisabledReason) -> Failure {
     }
 }
 
-fn no_server(context: &Context, configuration: &Configuration, name: &str) -> Failure {
+pub(crate) fn no_server(context: &Context, configuration: &Configuration, name: &str) -> Failure {
     match context.server(configuration, name) {
         Err(failure) => failure,
         Ok(_) => Failure::new(ErrorCode::Config, format!("the entry of the server `{name}` cannot be understood"))

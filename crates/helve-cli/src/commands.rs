@@ -14,7 +14,11 @@ mod import;
 mod init;
 mod man;
 mod pin;
+mod prompt;
+mod prompts;
+mod read;
 mod remove;
+mod resources;
 mod schema;
 mod serve;
 mod servers;
@@ -41,6 +45,10 @@ pub(crate) enum Verb {
     Call(call::Args),
     Tools(tools::Args),
     Tool(tool::Args),
+    Resources(resources::Args),
+    Read(read::Args),
+    Prompts(prompts::Args),
+    Prompt(prompt::Args),
     #[command(visible_aliases = ["status", "mcp"])]
     Servers(servers::Args),
     Serve(serve::Args),
@@ -79,6 +87,7 @@ pub(crate) fn run(env: Env, arguments: Vec<OsString>) -> u8 {
     match dispatch(&context, cli.verb) {
         Ok(()) => 0,
         Err(failure) => {
+            let failure = failure.unanswered(context.asked.hints(), context.printer.is_json());
             if !failure.is_silent() {
                 context.printer.failure(&failure);
             }
@@ -98,6 +107,10 @@ fn dispatch(context: &Context, verb: Option<Verb>) -> Result<(), Failure> {
         Some(Verb::Call(args)) => call::run(context, args),
         Some(Verb::Tools(args)) => tools::run(context, &args),
         Some(Verb::Tool(args)) => tool::run(context, &args),
+        Some(Verb::Resources(args)) => resources::run(context, &args),
+        Some(Verb::Read(args)) => read::run(context, &args),
+        Some(Verb::Prompts(args)) => prompts::run(context, &args),
+        Some(Verb::Prompt(args)) => prompt::run(context, &args),
         Some(Verb::Servers(args)) => servers::run(context, &args),
         Some(Verb::Serve(args)) => serve::run(context, args),
         Some(Verb::Expand(args)) => expand::run(context, &args),

@@ -6,35 +6,42 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use helve_model::{ContentBlock, ContentBody, Media, OutcomeView, ResourceBody};
 
+use crate::context::Context;
 use crate::failure::Failure;
 
 /// Where files of a result go.
 #[derive(Debug)]
 pub(crate) struct SavePlace {
     /// The directory the person named; else one is made for the occasion.
-    pub(crate) directory: Option<PathBuf>,
-    pub(crate) temporary: PathBuf,
+    named: Option<PathBuf>,
+    temporary: PathBuf,
     /// The beginning of every file's name.
-    pub(crate) stem: String,
+    stem: String,
+    /// The directory, once there is one.
+    opened: Option<PathBuf>,
+    /// How many contents have been looked at.
+    count: usize,
 }
 
 /// The result as text; what is no text is saved, and named in its place.
-pub(crate) fn to_text(view: &OutcomeView, place: &SavePlace) -> Result<String, Failure> {
+pub(crate) fn to_text(view: &OutcomeView, place: &mut SavePlace) -> Result<String, Failure> {
     if view.content.is_empty() {
         return Ok(view.to_text());
     }
-    let mut directory = None;
     let mut pieces = Vec::new();
-    for (index, block) in view.content.iter().enumerate() {
+    for block in &view.content {
         pieces.push(match saved(block) {
-            None => OutcomeView { content: vec![block.clone()], ..empty() }.to_text(),
-            Some((what, mime, data)) => {
-                let directory = match &directory {
-                    Some(directory) => directory,
-                    None => directory.insert(place.open()?),
-                };
-                save(directory, &format!("{}-{}", place.stem, index + 1), what, mime, data)?
+            None => {
+                place.count += 1;
+                OutcomeView { content: vec![block.clone()], ..empty() }.to_text()
             }
+            Some((what, mime, data)) => match STANDARD.decode(data) {
+                Ok(bytes) => place.save(what, mime, &bytes)?,
+                Err(_) => {
+                    place.count += 1;
+                    format!("[{what} that is not base 64, {} characters]", data.len())
+                }
+            },
         });
     }
     Ok(pieces.join("\n"))
@@ -57,43 +64,69 @@ fn saved(block: &ContentBlock) -> Option<(&'static str, Option<&str>, &str)> {
     }
 }
 
-fn save(directory: &Path, stem: &str, what: &str, mime: Option<&str>, data: &str) -> Result<String, Failure> {
-    let Ok(bytes) = STANDARD.decode(data) else {
-        return Ok(format!("[{what} that is not base 64, {} characters]", data.len()));
-    };
-    let extension = extension(mime.unwrap_or_default());
-    // Never over a file that is there.
-    let mut number = 0;
-    let path = loop {
-        let suffix = if number == 0 { String::new() } else { format!("-{number}") };
-        let path = directory.join(format!("{stem}{suffix}.{extension}"));
-        match fs_err::OpenOptions::new().write(true).create_new(true).open(&path) {
-            Ok(mut file) => {
-                std::io::Write::write_all(&mut file, &bytes).map_err(|error| Failure::file(&error))?;
-                break path;
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => number += 1,
-            Err(error) => return Err(Failure::file(&error)),
-        }
-    };
-    Ok(format!("[{what} {}, {} bytes: {}]", mime.unwrap_or("of unknown type"), bytes.len(), path.display()))
-}
-
 impl SavePlace {
-    fn open(&self) -> Result<PathBuf, Failure> {
-        match &self.directory {
+    /// In `directory`, or in one that is made for the occasion; the files are called after `subject`.
+    pub(crate) fn new(context: &Context, directory: Option<&Path>, subject: &str) -> Self {
+        Self {
+            named: directory.map(|directory| context.env.working_directory().join(directory)),
+            temporary: context.env.temporary_directory(),
+            stem: stem(subject),
+            opened: None,
+            count: 0,
+        }
+    }
+
+    /// Saves one content; gives the words that name it.
+    pub(crate) fn save(&mut self, what: &str, mime: Option<&str>, bytes: &[u8]) -> Result<String, Failure> {
+        self.count += 1;
+        let extension = extension(mime.unwrap_or_default());
+        let stem = format!("{}-{}", self.stem, self.count);
+        let directory = self.open()?;
+        // Never over a file that is there.
+        let mut number = 0;
+        let path = loop {
+            let suffix = if number == 0 { String::new() } else { format!("-{number}") };
+            let path = directory.join(format!("{stem}{suffix}.{extension}"));
+            match fs_err::OpenOptions::new().write(true).create_new(true).open(&path) {
+                Ok(mut file) => {
+                    std::io::Write::write_all(&mut file, bytes).map_err(|error| Failure::file(&error))?;
+                    break path;
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => number += 1,
+                Err(error) => return Err(Failure::file(&error)),
+            }
+        };
+        Ok(format!("[{what} {}, {} bytes: {}]", mime.unwrap_or("of unknown type"), bytes.len(), path.display()))
+    }
+
+    fn open(&mut self) -> Result<PathBuf, Failure> {
+        if let Some(directory) = &self.opened {
+            return Ok(directory.clone());
+        }
+        let directory = match &self.named {
             Some(directory) => {
                 fs_err::create_dir_all(directory).map_err(|error| Failure::file(&error))?;
-                Ok(directory.clone())
+                directory.clone()
             }
             // Readable by its owner alone.
             None => tempfile::Builder::new()
                 .prefix("helve-")
                 .tempdir_in(&self.temporary)
                 .map(tempfile::TempDir::keep)
-                .map_err(|error| Failure::other("no directory for the result's files could be made").cause(&error)),
-        }
+                .map_err(|error| Failure::other("no directory for the result's files could be made").cause(&error))?,
+        };
+        Ok(self.opened.insert(directory).clone())
     }
+}
+
+/// The letters and digits of a name that a server chose.
+fn stem(name: &str) -> String {
+    let clean: String = name
+        .chars()
+        .map(|character| if character.is_ascii_alphanumeric() { character } else { '-' })
+        .take(40)
+        .collect();
+    if clean.is_empty() { "result".to_owned() } else { clean }
 }
 
 /// The usual ending of a type's files; only letters and digits of what a server says get into a name.

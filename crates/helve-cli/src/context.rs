@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use helve_config::trust::{TrustRequest, TrustStore as _};
 use helve_config::{
@@ -9,11 +10,13 @@ use helve_config::{
     Severity, discover,
 };
 use helve_model::{ErrorCode, Layer, Origin};
+use helve_policy::Caller;
 
 use crate::env::Env;
 use crate::failure::Failure;
 use crate::options::GlobalOptions;
 use crate::printer::Printer;
+use crate::questions::Asked;
 use crate::store::Stores;
 use crate::store::trust::TrustFile;
 
@@ -28,6 +31,10 @@ pub(crate) struct Context {
     pub(crate) env: Env,
     pub(crate) options: GlobalOptions,
     pub(crate) printer: Printer,
+    /// What came of the questions that servers asked.
+    pub(crate) asked: Arc<Asked>,
+    /// Held by whoever asks the person something, and by whoever draws on the terminal meanwhile.
+    pub(crate) turn: Arc<Mutex<()>>,
     /// What the configuration knows of `env`.
     pub(crate) environment: Environment,
     /// The person has heard that what they trusted cannot be read.
@@ -38,7 +45,15 @@ impl Context {
     pub(crate) fn new(env: Env, options: GlobalOptions) -> Self {
         let printer = Printer::new(&env, &options);
         let environment = env.for_configuration();
-        Self { env, options, printer, environment, has_warned: AtomicBool::new(false) }
+        Self {
+            env,
+            options,
+            printer,
+            asked: Arc::default(),
+            turn: Arc::default(),
+            environment,
+            has_warned: AtomicBool::new(false),
+        }
     }
 
     /// Loads the configuration. What is wrong with it is for the caller to [report](Self::report); only a file the
@@ -82,6 +97,20 @@ impl Context {
         for diagnostic in diagnostics {
             self.printer.diagnostic(diagnostic);
         }
+    }
+
+    /// Says which servers were not started because nobody trusts them.
+    pub(crate) fn report_untrusted(&self, names: &[String]) {
+        if !names.is_empty() {
+            let names = names.join(", ");
+            self.printer.warning(format!("not started, because nobody has trusted this project yet: {names}"));
+            self.printer.hint("`helve trust` shows what would run, and asks");
+        }
+    }
+
+    /// In whose name calls are made: a person's, who can be asked, or a script's.
+    pub(crate) const fn caller(&self) -> Caller {
+        if self.env.can_ask() { Caller::Person } else { Caller::Script }
     }
 
     /// Where trust, approvals and pins are kept.

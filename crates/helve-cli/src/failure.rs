@@ -182,6 +182,24 @@ impl Failure {
         exit_status(self.0.code)
     }
 
+    /// The same, when it comes of questions that nobody was there to answer. Who reads JSON finds the hints in it;
+    /// others have read them already.
+    #[must_use]
+    pub(crate) fn unanswered(mut self, hints: Vec<String>, is_json: bool) -> Self {
+        let is_own = matches!(
+            self.0.code,
+            Code::Usage | Code::NobodyReads | Code::Error(ErrorCode::Cancelled | ErrorCode::Timeout)
+        );
+        if hints.is_empty() || is_own {
+            return self;
+        }
+        self.0.code = Code::Error(ErrorCode::ApprovalRequired);
+        if is_json {
+            self.0.hints.extend(hints);
+        }
+        self
+    }
+
     /// The same, when the person has been told already.
     #[must_use]
     pub(crate) fn said(mut self) -> Self {

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::options::{ColorChoice, GlobalOptions};
 
 pub(crate) use style::{Color, Line, Style};
-pub(crate) use table::Table;
+pub(crate) use table::{Table, cut};
 
 /// How much is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,7 +30,7 @@ pub(crate) enum Verbosity {
 }
 
 /// The way out for everything helve says.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Printer {
     pub(crate) verbosity: Verbosity,
     is_json: bool,
@@ -199,6 +199,9 @@ impl Printer {
         write_talk(&format!("{} ", line.render(self.stderr)));
     }
 }
+
+/// Back to the beginning of the line, and clear it.
+pub(crate) const CLEAR_LINE: &str = "\r\x1b[K";
 
 /// Colours follow the person's word, then the variables everybody knows, then the terminal.
 pub(crate) fn color(env: &Env, choice: ColorChoice, is_terminal: bool) -> Color {

@@ -8,21 +8,20 @@ use helve_wire::{Progress, ProgressCallback};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::context::Context;
-use crate::printer::{Verbosity, safe, write_talk};
+use crate::printer::{CLEAR_LINE, Verbosity, safe, write_talk};
 
 /// What is over before this is not worth a spinner.
 const SILENT_FOR: Duration = Duration::from_millis(400);
 const EVERY: Duration = Duration::from_millis(100);
 const FRAMES: [char; 4] = ['|', '/', '-', '\\'];
 const BAR: usize = 24;
-/// Back to the beginning of the line, and clear it.
-const CLEAR: &str = "\r\x1b[K";
 
 /// The last report.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Meter {
     last: Arc<Mutex<Option<Progress>>>,
     is_shown: bool,
+    turn: Arc<Mutex<()>>,
 }
 
 impl Meter {
@@ -30,7 +29,7 @@ impl Meter {
         let is_shown = context.env.stderr_is_terminal()
             && !context.printer.is_json()
             && context.printer.verbosity > Verbosity::Quiet;
-        Self { last: Arc::default(), is_shown }
+        Self { last: Arc::default(), is_shown, turn: Arc::clone(&context.turn) }
     }
 
     /// For the call whose progress is shown.
@@ -55,14 +54,16 @@ impl Meter {
                 biased;
                 result = &mut work => {
                     if frame > 0 {
-                        write_talk(CLEAR);
+                        write_talk(CLEAR_LINE);
                     }
                     return result;
                 }
                 _ = ticks.tick() => {
+                    // Nobody draws over a question.
+                    let Ok(_turn) = self.turn.try_lock() else { continue };
                     let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
                     let spinner = FRAMES[frame % FRAMES.len()];
-                    write_talk(&format!("{CLEAR}{}", line(spinner, what, last.as_ref())));
+                    write_talk(&format!("{CLEAR_LINE}{}", line(spinner, what, last.as_ref())));
                     frame += 1;
                 }
             }

@@ -13,6 +13,9 @@ use crate::approve::TerminalApprover;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::plan::plan;
+use crate::questions::{CommandLineElicitor, QuestionArgs};
+use crate::roots::ConfiguredRoots;
+use crate::sampler::{self, CommandSampler};
 use crate::store::approvals::ApprovalFile;
 
 /// The verb that makes this program a warden: see `main`.
@@ -20,6 +23,9 @@ pub(crate) const WARDEN_VERB: &str = "__warden";
 
 /// The directory below the cache directory that tool lists are kept in.
 const LISTS: &str = "tools";
+
+/// How long a question that is given up may take to leave the terminal as it was.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// Which servers a verb needs from the start; the others wait until a call wants them.
 #[derive(Debug, Clone, Copy)]
@@ -34,13 +40,20 @@ pub(crate) enum Wanted<'a> {
 
 /// What a host is started with, beside the servers.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Manner {
+pub(crate) struct Manner<'a> {
     /// It runs until it is stopped: lists are followed, connections are kept alive.
     pub(crate) stays: bool,
-    /// What has to be asked is answered with yes.
-    pub(crate) yes: bool,
+    /// It calls something, and this is how it answers what it is asked meanwhile.
+    pub(crate) questions: Option<&'a QuestionArgs>,
     /// It works for agents: the person at this terminal, if there is one, is not asked.
     pub(crate) serves: bool,
+}
+
+impl<'a> Manner<'a> {
+    /// One that calls something and ends.
+    pub(crate) fn answering(questions: &'a QuestionArgs) -> Self {
+        Self { questions: Some(questions), ..Self::default() }
+    }
 }
 
 /// Runs a verb with a host, and ends every server behind it.
@@ -48,13 +61,16 @@ pub(crate) fn with_host<T>(
     context: &Context,
     configuration: &Configuration,
     wanted: Wanted<'_>,
-    manner: Manner,
+    manner: Manner<'_>,
     body: impl AsyncFnOnce(&Host) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     block_on(async {
         let host = bounded(context, start(context, configuration, wanted, manner)).await?;
         let result = bounded(context, body(&host)).await;
         host.shutdown().await;
+        if let Some(questions) = manner.questions {
+            context.asked.report_unused(&context.printer, &questions.answers);
+        }
         result
     })
 }
@@ -65,7 +81,10 @@ pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> R
         .enable_all()
         .build()
         .map_err(|error| Failure::other("no runtime could be started").cause(&error))?;
-    runtime.block_on(future)
+    let result = runtime.block_on(future);
+    // Somebody may still be typing an answer that nobody waits for.
+    runtime.shutdown_timeout(LAST_WORDS);
+    result
 }
 
 /// What a host is to have, from the configuration.
@@ -94,7 +113,7 @@ pub(crate) async fn start(
     context: &Context,
     configuration: &Configuration,
     wanted: Wanted<'_>,
-    manner: Manner,
+    manner: Manner<'_>,
 ) -> Result<Host, Failure> {
     let settings = &configuration.settings;
     let keeps = settings.cache_tool_schemas.value;
@@ -123,7 +142,17 @@ pub(crate) async fn start(
         .approvals(approvals.approvals().collect())
         .mcp(!context.options.no_mcp);
     if !manner.serves {
-        builder = builder.approver(TerminalApprover::new(context, manner.yes));
+        let yes = manner.questions.is_some_and(|questions| questions.yes);
+        builder = builder.approver(TerminalApprover::new(context, yes));
+    }
+    if let Some(questions) = manner.questions {
+        builder = builder.elicitor(CommandLineElicitor::new(context, questions));
+        if let Some(sampler) = CommandSampler::new(context, questions.sampler.as_deref(), settings)? {
+            builder = builder.sampler(sampler, sampler::limits(settings));
+        }
+    }
+    if !settings.roots.value.is_empty() && !manner.serves {
+        builder = builder.roots(ConfiguredRoots(settings.roots.value.clone()));
     }
     let host = builder.start().await?;
     for problem in host.rule_problems() {
@@ -158,7 +187,7 @@ async fn bounded<T>(context: &Context, work: impl Future<Output = Result<T, Fail
 }
 
 /// Servers are held by a warden, so that not even a killed helve leaves one behind.
-fn launcher(context: &Context) -> Arc<dyn Launcher> {
+pub(crate) fn launcher(context: &Context) -> Arc<dyn Launcher> {
     match context.env.executable() {
         Some(path) => {
             Arc::new(WardenLauncher::new(WardenProgram { path: path.to_owned(), leading: vec![WARDEN_VERB.into()] }))

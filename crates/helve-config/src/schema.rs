@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::dialect::helve::{BUILTINS, KEYS, ROOT_KEYS, RULE_KEYS, SETTINGS_KEYS};
+use crate::dialect::helve::{BUILTINS, KEYS, ROOT_KEYS, RULE_KEYS, SAMPLING_KEYS, SETTINGS_KEYS};
 use crate::discover;
 use crate::field::{Field, Known};
 
@@ -98,6 +98,15 @@ fn setting(key: &str) -> Value {
         "cache_tool_schemas" => flag("Keep tool lists between runs.", true),
         "schema_cache_ttl_seconds" => seconds("How long a kept tool list counts as fresh.", Some(3_600)),
         "readonly" => flag("Servers that do not say otherwise are read-only.", false),
+        "roots" => texts("The directories that servers are told to work in; none unless they are named here."),
+        "sampling" => json!({
+            "description": "The model that servers may use; none without a command.",
+            "oneOf": [{
+                "type": "object",
+                "additionalProperties": false,
+                "properties": properties(SAMPLING_KEYS, sampling)
+            }]
+        }),
         _ => json!({
             "description": "Which other applications' files are read too.",
             "default": true,
@@ -106,6 +115,19 @@ fn setting(key: &str) -> Value {
                 { "type": "array", "items": { "enum": discover::applications() } }
             ]
         }),
+    }
+}
+
+fn sampling(key: &str) -> Value {
+    match key {
+        "command" => json!({
+            "description": "The program that gets each request as JSON on stdin and answers on stdout; a list holds its arguments too. Not in a project's file.",
+            "oneOf": [{ "type": "string", "minLength": 1 }, { "type": "array", "items": { "type": "string" }, "minItems": 1 }]
+        }),
+        "calls" => count("How often each server may use it in one run.", Some(100)),
+        "tokens" => count("How many tokens each server may ask for in one run.", Some(200_000)),
+        "depth" => count("How many requests of one server may be open at once.", Some(2)),
+        _ => seconds("How long an answer may take.", Some(120)),
     }
 }
 

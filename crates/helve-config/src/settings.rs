@@ -1,5 +1,6 @@
 //! The settings that are not about one server: their defaults, and how layers change them key by key.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use helve_model::{Layer, Origin};
@@ -34,6 +35,18 @@ pub struct Settings {
     pub readonly: Setting<bool>,
     /// Which other applications' files are read too.
     pub import: Setting<Import>,
+    /// The directories that servers are told to work in.
+    pub roots: Setting<Vec<PathBuf>>,
+    /// The program that answers for the model servers may use, and its arguments; empty: they may use none.
+    pub sampling_command: Setting<Vec<String>>,
+    /// How often each server may use it.
+    pub sampling_calls: Setting<u32>,
+    /// How many tokens each server may ask for, all requests together.
+    pub sampling_tokens: Setting<u64>,
+    /// How many requests of one server may be open at once.
+    pub sampling_depth: Setting<u32>,
+    /// How long an answer may take.
+    pub sampling_timeout: Setting<Duration>,
 }
 
 /// The settings one file or the command line speaks of.
@@ -55,6 +68,18 @@ pub struct SettingsPatch {
     pub readonly: Option<Setting<bool>>,
     /// See [`Settings::import`].
     pub import: Option<Setting<Import>>,
+    /// See [`Settings::roots`].
+    pub roots: Option<Setting<Vec<PathBuf>>>,
+    /// See [`Settings::sampling_command`].
+    pub sampling_command: Option<Setting<Vec<String>>>,
+    /// See [`Settings::sampling_calls`].
+    pub sampling_calls: Option<Setting<u32>>,
+    /// See [`Settings::sampling_tokens`].
+    pub sampling_tokens: Option<Setting<u64>>,
+    /// See [`Settings::sampling_depth`].
+    pub sampling_depth: Option<Setting<u32>>,
+    /// See [`Settings::sampling_timeout`].
+    pub sampling_timeout: Option<Setting<Duration>>,
 }
 
 /// Which other applications' files are read.
@@ -77,6 +102,12 @@ impl Settings {
         replace(&mut self.watch, patch.watch.as_ref());
         replace(&mut self.readonly, patch.readonly.as_ref());
         replace(&mut self.import, patch.import.as_ref());
+        replace(&mut self.roots, patch.roots.as_ref());
+        replace(&mut self.sampling_command, patch.sampling_command.as_ref());
+        replace(&mut self.sampling_calls, patch.sampling_calls.as_ref());
+        replace(&mut self.sampling_tokens, patch.sampling_tokens.as_ref());
+        replace(&mut self.sampling_depth, patch.sampling_depth.as_ref());
+        replace(&mut self.sampling_timeout, patch.sampling_timeout.as_ref());
     }
 }
 
@@ -116,6 +147,12 @@ impl Default for Settings {
             watch: built_in(true),
             readonly: built_in(false),
             import: built_in(Import::All),
+            roots: built_in(Vec::new()),
+            sampling_command: built_in(Vec::new()),
+            sampling_calls: built_in(100),
+            sampling_tokens: built_in(200_000),
+            sampling_depth: built_in(2),
+            sampling_timeout: built_in(Duration::from_secs(120)),
         }
     }
 }

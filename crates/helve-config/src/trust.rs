@@ -166,6 +166,20 @@ pub fn hash_rules(rules: &[Rule], settings: &SettingsPatch) -> TrustHash {
     hasher.part("ttl", &value(settings.schema_cache_ttl.as_ref().map(|setting| format!("{:?}", setting.value))));
     hasher.part("readonly", &value(settings.readonly.as_ref().map(|setting| setting.value.to_string())));
     hasher.part("import", &value(settings.import.as_ref().map(|setting| format!("{:?}", setting.value))));
+    // Only where they are said, so that a yes to a file that does not say them still counts.
+    let later = [
+        ("roots", settings.roots.as_ref().map(|setting| format!("{:?}", setting.value))),
+        ("sampling command", settings.sampling_command.as_ref().map(|setting| format!("{:?}", setting.value))),
+        ("sampling calls", settings.sampling_calls.as_ref().map(|setting| setting.value.to_string())),
+        ("sampling tokens", settings.sampling_tokens.as_ref().map(|setting| setting.value.to_string())),
+        ("sampling depth", settings.sampling_depth.as_ref().map(|setting| setting.value.to_string())),
+        ("sampling timeout", settings.sampling_timeout.as_ref().map(|setting| format!("{:?}", setting.value))),
+    ];
+    for (name, said) in later {
+        if let Some(said) = said {
+            hasher.part(name, &said);
+        }
+    }
     hasher.finish()
 }
 

@@ -5,13 +5,13 @@ use std::io::Read as _;
 use helve::{CallContext, CallOutcome, Host};
 use helve_model::json::RawJson;
 use helve_model::{ErrorCode, OutcomeView};
-use helve_policy::Caller;
 use helve_schema::coerce;
 
 use crate::content::{self, SavePlace};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::progress::Meter;
+use crate::questions::QuestionArgs;
 use crate::running::{Manner, Wanted, with_host};
 use crate::spelling;
 
@@ -39,20 +39,19 @@ pub(crate) struct Args {
     #[arg(long)]
     raw: bool,
 
-    /// Say yes to what would be asked; what is denied stays denied
-    #[arg(short, long)]
-    yes: bool,
-
     /// Save images, audio and binary resources here
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     save: Option<std::path::PathBuf>,
+
+    #[command(flatten)]
+    questions: QuestionArgs,
 }
 
 pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     let configuration = context.load()?;
     context.report_problems(&configuration);
     let (tool, words) = spelling::tool_and_words(&configuration, &args.tool, &args.words);
-    let manner = Manner { yes: args.yes, ..Manner::default() };
+    let manner = Manner::answering(&args.questions);
     let outcome = with_host(context, &configuration, Wanted::OnDemand, manner, async |host| {
         call(context, host, &tool, words, args.args.as_deref()).await
     })?;
@@ -73,8 +72,7 @@ async fn call(
     let work = async {
         let tool = host.tool(tool, context.options.timeout).await?;
         let arguments = arguments(context, tool.input_schema(), words, whole)?;
-        let caller = if context.env.can_ask() { Caller::Person } else { Caller::Script };
-        let call = CallContext { on_progress: meter.callback(), uncut: true, ..CallContext::new(caller) };
+        let call = CallContext { on_progress: meter.callback(), uncut: true, ..CallContext::new(context.caller()) };
         Ok(host.prepare(tool).invoke(arguments, call).await?)
     };
     meter.during(tool, Box::pin(work)).await
@@ -152,12 +150,8 @@ fn print(context: &Context, args: &Args, outcome: &CallOutcome) -> Result<(), Fa
     let view: OutcomeView = outcome.outcome.open().map_err(|error| {
         Failure::new(ErrorCode::ProtocolError, "the server's result is no JSON").cause(&error).hint("--raw shows it")
     })?;
-    let place = SavePlace {
-        directory: args.save.as_ref().map(|directory| context.env.working_directory().join(directory)),
-        temporary: context.env.temporary_directory(),
-        stem: file_stem(outcome.name.tool.as_str()),
-    };
-    let mut text = content::to_text(&view, &place)?;
+    let mut place = SavePlace::new(context, args.save.as_deref(), outcome.name.tool.as_str());
+    let mut text = content::to_text(&view, &mut place)?;
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
@@ -172,13 +166,4 @@ fn fail_if_failed(outcome: &CallOutcome, is_told: bool) -> Result<(), Failure> {
     }
     let failure = Failure::new(ErrorCode::ToolError, format!("`{}` says that it failed", outcome.name));
     Err(if is_told { failure.said() } else { failure })
-}
-
-fn file_stem(tool: &str) -> String {
-    let clean: String = tool
-        .chars()
-        .map(|character| if character.is_ascii_alphanumeric() { character } else { '-' })
-        .take(40)
-        .collect();
-    if clean.is_empty() { "result".to_owned() } else { clean }
 }

@@ -9,6 +9,7 @@ use helve_policy::Caller;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::progress::Meter;
+use crate::questions::QuestionArgs;
 use crate::running::{Manner, Wanted, with_host};
 
 /// Replace tool tags in a text by results
@@ -21,13 +22,12 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     file: Option<std::path::PathBuf>,
 
-    /// Say yes to what would be asked; what is denied stays denied
-    #[arg(short, long)]
-    yes: bool,
-
     /// A call that fails fails the command, and nothing is printed
     #[arg(long)]
     strict: bool,
+
+    #[command(flatten)]
+    questions: QuestionArgs,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
@@ -69,7 +69,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     }
     let configuration = context.load()?;
     context.report_problems(&configuration);
-    let manner = Manner { yes: args.yes, ..Manner::default() };
+    let manner = Manner::answering(&args.questions);
     let results: Vec<Result<String, CallError>> =
         with_host(context, &configuration, Wanted::OnDemand, manner, async |host| {
             let by_tag = CallContext::new(Caller::PromptTag);

@@ -27,7 +27,7 @@ For an agent that starts its servers itself:
 Agents see only what they may call. Servers are started in the background: the first answer does not
 wait for them, and their tools are announced when they come.")]
 pub(crate) struct Args {
-    /// How tools are named: mcp (mcp__server__tool), server (server__tool), none, or a prefix of your own
+    /// Names of tools: mcp (mcp__server__tool), server (server__tool), none, your own
     #[arg(long, value_name = "PREFIX", default_value = "mcp", value_parser = Naming::from_word)]
     prefix: Naming,
 

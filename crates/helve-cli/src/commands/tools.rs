@@ -93,11 +93,7 @@ fn report_missing(context: &Context, catalog: &mut Catalog, is_only: bool) -> Re
             }
         }
     }
-    if !untrusted.is_empty() {
-        let names = untrusted.join(", ");
-        context.printer.warning(format!("not started, because nobody has trusted this project yet: {names}"));
-        context.printer.hint("`helve trust` shows what would run, and asks");
-    }
+    context.report_untrusted(&untrusted);
     Ok(missing)
 }
 

@@ -190,6 +190,14 @@ fn setting_texts(patch: &SettingsPatch) -> Vec<String> {
         patch.cache_tool_schemas.as_ref().map(|setting| format!("tool lists are kept: {}", setting.value)),
         patch.schema_cache_ttl.as_ref().map(|setting| format!("tool lists count for {:?}", setting.value)),
         patch.readonly.as_ref().map(|setting| format!("servers are read-only: {}", setting.value)),
+        patch.roots.as_ref().map(|setting| {
+            let roots: Vec<String> = setting.value.iter().map(|root| root.display().to_string()).collect();
+            format!("servers are told to work in {}", roots.join(", "))
+        }),
+        patch.sampling_calls.as_ref().map(|setting| format!("a server may use the model {} times", setting.value)),
+        patch.sampling_tokens.as_ref().map(|setting| format!("a server may use {} tokens", setting.value)),
+        patch.sampling_depth.as_ref().map(|setting| format!("a server may use the model {} deep", setting.value)),
+        patch.sampling_timeout.as_ref().map(|setting| format!("the model may take {:?}", setting.value)),
     ]
     .into_iter()
     .flatten()

@@ -126,7 +126,7 @@ fn shrink(widths: &mut [usize], width: usize) {
 }
 
 /// Adds a cell of at most `width` columns, with an ellipsis where it was cut; gives how wide it became.
-fn cut<T: AsRef<str>>(row: &mut String, color: Color, cell: &Line<T>, width: usize) -> usize {
+pub(crate) fn cut<T: AsRef<str>>(row: &mut String, color: Color, cell: &Line<T>, width: usize) -> usize {
     let whole = cell.width();
     if whole <= width {
         cell.render_into(row, color);

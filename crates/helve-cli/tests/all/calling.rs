@@ -4,30 +4,10 @@ use std::time::{Duration, Instant};
 
 use helve_testkit::{Scenario, descendants_of, wait_until_dead};
 
-use crate::support::TestEnv;
+use crate::support::{ALLOW, TestEnv, started_by, with_servers};
 
 /// Long enough for a loaded machine; a test that waits so long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// A machine whose person has these servers, and may call what the rules say.
-fn with_servers(servers: &[(&str, Scenario)], rules: &str) -> TestEnv {
-    let env = TestEnv::new();
-    let mut config = String::new();
-    for (name, scenario) in servers {
-        config.push_str(&format!("[servers.{name}]\n{}\n", started_by(scenario)));
-    }
-    config.push_str(rules);
-    env.write("home/.config/helve/helve.toml", &config);
-    env
-}
-
-fn started_by(scenario: &Scenario) -> String {
-    let program = helve_testkit::peer_program();
-    let quoted = |text: &str| serde_json::Value::from(text).to_string();
-    format!("command = {}\nargs = [{}]\n", quoted(&program.to_string_lossy()), quoted(&scenario.to_json()))
-}
-
-const ALLOW: &str = "[[rules]]\ntool = \"*/*\"\naction = \"allow\"\n";
 
 #[test]
 fn the_first_command_of_the_readme() {

@@ -12,7 +12,11 @@ fn env() -> TestEnv {
 fn verbs_options_and_servers_are_completed() {
     let env = env();
     let complete = |words: &[&str]| env.stdout(&[&["__complete", "fish", "--"], words].concat());
-    insta::assert_snapshot!(complete(&["helve", "re"]), @"remove	Remove servers from helve's own files");
+    insta::assert_snapshot!(complete(&["helve", "re"]), @"
+    resources	List resources and resource templates
+    read	Read a resource
+    remove	Remove servers from helve's own files
+    ");
     insta::assert_snapshot!(complete(&["helve", "--col"]), @"--color	Colours; auto is on a terminal");
     insta::assert_snapshot!(complete(&["helve", "--color", ""]), @"
     auto

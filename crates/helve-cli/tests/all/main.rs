@@ -3,10 +3,12 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails loudly")]
 
 mod adding;
+mod asking;
 mod calling;
 mod completing;
 mod docs;
 mod importing;
+mod offering;
 mod seeds;
 mod starting;
 mod support;

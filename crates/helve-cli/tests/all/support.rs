@@ -1,7 +1,19 @@
 //! A home and a project of their own for every test, and the program run in them with nothing else around it.
 
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use helve_testkit::Scenario;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+/// Long enough for a loaded machine; a test that waits so long has failed.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A person's machine.
 pub(crate) struct TestEnv {
@@ -75,7 +87,6 @@ impl TestEnv {
     }
 
     pub(crate) fn output(&self, arguments: &[&str], input: &str) -> Output {
-        use std::io::Write as _;
         let mut child = self
             .command(arguments)
             .stdin(Stdio::piped())
@@ -128,5 +139,106 @@ impl TestEnv {
         }
         filtered.push_str(rest);
         filtered
+    }
+}
+
+/// A machine whose person has these servers, and may call what the rules say.
+pub(crate) fn with_servers(servers: &[(&str, Scenario)], rules: &str) -> TestEnv {
+    let env = TestEnv::new();
+    let mut config = String::new();
+    for (name, scenario) in servers {
+        config.push_str(&format!("[servers.{name}]\n{}\n", started_by(scenario)));
+    }
+    config.push_str(rules);
+    env.write("home/.config/helve/helve.toml", &config);
+    env
+}
+
+/// The lines of a configuration that start a fake peer.
+pub(crate) fn started_by(scenario: &Scenario) -> String {
+    let program = helve_testkit::peer_program();
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    format!("command = {}\nargs = [{}]\n", quoted(&program.to_string_lossy()), quoted(&scenario.to_json()))
+}
+
+/// Everything may be called.
+pub(crate) const ALLOW: &str = "[[rules]]\ntool = \"*/*\"\naction = \"allow\"\n";
+
+/// Somebody at a terminal of 60 columns.
+pub(crate) struct Person<'env> {
+    env: &'env TestEnv,
+    terminal: File,
+    child: Child,
+    seen: Vec<u8>,
+}
+
+impl<'env> Person<'env> {
+    /// Starts helve there.
+    pub(crate) fn at(env: &'env TestEnv, arguments: &[&str]) -> Self {
+        let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+        grantpt(&controller).expect("granted");
+        unlockpt(&controller).expect("unlocked");
+        let name = ptsname(&controller, Vec::new()).expect("a name").into_string().expect("UTF-8");
+        let size = Winsize { ws_row: 24, ws_col: 60, ws_xpixel: 0, ws_ypixel: 0 };
+        let end = || -> Stdio {
+            let file: OwnedFd =
+                fs_err::OpenOptions::new().read(true).write(true).open(&name).expect("opened").into_parts().0.into();
+            tcsetwinsize(&file, size).expect("sized");
+            Stdio::from(file)
+        };
+        let mut command = env.command(arguments);
+        command.stdin(end()).stdout(end()).stderr(end());
+        // The child's ends close with the command, so that reading ends when the child does.
+        let child = command.spawn().expect("started");
+        Self { env, terminal: File::from(controller), child, seen: Vec::new() }
+    }
+
+    pub(crate) fn types(&mut self, keys: &str) {
+        self.terminal.write_all(keys.as_bytes()).expect("typed");
+    }
+
+    /// Waits until a text is on the terminal that was not seen before.
+    pub(crate) fn sees(&mut self, text: &str) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let seen = String::from_utf8_lossy(&self.seen).into_owned();
+            if let Some((_, after)) = seen.split_once(text) {
+                self.seen = after.as_bytes().to_vec();
+                return;
+            }
+            assert!(self.look(deadline), "helve ended, or is silent, after:\n{seen}");
+        }
+    }
+
+    /// The exit status, and everything that was not seen before.
+    pub(crate) fn sees_the_end(&mut self) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        while self.look(deadline) {}
+        let status = self.child.wait().expect("ended");
+        let text = String::from_utf8_lossy(&self.seen).replace("\r\n", "\n");
+        format!("exit status {}\n{}", status.code().unwrap_or(-1), self.env.filter(&text))
+    }
+
+    /// Takes what is there; false when there will be no more.
+    fn look(&mut self, deadline: Instant) -> bool {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let mut ends = [PollFd::new(&self.terminal, PollFlags::IN)];
+        let ready = poll(&mut ends, Some(&Timespec::try_from(left).expect("a time"))).expect("a terminal");
+        let mut buffer = [0; 4096];
+        if ready == 0 {
+            return false;
+        }
+        // A terminal whose other end is gone is an error, not an end.
+        let Ok(count @ 1..) = self.terminal.read(&mut buffer) else { return false };
+        self.seen.extend_from_slice(&buffer[..count]);
+        true
+    }
+}
+
+impl Drop for Person<'_> {
+    fn drop(&mut self) {
+        // A test that failed leaves nobody waiting for an answer.
+        drop(self.child.kill());
+        drop(self.child.wait());
     }
 }

@@ -1,44 +1,13 @@
 //! At a terminal: questions are asked and answered, colours are on, tables fit.
 
-use std::io::{Read as _, Write as _};
-use std::os::fd::OwnedFd;
-use std::process::Stdio;
-
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
-
-use crate::support::TestEnv;
+use crate::support::{Person, TestEnv};
 
 /// Runs helve at a terminal of 60 columns, types `input`, and gives everything the person sees, their own typing
 /// included, and the exit status.
 fn at_terminal(env: &TestEnv, arguments: &[&str], input: &str) -> String {
-    let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
-    grantpt(&controller).expect("granted");
-    unlockpt(&controller).expect("unlocked");
-    let name = ptsname(&controller, Vec::new()).expect("a name").into_string().expect("UTF-8");
-    let size = Winsize { ws_row: 24, ws_col: 60, ws_xpixel: 0, ws_ypixel: 0 };
-    let end = || -> Stdio {
-        let file: OwnedFd =
-            fs_err::OpenOptions::new().read(true).write(true).open(&name).expect("opened").into_parts().0.into();
-        tcsetwinsize(&file, size).expect("sized");
-        Stdio::from(file)
-    };
-    let mut command = env.command(arguments);
-    command.stdin(end()).stdout(end()).stderr(end());
-    let mut child = command.spawn().expect("started");
-    // The child's ends close here, so that reading ends when the child does.
-    drop(command);
-    let mut controller = std::fs::File::from(controller);
-    controller.write_all(input.as_bytes()).expect("typed");
-    let mut seen = Vec::new();
-    let mut buffer = [0; 4096];
-    // A terminal whose other end is gone is an error, not an end.
-    while let Ok(count @ 1..) = controller.read(&mut buffer) {
-        seen.extend_from_slice(&buffer[..count]);
-    }
-    let status = child.wait().expect("ended");
-    let text = String::from_utf8_lossy(&seen).replace("\r\n", "\n");
-    format!("exit status {}\n{}", status.code().unwrap_or(-1), env.filter(&text))
+    let mut person = Person::at(env, arguments);
+    person.types(input);
+    person.sees_the_end()
 }
 
 fn plain(env: &TestEnv, arguments: &[&str], input: &str) -> String {

@@ -4,7 +4,7 @@ use crate::support::TestEnv;
 
 #[test]
 fn help_is_short_and_complete() {
-    insta::assert_snapshot!(TestEnv::new().run(&["--help"]), @r"
+    insta::assert_snapshot!(TestEnv::new().run(&["--help"]), @"
     exit status 0
     --- stdout
     The handle between an agent and its tools: MCP servers from a shell
@@ -15,6 +15,10 @@ fn help_is_short_and_complete() {
       call         Call a tool
       tools        List tools
       tool         Show one tool: schema, annotations, risk, decision
+      resources    List resources and resource templates
+      read         Read a resource
+      prompts      List prompts
+      prompt       Get a prompt
       servers      Show how the servers are doing [aliases: status, mcp]
       serve        Serve all servers as one MCP server, on standard input and output
       expand       Replace tool tags in a text by results
@@ -55,7 +59,7 @@ fn help_is_short_and_complete() {
 
     Environment: HELVE_LOG=helve_wire=debug shows log lines by target; NO_COLOR switches colours off
     ");
-    insta::assert_snapshot!(TestEnv::new().run(&["-h"]), @r"
+    insta::assert_snapshot!(TestEnv::new().run(&["-h"]), @"
     exit status 0
     --- stdout
     The handle between an agent and its tools: MCP servers from a shell
@@ -66,6 +70,10 @@ fn help_is_short_and_complete() {
       call         Call a tool
       tools        List tools
       tool         Show one tool: schema, annotations, risk, decision
+      resources    List resources and resource templates
+      read         Read a resource
+      prompts      List prompts
+      prompt       Get a prompt
       servers      Show how the servers are doing [aliases: status, mcp]
       serve        Serve all servers as one MCP server, on standard input and output
       expand       Replace tool tags in a text by results
@@ -125,6 +133,12 @@ fn every_verb_has_help() {
         "man",
         "schema",
         "serve",
+        "resources",
+        "read",
+        "prompts",
+        "prompt",
+        "call",
+        "expand",
     ] {
         let help = env.stdout(&[verb, "--help"]);
         assert!(help.contains("Usage: helve"), "{help}");
@@ -238,7 +252,7 @@ fn an_unknown_verb_is_refused_with_the_one_that_was_meant() {
     --- stderr
     error: unrecognized subcommand 'imprt'
 
-      tip: a similar subcommand exists: 'import'
+      tip: some similar subcommands exist: 'prompts', 'prompt', 'import'
 
     Usage: helve [OPTIONS] [COMMAND]
 
@@ -282,7 +296,7 @@ fn errors_are_json_where_json_was_asked_for() {
       "error": "unrecognized subcommand 'imprt'",
       "code": "USAGE",
       "hints": [
-        "a similar subcommand exists: 'import'"
+        "some similar subcommands exist: 'prompts', 'prompt', 'import'"
       ]
     }
     "#);

@@ -1,7 +1,9 @@
 //! helve's own `helve.toml`: `[servers.NAME]`, `[[rules]]`, `[[inputs]]` and `[settings]`. It can say everything the
 //! other dialects can.
 
-use helve_model::{Action, CallKind, HttpFlavour, Risk, Rule};
+use std::path::{Component, PathBuf};
+
+use helve_model::{Action, CallKind, HttpFlavour, Layer, Risk, Rule};
 
 use super::Shape;
 use crate::diagnostic::{Code, Diagnostic, Severity, nearest, quoted};
@@ -84,7 +86,12 @@ pub(crate) const SETTINGS_KEYS: &[&str] = &[
     "schema_cache_ttl_seconds",
     "readonly",
     "import",
+    "roots",
+    "sampling",
 ];
+
+/// The keys of `[settings.sampling]`.
+pub(crate) const SAMPLING_KEYS: &[&str] = &["command", "calls", "tokens", "depth", "timeout_seconds"];
 
 /// The keys of a rule.
 pub(crate) const RULE_KEYS: &[&str] = &["tool", "pattern", "risk", "kind", "action"];
@@ -145,6 +152,58 @@ fn own_settings(reader: &mut FileReader<'_>, settings: &Node) {
             _ => Import::Only(reader.strings(entry).into_iter().map(|(name, _)| name).collect()),
         };
         reader.content.settings.import = reader.setting(entry, import);
+    }
+    if let Some(entry) = settings.entry("roots") {
+        let roots = reader.strings(entry).into_iter().map(|(text, _)| directory(reader, &text)).collect();
+        reader.content.settings.roots = reader.setting(entry, roots);
+    }
+    if let Some(entry) = settings.entry("sampling") {
+        if matches!(entry.node.value, Value::Table(_)) {
+            sampling(reader, &entry.node);
+        } else {
+            let message = wrong_type(&quoted("sampling"), "a table", &entry.node);
+            reader.report(Diagnostic::error(Code::WrongType, message), entry.node.span);
+        }
+    }
+}
+
+/// A directory, seen from the workspace.
+fn directory(reader: &FileReader<'_>, text: &str) -> PathBuf {
+    let place = interpolate::Place::Elsewhere;
+    let text = interpolate::expand(text, &interpolate::DIRECTORIES, &reader.scope, place).into_value();
+    let path = reader.scope.workspace.join(reader.scope.environment.expand_home(&text));
+    // `.` means the directory itself, not a name in it.
+    path.components().filter(|part| *part != Component::CurDir).collect()
+}
+
+fn sampling(reader: &mut FileReader<'_>, node: &Node) {
+    reader.unknown_keys(node, SAMPLING_KEYS);
+    if let Some(entry) = node.entry("command") {
+        // What a project would run is trusted by its content; that of a command of a setting is not looked at.
+        if reader.place.layer == Layer::Project {
+            let message = "a project cannot say which program answers for a model";
+            let hint = "put `[settings.sampling]` into your own helve.toml, or give `--sampler`";
+            reader.report(Diagnostic::warning(Code::BadValue, message).hint(hint), entry.key_span);
+        } else {
+            let words = match entry.node.as_str() {
+                Some(program) => vec![program.to_owned()],
+                None => reader.strings(entry).into_iter().map(|(word, _)| word).collect(),
+            };
+            reader.content.settings.sampling_command = reader.setting(entry, words);
+        }
+    }
+    if let Some(entry) = node.entry("calls") {
+        reader.content.settings.sampling_calls = reader.count(entry).and_then(|value| reader.setting(entry, value));
+    }
+    if let Some(entry) = node.entry("tokens") {
+        let tokens = reader.count(entry).map(u64::from);
+        reader.content.settings.sampling_tokens = tokens.and_then(|value| reader.setting(entry, value));
+    }
+    if let Some(entry) = node.entry("depth") {
+        reader.content.settings.sampling_depth = reader.count(entry).and_then(|value| reader.setting(entry, value));
+    }
+    if let Some(entry) = node.entry("timeout_seconds") {
+        reader.content.settings.sampling_timeout = reader.seconds(entry).and_then(|value| reader.setting(entry, value));
     }
 }
 

@@ -57,46 +57,46 @@ fn every_dialect_has_an_example_that_is_recognised() {
 #[test]
 fn helve() {
     insta::assert_snapshot!(golden(Dialect::Helve), @r#"
-    notes at 16:10
+    notes at 22:10
       builtin filesystem
       option roots: docs | /home/me/notes
       option writable: true
       option max_file_bytes: 1048576
       trusts annotations
-    tasks at 22:10
+    tasks at 28:10
       builtin sqlite
       option database: tasks.db
       option max_rows: 200
       trusts annotations
-    filesystem at 28:10
+    filesystem at 34:10
       runs npx | -y | @modelcontextprotocol/server-filesystem | ${workspaceFolder} (16 bytes)
       in .
       tools ["read_*", "list_directory", "search_files", "write_file"]
       write_tools ["write_file"]
       readonly=true
-    github at 36:10
+    github at 42:10
       runs docker | run | -i | --rm | -e | GITHUB_TOKEN | ghcr.io/github/github-mcp-server
       env GITHUB_TOKEN=${GITHUB_TOKEN} (19 bytes)
       env LOG_LEVEL=${LOG_LEVEL:-warn} (4 bytes)
       startup Some(60s) call None retries None
       disabled_tools ["delete_*"]
-    docs at 44:10
+    docs at 50:10
       Auto https://docs.example.com/mcp
       header X-Team: ${TEAM:-none} (4 bytes)
       header Authorization: Bearer ${DOCS_TOKEN} (24 bytes)
       lazy
       startup None call Some(120s) retries None
-    tickets at 51:10
+    tickets at 57:10
       Sse https://tickets.example.com/sse
       header Authorization: Bearer ${input:tickets_token}
       oauth enabled=true client=Some("helve") secret=None scopes=["read", "write"]
-      off by 55:1
-      blocked: headers.Authorization at 54:29 needs the answer tickets_token
-      helve.toml:54:29: error: server `tickets` is off: `headers.Authorization` needs an answer to the input `tickets_token`
-    rule deny github/delete_* at 65:8
-    rule deny filesystem/write_file pattern=path=/etc/** at 69:8
-    rule allow mcp__github__* risk=low at 74:8
-    rule allow docs/* kind=resource at 80:8
+      off by 61:1
+      blocked: headers.Authorization at 60:29 needs the answer tickets_token
+      helve.toml:60:29: error: server `tickets` is off: `headers.Authorization` needs an answer to the input `tickets_token`
+    rule deny github/delete_* at 71:8
+    rule deny filesystem/write_file pattern=path=/etc/** at 75:8
+    rule allow mcp__github__* risk=low at 80:8
+    rule allow docs/* kind=resource at 86:8
     input tickets_token "Token for the ticket system" secret=true options=[] default=None
     setting call_timeout = 30s at 7:1
     setting startup_timeout = 30s at 8:1

@@ -6,7 +6,7 @@ use helve_config::trust::{NothingTrusted, TrustRequest};
 use helve_config::{CommandLine, Configuration, Dialect, FileContent, merge, read_text};
 use helve_model::{Layer, Origin, ServerName, ServerSpec, StdioSpec, TransportSpec};
 
-use crate::support::{environment, place, position};
+use crate::support::{environment, place, position, problems};
 
 fn file(dialect: Dialect, path: &str, layer: Layer, text: &str) -> FileContent {
     read_text(&place(dialect, path, layer), text, &environment())
@@ -239,6 +239,45 @@ readonly = true
     rule ask mine/write [project]
     ");
     assert_eq!((trusted.settings.max_retries.value, trusted.settings.readonly.value), (9, true));
+}
+
+#[test]
+fn roots_and_the_model_of_the_settings() {
+    let text = "[settings]\nroots = [\".\", \"~/notes\", \"${workspaceFolder}/docs\", \"/srv\"]\n\
+        [settings.sampling]\ncommand = [\"llm\", \"--json\"]\ncalls = 3\ntokens = 1000\ndepth = 1\ntimeout_seconds = 5\n";
+    let settings = merge(vec![own("user.toml", Layer::User, text)], CommandLine::default(), &NothingTrusted).settings;
+    let roots: Vec<String> = settings.roots.value.iter().map(|root| root.display().to_string()).collect();
+    assert_eq!(roots, ["/home/me/project", "/home/me/notes", "/home/me/project/docs", "/srv"]);
+    assert_eq!(settings.sampling_command.value, ["llm", "--json"]);
+    let limits = (settings.sampling_calls.value, settings.sampling_tokens.value, settings.sampling_depth.value);
+    assert_eq!((limits, settings.sampling_timeout.value.as_secs()), ((3, 1000, 1), 5));
+
+    let of_project = own("helve.toml", Layer::Project, text);
+    insta::assert_snapshot!(problems(&of_project), @r#"
+    warning: a project cannot say which program answers for a model
+     --> helve.toml:4:1
+      |
+    4 | command = ["llm", "--json"]
+      | ^^^^^^^
+      = help: put `[settings.sampling]` into your own helve.toml, or give `--sampler`
+    "#);
+    let trusted = merge(vec![of_project], CommandLine::default(), &everything).settings;
+    assert!(trusted.sampling_command.value.is_empty());
+    assert_eq!(trusted.sampling_calls.value, 3);
+    let wrong = own("user.toml", Layer::User, "[settings]\nroots = 3\nsampling = true\n");
+    insta::assert_snapshot!(problems(&wrong), @"
+    error: `roots` must be a list of strings, not a number
+     --> user.toml:2:9
+      |
+    2 | roots = 3
+      |         ^
+
+    error: `sampling` must be a table, not true or false
+     --> user.toml:3:12
+      |
+    3 | sampling = true
+      |            ^^^^
+    ");
 }
 
 #[test]

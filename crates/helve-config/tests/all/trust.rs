@@ -135,6 +135,8 @@ fn rules_that_allow_and_settings_have_a_hash_of_their_own() {
     assert_ne!(allow, read("[[rules]]\ntool = \"b/*\"\naction = \"allow\"\n"));
     assert_ne!(allow, read("[[rules]]\ntool = \"a/*\"\npattern = \"x\"\naction = \"allow\"\n"));
     assert_ne!(read(""), read("[settings]\nmax_retries = 3\n"));
+    assert_ne!(read(""), read("[settings]\nroots = [\"/\"]\n"));
+    assert_ne!(read(""), read("[settings.sampling]\ncalls = 1000\n"));
     assert_eq!(read(""), read("[[rules]]\ntool = \"a/*\"\naction = \"deny\"\n"), "narrowing needs no trust");
 }
 

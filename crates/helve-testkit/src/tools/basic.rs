@@ -87,6 +87,15 @@ pub(crate) fn answer_text(call: &Call, text: &str) {
 }
 
 /// Returns a value as text and as structured content.
+/// Tells what was answered to `ask`; with `must_accept`, anything but a yes makes it fail.
+pub(crate) fn answered(call: &Call, answers: Vec<Value>) {
+    let must_accept = call.params()["arguments"]["must_accept"] == true;
+    if must_accept && answers.iter().any(|answer| answer["action"] != "accept") {
+        return fail(call, &json!({ "message": "cannot go on without an answer" }));
+    }
+    answer_json(call, &json!({ "answers": answers }));
+}
+
 pub(crate) fn answer_json(call: &Call, value: &Value) {
     call.result(&json!({ "content": [{ "type": "text", "text": value.to_string() }], "structuredContent": value }));
 }

@@ -44,7 +44,7 @@ pub(crate) fn call(call: &Call) {
         "log" => basic::log(call, &arguments),
         "big" => basic::big(call, &arguments),
         "contents" => basic::contents(call),
-        "ask" => ask::run(call, &arguments, |call, answers| basic::answer_json(call, &json!({ "answers": answers }))),
+        "ask" => ask::run(call, &arguments, basic::answered),
         "task" => tasks::start(call, &arguments),
         "raw" => stream::raw(call, &arguments),
         "noise" => stream::noise(call, &arguments),
@@ -106,7 +106,7 @@ fn toolbox() -> Vec<Value> {
             "Asks the client",
             json!({
             "kind": { "enum": ["form", "url", "sampling", "roots", "mixed"] }, "rounds": integer, "message": string,
-            "no_state": boolean, "state_only": boolean }),
+            "no_state": boolean, "state_only": boolean, "must_accept": boolean }),
         ),
         tool("raw", "Writes bytes to the stream", json!({ "text": string, "base64": string, "then_answer": boolean })),
         tool("noise", "Writes lines that are no protocol", json!({ "lines": integer, "kind": string })),
