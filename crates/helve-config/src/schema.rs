@@ -97,6 +97,8 @@ fn setting(key: &str) -> Value {
         "watch" => flag("A host that runs on picks up changed configuration files.", true),
         "cache_tool_schemas" => flag("Keep tool lists between runs.", true),
         "schema_cache_ttl_seconds" => seconds("How long a kept tool list counts as fresh.", Some(3_600)),
+        "keep" => flag("Keep servers running in the background between commands.", false),
+        "keep_idle_seconds" => seconds("How long they are kept without use.", Some(600)),
         "readonly" => flag("Servers that do not say otherwise are read-only.", false),
         "roots" => texts("The directories that servers are told to work in; none unless they are named here."),
         "sampling" => json!({

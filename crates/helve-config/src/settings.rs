@@ -31,6 +31,10 @@ pub struct Settings {
     pub schema_cache_ttl: Setting<Duration>,
     /// A host that runs on picks up changed configuration files.
     pub watch: Setting<bool>,
+    /// Servers are kept running in the background between commands.
+    pub keep: Setting<bool>,
+    /// How long they are kept without use.
+    pub keep_idle: Setting<Duration>,
     /// Servers that do not say otherwise are read-only.
     pub readonly: Setting<bool>,
     /// Which other applications' files are read too.
@@ -64,6 +68,10 @@ pub struct SettingsPatch {
     pub schema_cache_ttl: Option<Setting<Duration>>,
     /// See [`Settings::watch`].
     pub watch: Option<Setting<bool>>,
+    /// See [`Settings::keep`].
+    pub keep: Option<Setting<bool>>,
+    /// See [`Settings::keep_idle`].
+    pub keep_idle: Option<Setting<Duration>>,
     /// See [`Settings::readonly`].
     pub readonly: Option<Setting<bool>>,
     /// See [`Settings::import`].
@@ -100,6 +108,8 @@ impl Settings {
         replace(&mut self.cache_tool_schemas, patch.cache_tool_schemas.as_ref());
         replace(&mut self.schema_cache_ttl, patch.schema_cache_ttl.as_ref());
         replace(&mut self.watch, patch.watch.as_ref());
+        replace(&mut self.keep, patch.keep.as_ref());
+        replace(&mut self.keep_idle, patch.keep_idle.as_ref());
         replace(&mut self.readonly, patch.readonly.as_ref());
         replace(&mut self.import, patch.import.as_ref());
         replace(&mut self.roots, patch.roots.as_ref());
@@ -145,6 +155,8 @@ impl Default for Settings {
             cache_tool_schemas: built_in(true),
             schema_cache_ttl: built_in(Duration::from_secs(3_600)),
             watch: built_in(true),
+            keep: built_in(false),
+            keep_idle: built_in(Duration::from_secs(600)),
             readonly: built_in(false),
             import: built_in(Import::All),
             roots: built_in(Vec::new()),

@@ -164,6 +164,8 @@ pub fn hash_rules(rules: &[Rule], settings: &SettingsPatch) -> TrustHash {
     hasher.part("watch", &value(settings.watch.as_ref().map(|setting| setting.value.to_string())));
     hasher.part("cache", &value(settings.cache_tool_schemas.as_ref().map(|setting| setting.value.to_string())));
     hasher.part("ttl", &value(settings.schema_cache_ttl.as_ref().map(|setting| format!("{:?}", setting.value))));
+    hasher.part("keep", &value(settings.keep.as_ref().map(|setting| setting.value.to_string())));
+    hasher.part("keep idle", &value(settings.keep_idle.as_ref().map(|setting| format!("{:?}", setting.value))));
     hasher.part("readonly", &value(settings.readonly.as_ref().map(|setting| setting.value.to_string())));
     hasher.part("import", &value(settings.import.as_ref().map(|setting| format!("{:?}", setting.value))));
     // Only where they are said, so that a yes to a file that does not say them still counts.

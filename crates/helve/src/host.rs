@@ -204,6 +204,17 @@ impl Host {
         true
     }
 
+    /// Waits until a server is connected; one that waits for its first use is started.
+    ///
+    /// # Errors
+    /// `SERVER_NOT_FOUND`, or why it does not come.
+    pub async fn ready(&self, server: &str, within: Duration) -> Result<(), CallError> {
+        match self.shared.link(server)? {
+            Some(link) => link.session(Instant::now() + within).await.map(drop),
+            None => Ok(()),
+        }
+    }
+
     /// Puts a set of native tools in, or in the place of the one of that name.
     ///
     /// # Errors

@@ -189,6 +189,8 @@ fn setting_texts(patch: &SettingsPatch) -> Vec<String> {
         patch.max_retries.as_ref().map(|setting| format!("{} retries", setting.value)),
         patch.cache_tool_schemas.as_ref().map(|setting| format!("tool lists are kept: {}", setting.value)),
         patch.schema_cache_ttl.as_ref().map(|setting| format!("tool lists count for {:?}", setting.value)),
+        patch.keep.as_ref().map(|setting| format!("servers are kept running: {}", setting.value)),
+        patch.keep_idle.as_ref().map(|setting| format!("servers are kept for {:?}", setting.value)),
         patch.readonly.as_ref().map(|setting| format!("servers are read-only: {}", setting.value)),
         patch.roots.as_ref().map(|setting| {
             let roots: Vec<String> = setting.value.iter().map(|root| root.display().to_string()).collect();

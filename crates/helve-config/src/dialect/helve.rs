@@ -84,6 +84,8 @@ pub(crate) const SETTINGS_KEYS: &[&str] = &[
     "cache_tool_schemas",
     "watch",
     "schema_cache_ttl_seconds",
+    "keep",
+    "keep_idle_seconds",
     "readonly",
     "import",
     "roots",
@@ -141,6 +143,12 @@ pub(super) fn common_settings(reader: &mut FileReader<'_>, settings: &Node) {
 fn own_settings(reader: &mut FileReader<'_>, settings: &Node) {
     if let Some(entry) = settings.entry("startup_timeout_seconds") {
         reader.content.settings.startup_timeout = reader.seconds(entry).and_then(|value| reader.setting(entry, value));
+    }
+    if let Some(entry) = settings.entry("keep") {
+        reader.content.settings.keep = reader.bool(entry).and_then(|value| reader.setting(entry, value));
+    }
+    if let Some(entry) = settings.entry("keep_idle_seconds") {
+        reader.content.settings.keep_idle = reader.seconds(entry).and_then(|value| reader.setting(entry, value));
     }
     if let Some(entry) = settings.entry("readonly") {
         reader.content.settings.readonly = reader.bool(entry).and_then(|value| reader.setting(entry, value));
