@@ -55,12 +55,9 @@ pub(crate) enum Kind {
     /// A whole host, one rule: policy, validation and record above the wire.
     #[value(skip)]
     Host,
-    /// A whole host, a thousand rules.
-    #[value(skip)]
-    HostManyRules,
     /// A whole host, a thousand rules, fifty of which look at the arguments of the tool that is called.
     #[value(skip)]
-    HostArgumentRules,
+    HostManyRules,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

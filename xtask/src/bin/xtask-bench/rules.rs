@@ -7,16 +7,15 @@ use helve_policy::{SourcedRule, Trust};
 /// The rules are about so many servers.
 pub(crate) const SERVERS: usize = 20;
 
-/// `count` rules, the last of which allows `tool` of the first server. Of those that look at arguments, the ones for the
-/// first server are about `looked_into`: the same tool, or another one.
-pub(crate) fn rules(count: usize, tool: &str, looked_into: &str) -> Vec<SourcedRule> {
+/// `count` rules, the last of which allows `tool` of the first server.
+pub(crate) fn rules(count: usize, tool: &str) -> Vec<SourcedRule> {
     let mut rules: Vec<SourcedRule> = (1..count)
         .map(|number| {
             let index = number - 1;
             let server = server_name(index % SERVERS);
             match index % 5 {
-                // Those that name our tool are passed over because of its arguments.
-                0 => rule(format!("{server}/{looked_into}*"), Some(format!("path=/secret-{index}/**")), Action::Deny),
+                // Those of the first server name our tool, and are passed over because of its arguments.
+                0 => rule(format!("{server}/{tool}*"), Some(format!("path=/secret-{index}/**")), Action::Deny),
                 1 => rule(format!("mcp__{server}__delete_{index}_*"), None, Action::Deny),
                 2 => rule(format!("{server}:get_{index}"), None, Action::Allow),
                 3 => rule(format!("*/drop_{index}_*"), None, Action::Ask),

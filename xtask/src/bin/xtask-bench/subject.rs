@@ -106,9 +106,8 @@ pub(crate) async fn with_stdio<W: StdioWork>(subject: Subject, work: W) -> Resul
         Kind::Helve => work.run::<helve_stdio::Helve<helve_stdio::Plain>>(subject.era).await,
         Kind::HelveTyped => work.run::<helve_stdio::Helve<helve_stdio::Typed>>(subject.era).await,
         Kind::HelveWarden => work.run::<helve_stdio::Helve<helve_stdio::Warden>>(subject.era).await,
-        Kind::Host => work.run::<helve_host::OneHost<1, false>>(subject.era).await,
-        Kind::HostManyRules => work.run::<helve_host::OneHost<1_000, false>>(subject.era).await,
-        Kind::HostArgumentRules => work.run::<helve_host::OneHost<1_000, true>>(subject.era).await,
+        Kind::Host => work.run::<helve_host::OneHost<1>>(subject.era).await,
+        Kind::HostManyRules => work.run::<helve_host::OneHost<1_000>>(subject.era).await,
     }
 }
 
@@ -119,9 +118,8 @@ pub(crate) async fn with_shared<W: SharedWork>(subject: Subject, work: W) -> Res
         Kind::Helve => work.run::<helve_stdio::Helve<helve_stdio::Plain>>(subject.era).await,
         Kind::HelveTyped => work.run::<helve_stdio::Helve<helve_stdio::Typed>>(subject.era).await,
         Kind::HelveWarden => work.run::<helve_stdio::Helve<helve_stdio::Warden>>(subject.era).await,
-        Kind::Host => work.run::<helve_host::OneHost<1, false>>(subject.era).await,
-        Kind::HostManyRules => work.run::<helve_host::OneHost<1_000, false>>(subject.era).await,
-        Kind::HostArgumentRules => work.run::<helve_host::OneHost<1_000, true>>(subject.era).await,
+        Kind::Host => work.run::<helve_host::OneHost<1>>(subject.era).await,
+        Kind::HostManyRules => work.run::<helve_host::OneHost<1_000>>(subject.era).await,
     }
 }
 
@@ -129,7 +127,7 @@ pub(crate) async fn with_http<W: HttpWork>(subject: Subject, work: W) -> Result<
     match subject.client {
         Kind::Floor => work.run::<floor_http::Hyper>(subject.era).await,
         Kind::Helve | Kind::HelveTyped | Kind::HelveWarden => work.run::<helve_http::Helve>(subject.era).await,
-        Kind::Host | Kind::HostManyRules | Kind::HostArgumentRules => bail!("a host is measured over stdio"),
+        Kind::Host | Kind::HostManyRules => bail!("a host is measured over stdio"),
         Kind::Rmcp => bail!("rmcp's HTTP client stands on another HTTP library and is not measured here"),
     }
 }

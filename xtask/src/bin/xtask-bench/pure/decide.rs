@@ -61,7 +61,7 @@ fn rule_set(count: usize) -> Result<RuleSet> {
             trust: Trust::Trusted,
         });
     }
-    let (compiled, problems) = RuleSet::compile(rules(count, TOOL, TOOL), servers);
+    let (compiled, problems) = RuleSet::compile(rules(count, TOOL), servers);
     ensure!(problems.is_empty(), "our own rules are refused: {problems:?}");
     Ok(compiled)
 }

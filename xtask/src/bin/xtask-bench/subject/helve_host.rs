@@ -26,9 +26,9 @@ const KEPT_FOR: usize = 3_600_000;
 /// The tool whose calls are measured; its schema has five properties, two of them required.
 const ECHO: &str = "echo";
 
-/// A host of one server, under so many rules, which look at the arguments of the measured tool or do not.
+/// A host of one server, under so many rules.
 #[derive(Debug)]
-pub(crate) struct OneHost<const RULES: usize, const LOOKED_INTO: bool> {
+pub(crate) struct OneHost<const RULES: usize> {
     host: Host,
     /// Somebody listens, so that every call is recorded.
     _events: Events,
@@ -36,13 +36,12 @@ pub(crate) struct OneHost<const RULES: usize, const LOOKED_INTO: bool> {
     arguments: RawJson,
 }
 
-impl<const RULES: usize, const LOOKED_INTO: bool> StdioClient for OneHost<RULES, LOOKED_INTO> {
+impl<const RULES: usize> StdioClient for OneHost<RULES> {
     type Answer = Outcome;
 
     async fn connect(server: &Server, era: Era) -> Result<Self> {
         let spec = ServerSpec { protocol_version: Some(version(era).to_owned()), ..spec(server, 0)? };
-        let rules = rules(RULES, ECHO, if LOOKED_INTO { ECHO } else { "search" });
-        let host = builder().rules(rules).server(Planned::from(spec)).start().await?;
+        let host = builder().rules(rules(RULES, ECHO)).server(Planned::from(spec)).start().await?;
         all_connected(&host, 1).await?;
         let arguments = format!(r#"{{"text":"{TEXT}","path":"/srv/project/src/main.rs"}}"#);
         Ok(Self {
@@ -75,13 +74,13 @@ impl<const RULES: usize, const LOOKED_INTO: bool> StdioClient for OneHost<RULES,
     }
 }
 
-impl<const RULES: usize, const LOOKED_INTO: bool> SharedClient for OneHost<RULES, LOOKED_INTO> {
+impl<const RULES: usize> SharedClient for OneHost<RULES> {
     async fn echo_shared(client: Arc<Self>) -> Result<()> {
         client.echo_once().await
     }
 }
 
-impl<const RULES: usize, const LOOKED_INTO: bool> OneHost<RULES, LOOKED_INTO> {
+impl<const RULES: usize> OneHost<RULES> {
     async fn echo_once(&self) -> Result<()> {
         let outcome = self.host.call(&self.echo, self.arguments.clone(), CallContext::new(Caller::Agent)).await?;
         check_echo(&outcome.outcome)
@@ -150,7 +149,7 @@ pub(crate) async fn kept(server: &Server, servers: usize, tools: usize) -> Resul
 
 fn builder() -> HostBuilder {
     let settings = HostSettings { call_timeout: PATIENCE, startup_timeout: PATIENCE, ..HostSettings::default() };
-    Host::builder().settings(settings).surroundings(surroundings()).rules(rules(1, ECHO, ECHO))
+    Host::builder().settings(settings).surroundings(surroundings()).rules(rules(1, ECHO))
 }
 
 fn surroundings() -> Surroundings {
