@@ -6,9 +6,11 @@
 //! helve through a door ([`RawJson::check`]).
 
 mod block;
+mod letters;
 mod raw;
 pub mod scan;
 
+pub use letters::letters;
 pub use raw::RawJson;
 
 #[cfg(test)]

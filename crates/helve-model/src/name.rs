@@ -100,7 +100,10 @@ impl fmt::Debug for ToolName {
 impl fmt::Display for QualifiedName {
     /// The `server/tool` spelling, helve's own.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&Spelling::Slash.render(self))
+        // Piece by piece: lists show thousands of them.
+        formatter.write_str(&spelling::escape_server(self.server.as_str()))?;
+        formatter.write_str("/")?;
+        formatter.write_str(self.tool.as_str())
     }
 }
 

@@ -2,9 +2,16 @@
 //!
 //! Each keeps the raw result; everything else is read out of it when somebody asks.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 use crate::content::{ContentBlock, ContentBody, ResourceBody, ResourceContents, ResourceLink};
 use crate::fields::Fields;
 use crate::json::{RawJson, scan};
+
+/// Searched for in every result.
+static TRUE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("true"));
 
 /// The result of a tool call. A tool that reports a failure of its own has an outcome too: see [`Outcome::is_error`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,7 +115,7 @@ impl Outcome {
     #[must_use]
     pub fn is_error(&self) -> bool {
         // Without a `true` anywhere no member can be true, and most results need not be gone through.
-        memchr::memmem::find(self.raw.as_str().as_bytes(), b"true").is_some()
+        TRUE.find(self.raw.as_str().as_bytes()).is_some()
             && self.raw.member("isError").is_some_and(|value| value.as_str() == "true")
     }
 }

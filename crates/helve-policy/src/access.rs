@@ -125,7 +125,7 @@ impl List {
         if self.globs.is_empty() {
             return None;
         }
-        let mut matched: Bits = self.globs.bits();
+        let mut matched = Bits::default();
         self.globs.matches(tool, &mut matched);
         (0..self.entries.len()).find(|id| self.globs.holds(*id, &matched, action)).map(|id| &self.entries[id])
     }

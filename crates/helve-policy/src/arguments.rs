@@ -25,16 +25,16 @@ pub(crate) struct Condition {
 
 /// What the patterns make of one call's arguments.
 #[derive(Debug)]
-pub(crate) struct ArgumentMatches {
-    members: Vec<MemberMatches>,
+pub(crate) struct ArgumentMatches<'call> {
+    members: Vec<MemberMatches<'call>>,
     /// Globs that match any leaf at all, or cannot be read: no other can decide anything.
     possible: Bits,
     unreadable: bool,
 }
 
 #[derive(Debug)]
-struct MemberMatches {
-    key: String,
+struct MemberMatches<'call> {
+    key: Cow<'call, str>,
     /// Globs that match some leaf.
     some_leaf: Bits,
     /// Globs that match some leaf which is a string.
@@ -43,20 +43,29 @@ struct MemberMatches {
     every_leaf: Bits,
     top_level_string: bool,
     has_parent_component: bool,
-    unreadable: bool,
 }
 
-impl ArgumentMatches {
+impl<'call> ArgumentMatches<'call> {
     /// Matches every argument for which `relevant` says that some rule speaks of it.
-    pub(crate) fn read(arguments: &str, globs: &Globs, relevant: impl Fn(&str) -> bool) -> Self {
-        let mut members = Vec::new();
-        let mut unreadable = read_members(arguments, globs, relevant, &mut members).is_none();
+    pub(crate) fn read(arguments: &'call str, globs: &Globs, relevant: impl Fn(&str) -> bool) -> Self {
         let mut possible = globs.unreadable().clone();
-        for member in &members {
-            possible.union(&member.some_leaf);
-            unreadable |= member.unreadable;
+        let readable = visit_members(arguments, &relevant, |_, value| {
+            visit_leaves(value, MAX_DEPTH, &mut |leaf, _| globs.matches(leaf, &mut possible))
+        });
+        let mut matches = Self { members: Vec::new(), possible, unreadable: readable.is_none() };
+        // Most calls match no pattern at all: which argument matched how is asked only of the others.
+        if !matches.is_empty() {
+            visit_members(arguments, &relevant, |key, value| {
+                matches.members.push(read_member(key, value, globs));
+                Some(())
+            });
         }
-        Self { members, possible, unreadable }
+        matches
+    }
+
+    /// True when no rule with a pattern can apply.
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.unreadable && self.possible.is_empty()
     }
 
     /// False when no rule with this glob can apply: the cheap test that spares most rules the whole one.
@@ -75,7 +84,7 @@ impl ArgumentMatches {
                     globs.holds(glob, leaves, action)
                 });
         }
-        let fits = |member: &MemberMatches| {
+        let fits = |member: &MemberMatches<'_>| {
             (condition.spells_parent || !member.has_parent_component) && globs.holds(glob, &member.every_leaf, action)
         };
         if self.unreadable {
@@ -93,35 +102,35 @@ pub(crate) fn has_parent_component(text: &str) -> bool {
     text.contains("..") && text.split(['/', '\\']).any(|component| component == "..")
 }
 
-fn read_members(
-    arguments: &str,
-    globs: &Globs,
+/// Gives every argument that some rule speaks of to `visit`; `None` when something cannot be read.
+fn visit_members<'call>(
+    arguments: &'call str,
     relevant: impl Fn(&str) -> bool,
-    members: &mut Vec<MemberMatches>,
+    mut visit: impl FnMut(Cow<'call, str>, &'call str) -> Option<()>,
 ) -> Option<()> {
     for member in scan::members(arguments.trim()).ok()? {
         let member = member.ok()?;
         let key = if member.raw_key.contains('\\') { Cow::Owned(member.key()?) } else { Cow::Borrowed(member.raw_key) };
         if relevant(&key) {
-            members.push(read_member(key.into_owned(), member.value, globs));
+            visit(key, member.value)?;
         }
     }
     Some(())
 }
 
-fn read_member(key: String, value: &str, globs: &Globs) -> MemberMatches {
+fn read_member<'call>(key: Cow<'call, str>, value: &str, globs: &Globs) -> MemberMatches<'call> {
     let mut matches = MemberMatches {
         key,
-        some_leaf: globs.bits(),
-        some_string: globs.bits(),
-        every_leaf: globs.bits(),
+        some_leaf: Bits::default(),
+        some_string: Bits::default(),
+        every_leaf: Bits::default(),
         top_level_string: value.starts_with('"'),
         has_parent_component: false,
-        unreadable: false,
     };
     let mut first = true;
-    let readable = visit_leaves(value, MAX_DEPTH, &mut |leaf, is_string| {
-        let mut matched = globs.bits();
+    // What cannot be read was noticed at the first look.
+    visit_leaves(value, MAX_DEPTH, &mut |leaf, is_string| {
+        let mut matched = Bits::default();
         globs.matches(leaf, &mut matched);
         if first {
             matches.every_leaf = matched.clone();
@@ -135,7 +144,6 @@ fn read_member(key: String, value: &str, globs: &Globs) -> MemberMatches {
         }
         matches.has_parent_component |= has_parent_component(leaf);
     });
-    matches.unreadable = readable.is_none();
     matches
 }
 

@@ -132,7 +132,7 @@ impl ToolPolicy {
         }
     }
 
-    fn finding(&self, index: usize, rule: &CompiledRule, verdict: &Verdict, matches: &ArgumentMatches) -> Finding {
+    fn finding(&self, index: usize, rule: &CompiledRule, verdict: &Verdict, matches: &ArgumentMatches<'_>) -> Finding {
         if verdict.rule == Some(index) {
             return Finding::Decides(verdict.action);
         }

@@ -30,22 +30,34 @@ pub(crate) struct GlobsBuilder {
 #[derive(Debug, Default)]
 pub(crate) struct Globs {
     count: usize,
-    literals: HashMap<String, GlobId>,
+    literals: Texts,
     everything: Vec<GlobId>,
     /// `text*`
-    prefixes: Ends,
+    prefixes: Prefixes,
     /// `*text`
-    suffixes: Ends,
+    suffixes: Texts,
     /// All others.
     sets: Vec<(GlobSet, Vec<GlobId>)>,
     unreadable: Bits,
 }
 
-/// Texts that others begin or end with: by length, so that one lookup per length finds them all.
+/// Texts that others are or end with: by length, so that one lookup per length finds them all.
 #[derive(Debug, Default)]
-struct Ends {
+struct Texts {
     lengths: Vec<usize>,
     ids: HashMap<String, GlobId>,
+}
+
+/// Texts that others begin with, sorted: all that a text begins with lead back from the last that is not behind it.
+#[derive(Debug, Default)]
+struct Prefixes(Vec<Prefix>);
+
+#[derive(Debug)]
+struct Prefix {
+    text: String,
+    id: GlobId,
+    /// The longest of the others that this one begins with.
+    shorter: Option<usize>,
 }
 
 /// A glob that cannot be read.
@@ -55,7 +67,7 @@ pub(crate) struct UnreadableGlob {
     pub(crate) reason: String,
 }
 
-/// A set of small numbers.
+/// A set of small numbers. An empty one holds no memory: most texts match nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Bits(Vec<u64>);
 
@@ -91,11 +103,15 @@ impl GlobsBuilder {
         let mut globs = Globs { count: self.texts.len(), ..Globs::default() };
         let mut unreadable = Vec::new();
         let mut compiled = Vec::new();
+        let mut prefixes = Vec::new();
         for (id, text) in self.texts.iter().enumerate() {
-            if matches!(text.as_str(), "*" | "**") {
+            globs.literals.add(text, id);
+            // `**` is no more than `*` here, which matches `/` too.
+            let beginning = text.trim_end_matches('*');
+            if beginning.is_empty() && !text.is_empty() {
                 globs.everything.push(id);
-            } else if let Some(prefix) = text.strip_suffix('*').filter(|prefix| !has_wildcard(prefix)) {
-                globs.prefixes.add(prefix, id);
+            } else if beginning.len() < text.len() && !has_wildcard(beginning) {
+                prefixes.push((beginning, id));
             } else if let Some(suffix) = text.strip_prefix('*').filter(|suffix| !has_wildcard(suffix)) {
                 globs.suffixes.add(suffix, id);
             } else if has_wildcard(text) {
@@ -105,11 +121,11 @@ impl GlobsBuilder {
                 }
             }
         }
+        globs.prefixes = Prefixes::new(prefixes);
         build_sets(&compiled, &mut globs.sets, &mut unreadable);
         for glob in &unreadable {
             globs.unreadable.insert(glob.id);
         }
-        globs.literals = self.ids;
         (globs, unreadable)
     }
 }
@@ -117,13 +133,11 @@ impl GlobsBuilder {
 impl Globs {
     /// Adds every glob that matches to `matched`.
     pub(crate) fn matches(&self, text: &str, matched: &mut Bits) {
-        if let Some(id) = self.literals.get(text) {
-            matched.insert(*id);
-        }
+        self.literals.find(matched, |length| (length == text.len()).then_some(text));
         for id in &self.everything {
             matched.insert(*id);
         }
-        self.prefixes.find(matched, |length| text.get(..length));
+        self.prefixes.find(matched, text);
         self.suffixes.find(matched, |length| text.get(text.len().checked_sub(length)?..));
         if self.sets.is_empty() {
             return;
@@ -148,17 +162,12 @@ impl Globs {
         &self.unreadable
     }
 
-    /// An empty set with room for every glob.
-    pub(crate) fn bits(&self) -> Bits {
-        Bits(vec![0; self.count.div_ceil(64)])
-    }
-
     pub(crate) const fn is_empty(&self) -> bool {
         self.count == 0
     }
 }
 
-impl Ends {
+impl Texts {
     fn add(&mut self, text: &str, id: GlobId) {
         if !self.lengths.contains(&text.len()) {
             self.lengths.push(text.len());
@@ -166,11 +175,40 @@ impl Ends {
         self.ids.insert(text.to_owned(), id);
     }
 
-    fn find<'text>(&self, matched: &mut Bits, end: impl Fn(usize) -> Option<&'text str>) {
+    /// Adds those that stand where `part` looks for a text of their length.
+    fn find<'text>(&self, matched: &mut Bits, part: impl Fn(usize) -> Option<&'text str>) {
         for length in &self.lengths {
-            if let Some(id) = end(*length).and_then(|end| self.ids.get(end)) {
+            if let Some(id) = part(*length).and_then(|part| self.ids.get(part)) {
                 matched.insert(*id);
             }
+        }
+    }
+}
+
+impl Prefixes {
+    fn new(mut texts: Vec<(&str, GlobId)>) -> Self {
+        texts.sort_unstable();
+        let mut prefixes: Vec<Prefix> = Vec::with_capacity(texts.len());
+        for (text, id) in texts {
+            let mut shorter = prefixes.len().checked_sub(1);
+            while let Some(index) = shorter
+                && !text.starts_with(&prefixes[index].text)
+            {
+                shorter = prefixes[index].shorter;
+            }
+            prefixes.push(Prefix { text: text.to_owned(), id, shorter });
+        }
+        Self(prefixes)
+    }
+
+    /// Adds all that `text` begins with. Whatever stands between one of them and `text` begins with it, too.
+    fn find(&self, matched: &mut Bits, text: &str) {
+        let mut next = self.0.partition_point(|prefix| prefix.text.as_str() <= text).checked_sub(1);
+        while let Some(prefix) = next.and_then(|index| self.0.get(index)) {
+            if text.starts_with(&prefix.text) {
+                matched.insert(prefix.id);
+            }
+            next = prefix.shorter;
         }
     }
 }
@@ -182,6 +220,10 @@ impl Bits {
             self.0.resize(word + 1, 0);
         }
         self.0[word] |= 1 << (number % 64);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.iter().all(|word| *word == 0)
     }
 
     pub(crate) fn contains(&self, number: usize) -> bool {

@@ -9,7 +9,7 @@ use helve_model::{Action, CallKind, Layer, QualifiedName, Risk, Rule, ServerName
 use crate::Problem;
 use crate::access::{Server, ServerAccess, Trust};
 use crate::arguments::{Condition, has_parent_component};
-use crate::glob::{GlobId, Globs, GlobsBuilder, UnreadableGlob, has_wildcard};
+use crate::glob::{Bits, GlobId, Globs, GlobsBuilder, UnreadableGlob, has_wildcard};
 use crate::pattern::{NameGlobs, Named, View, argument_glob, split};
 
 /// The rules and lists in force, compiled. Cloning shares them.
@@ -172,7 +172,7 @@ impl Inner {
     pub(crate) fn naming(&self, server: &KnownServer, name: &QualifiedName) -> Vec<usize> {
         let matched = View::ALL.map(|view| {
             let globs = &self.tool_globs[view as usize];
-            let mut matched = globs.bits();
+            let mut matched = Bits::default();
             if !globs.is_empty() {
                 for text in texts_of(view, name) {
                     globs.matches(&text, &mut matched);
@@ -285,7 +285,7 @@ fn compile_names(
         .map(|(name, _)| {
             View::ALL.map(|view| {
                 let globs = &server_globs[view as usize].0;
-                let mut matched = globs.bits();
+                let mut matched = Bits::default();
                 globs.matches(&server_text(view, name), &mut matched);
                 matched
             })

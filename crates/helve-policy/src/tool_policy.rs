@@ -163,17 +163,21 @@ impl RuleSet {
     /// which matters where ten thousand tools are listed.
     #[must_use]
     pub fn hides(&self, name: &QualifiedName) -> bool {
-        if self.inner.allow_all {
-            return false;
-        }
-        let Some(KnownServer { server, .. }) = self.inner.servers.get(&name.server) else { return true };
-        let tool = name.tool.as_str();
-        server.switched_off.is_some()
-            || server.entry.trust == Trust::Untrusted
-            || server.disabled_tools.find(tool, Action::Deny).is_some()
-            || server.tools.as_ref().is_some_and(|tools| {
-                tools.find(tool, Action::Allow).is_none() && server.write_tools.find(tool, Action::Allow).is_none()
-            })
+        self.hidden_of(&name.server)(name.tool.as_str())
+    }
+
+    /// The same for all tools of one server.
+    pub fn hidden_of(&self, server: &ServerName) -> impl Fn(&str) -> bool {
+        let known = self.inner.servers.get(server).map(|known| &known.server);
+        let is_visible = |server: &Server, tool: &str| {
+            server.switched_off.is_none()
+                && server.entry.trust == Trust::Trusted
+                && server.disabled_tools.find(tool, Action::Deny).is_none()
+                && server.tools.as_ref().is_none_or(|tools| {
+                    tools.find(tool, Action::Allow).is_some() || server.write_tools.find(tool, Action::Allow).is_some()
+                })
+        };
+        move |tool| !self.inner.allow_all && !known.is_some_and(|server| is_visible(server, tool))
     }
 
     /// Decides one request of an agent, about something of which nothing is known but its name.
@@ -230,9 +234,12 @@ impl ToolPolicy {
             return Verdict { action: Action::Deny, decider: gate.clone(), rule: None };
         }
         let matches = self.keys.as_ref().map(|keys| self.match_arguments(keys, arguments));
+        let nothing_matches = matches.as_ref().is_some_and(ArgumentMatches::is_empty);
         let first = |chain: &[Candidate]| {
+            // Only the last rule of a chain can be one without a pattern: see `find_candidates`.
+            let passed_over = if nothing_matches { chain.len().saturating_sub(1) } else { 0 };
             let holds = |candidate: &&Candidate| self.holds(**candidate, matches.as_ref());
-            chain.iter().find(holds).map(|candidate| self.by_rule(candidate.rule))
+            chain.iter().skip(passed_over).find(holds).map(|candidate| self.by_rule(candidate.rule))
         };
         // A deny of the person's own layer is final.
         let own = first(&self.chains.user);
@@ -255,18 +262,18 @@ impl ToolPolicy {
     }
 
     /// Whether a rule that names this tool applies to a call with these arguments.
-    fn holds(&self, candidate: Candidate, matches: Option<&ArgumentMatches>) -> bool {
+    fn holds(&self, candidate: Candidate, matches: Option<&ArgumentMatches<'_>>) -> bool {
         let Some(glob) = candidate.glob else { return true };
         matches.is_some_and(|matches| matches.may_hold(glob) && self.condition_holds(candidate.rule, matches))
     }
 
-    pub(crate) fn condition_holds(&self, rule: usize, matches: &ArgumentMatches) -> bool {
+    pub(crate) fn condition_holds(&self, rule: usize, matches: &ArgumentMatches<'_>) -> bool {
         let rule = &self.rules.rules[rule];
         let holds = |condition| matches.hold(&self.rules.argument_globs, condition, rule.action());
         rule.condition.as_ref().is_none_or(holds)
     }
 
-    fn match_arguments(&self, keys: &RelevantKeys, arguments: &str) -> ArgumentMatches {
+    fn match_arguments<'call>(&self, keys: &RelevantKeys, arguments: &'call str) -> ArgumentMatches<'call> {
         ArgumentMatches::read(arguments, &self.rules.argument_globs, |key| match keys {
             RelevantKeys::All => true,
             RelevantKeys::These(keys) => keys.iter().any(|relevant| relevant == key),

@@ -149,11 +149,10 @@ impl PreparedCall {
         recording: &mut Recording<'_>,
     ) -> Result<CallOutcome, CallError> {
         let host = &*self.host;
-        let started = Instant::now();
         let timeout = dispatch::timeout(host, &self.tool, context);
         let checked;
         let tool = if self.tool.from_cache {
-            checked = dispatch::listed_by_server(host, &self.tool, started + timeout).await?;
+            checked = dispatch::listed_by_server(host, &self.tool, Instant::now() + timeout).await?;
             &checked
         } else {
             &self.tool
@@ -167,7 +166,7 @@ impl PreparedCall {
                 name: tool.name().clone(),
                 outcome,
                 kept_in: Vec::new(),
-                duration: started.elapsed(),
+                duration: recording.elapsed(),
                 from_cache: true,
                 warnings,
             });
@@ -183,7 +182,7 @@ impl PreparedCall {
             name: tool.name().clone(),
             outcome,
             kept_in,
-            duration: started.elapsed(),
+            duration: recording.elapsed(),
             from_cache: false,
             warnings,
         })

@@ -10,6 +10,7 @@
 //! No spelling of one kind can be mistaken for a spelling of another: the first `/` or `:` of a text tells `Slash`
 //! from `Colon`, and neither `Provider` nor `Code` ever contains one.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::{QualifiedName, ServerName, ToolName};
@@ -38,9 +39,8 @@ impl Spelling {
     pub fn render(self, name: &QualifiedName) -> String {
         let (server, tool) = (self.render_server(&name.server), self.render_tool(&name.tool));
         match self {
-            // Without formatting: these two are made by the thousand, for lists.
-            Self::Slash => [server.as_str(), "/", &tool].concat(),
-            Self::Colon => [server.as_str(), ":", &tool].concat(),
+            Self::Slash => format!("{server}/{tool}"),
+            Self::Colon => format!("{server}:{tool}"),
             Self::Provider => format!("{PROVIDER_PREFIX}{server}__{tool}"),
             Self::Code => format!("{CODE_PREFIX}{server}.{tool}"),
         }
@@ -50,7 +50,7 @@ impl Spelling {
     #[must_use]
     pub fn render_server(self, server: &ServerName) -> String {
         match self {
-            Self::Slash | Self::Colon => escape_server(server.as_str()),
+            Self::Slash | Self::Colon => escape_server(server.as_str()).into_owned(),
             Self::Provider => provider_part(server.as_str()),
             Self::Code => format!("{}MCP", pascal_case(server.as_str())),
         }
@@ -98,9 +98,9 @@ pub fn parse_slash(text: &str) -> Option<QualifiedName> {
     Some(QualifiedName::new(ServerName::new(unescape_server(server)?).ok()?, ToolName::new(tool)))
 }
 
-fn escape_server(server: &str) -> String {
-    if !server.contains(['%', '/', ':']) {
-        return server.to_owned();
+pub(super) fn escape_server(server: &str) -> Cow<'_, str> {
+    if !server.bytes().any(|byte| matches!(byte, b'%' | b'/' | b':')) {
+        return Cow::Borrowed(server);
     }
     let mut escaped = String::with_capacity(server.len());
     for character in server.chars() {
@@ -111,7 +111,7 @@ fn escape_server(server: &str) -> String {
             other => escaped.push(other),
         }
     }
-    escaped
+    Cow::Owned(escaped)
 }
 
 fn unescape_server(escaped: &str) -> Option<String> {

@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 
+use helve_model::json::letters;
 use helve_model::json::scan::{self, MAX_DEPTH};
 use sha2::{Digest as _, Sha256};
 
@@ -109,7 +110,7 @@ fn read_array(text: &str, depth: u32) -> Option<Node<'_>> {
 /// The text between the quotes of a JSON string, with its escapes read; `None` when it is no string or they are broken.
 pub(crate) fn string(text: &str) -> Option<Cow<'_, str>> {
     let inner = text.strip_prefix('"')?.strip_suffix('"')?;
-    if inner.contains(['\\', '"']) {
+    if letters(inner.as_bytes()) < inner.len() && inner.contains(['\\', '"']) {
         serde_json::from_str(text).ok().map(Cow::Owned)
     } else {
         Some(Cow::Borrowed(inner))

@@ -12,6 +12,7 @@ use super::budget::{self, Counts, Excess, MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH, St
 use super::explain;
 use super::meter::{Metered, PatternWeight, Weight};
 use super::pattern;
+use super::plain::Plain;
 use super::{Refusal, SchemaNotice, Unvalidated};
 use crate::document::{Document, address};
 use crate::json::{self, Caps, Json, JsonProblem, Object, RepeatedKeys, push_pointer};
@@ -52,6 +53,8 @@ pub(crate) enum State {
 #[derive(Debug)]
 pub(crate) struct Checker {
     pub(crate) validator: jsonschema::Validator<Metered>,
+    /// The short way to a yes, for schemas of plain keywords.
+    pub(crate) plain: Option<Plain>,
     pub(crate) weight: Weight,
     pub(crate) counts: Counts,
 }
@@ -113,7 +116,7 @@ fn finish(
             build(&without(&unsupported, schema, "", notices), drafts, notices)?
         }
     };
-    Ok(Checker { validator, weight, counts })
+    Ok(Checker { validator, plain: Plain::read(schema), weight, counts })
 }
 
 fn survey<'a>(document: &Document<'a>) -> Result<Survey<'a>, Failure> {

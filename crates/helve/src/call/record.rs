@@ -21,6 +21,8 @@ pub(super) struct Recording<'call> {
     started: Instant,
     ground: Option<Ground>,
     end: CallEnd,
+    /// Known once the call has its outcome.
+    duration: Option<Duration>,
     attempts: u32,
     argument_bytes: usize,
     result_bytes: usize,
@@ -41,6 +43,7 @@ impl<'call> Recording<'call> {
             started: Instant::now(),
             ground: None,
             end: CallEnd::Failed(ErrorCode::Cancelled),
+            duration: None,
             attempts: 0,
             argument_bytes,
             result_bytes: 0,
@@ -59,6 +62,11 @@ impl<'call> Recording<'call> {
         self.attempts += 1;
     }
 
+    /// How long the call has taken so far.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
     pub(super) fn took_bytes(&mut self, bytes: usize) {
         self.result_bytes = bytes;
     }
@@ -75,7 +83,8 @@ impl<'call> Recording<'call> {
         }
     }
 
-    pub(super) fn finish(self, result: &Result<CallOutcome, CallError>) {
+    pub(super) fn finish(mut self, result: &Result<CallOutcome, CallError>) {
+        self.duration = result.as_ref().ok().map(|outcome| outcome.duration);
         self.end_with(result.as_ref().map(|outcome| match outcome {
             outcome if outcome.from_cache => CallEnd::FromCache,
             outcome if outcome.outcome.is_error() => CallEnd::ToolError,
@@ -98,7 +107,7 @@ impl<'call> Recording<'call> {
 
 impl Drop for Recording<'_> {
     fn drop(&mut self) {
-        let duration = self.started.elapsed();
+        let duration = self.duration.unwrap_or_else(|| self.started.elapsed());
         let end = self.end;
         let name = self.name.take();
         let asked = self.asked;

@@ -1,0 +1,325 @@
+//! Owns the short way of a check: schemas of plain keywords, and arguments that are looked at once, as they are written.
+//!
+//! Most calls are a handful of strings and numbers, and fit. That can be seen without building a tree of them. The short
+//! way only ever says yes: whatever it does not know (another keyword, an escape in a string, a fraction, a property
+//! without a schema) and whatever does not fit is left to the whole validator, which alone says no, and why.
+
+use helve_model::json::letters;
+
+use crate::json::{Json, Object};
+
+use super::ArgumentLimits;
+
+/// Properties of one object; each has a bit of the set of those that were seen.
+const MAX_PROPERTIES: usize = u64::BITS as usize;
+/// Digits of a whole number; any number of so many digits is exact in every reader.
+const MAX_DIGITS: usize = 15;
+
+/// Keywords that say nothing about which values fit. Formats describe and do not check, as in the whole validator.
+const WITHOUT_EFFECT: &[&str] =
+    &["title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "format", "$comment"];
+
+/// A schema whose every keyword is known here.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Plain {
+    types: Types,
+    /// The only strings that fit; empty: all do.
+    strings: Vec<Box<str>>,
+    /// In characters.
+    length: Bounds,
+    number: Bounds,
+    items: Option<Box<Schema>>,
+    item_count: Bounds,
+    properties: Vec<(Box<str>, Schema)>,
+    /// A bit for each property that must be there.
+    required: u64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Schema {
+    Plain(Plain),
+    /// Something in it is not known here.
+    Beyond,
+}
+
+/// Which kinds of values fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Types {
+    null: bool,
+    boolean: bool,
+    whole_number: bool,
+    string: bool,
+    array: bool,
+    object: bool,
+}
+
+/// Least and most, both included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Bounds {
+    least: i64,
+    most: i64,
+}
+
+impl Plain {
+    /// Reads a schema; `None` when something in it is not known here.
+    pub(crate) fn read(schema: &Json) -> Option<Self> {
+        let schema = schema.as_object()?;
+        let mut plain = Self {
+            types: Types::ALL,
+            strings: Vec::new(),
+            length: Bounds::NONE,
+            number: Bounds::NONE,
+            items: None,
+            item_count: Bounds::NONE,
+            properties: Vec::new(),
+            required: 0,
+        };
+        for (keyword, value) in schema {
+            match keyword.as_str() {
+                "type" => plain.types = Types::read(value)?,
+                "enum" => {
+                    plain.strings =
+                        value.as_array()?.iter().map(|text| text.as_str().map(Box::from)).collect::<Option<_>>()?;
+                    if plain.strings.is_empty() {
+                        return None;
+                    }
+                }
+                "minLength" => plain.length.least = whole(value)?,
+                "maxLength" => plain.length.most = whole(value)?,
+                "minimum" => plain.number.least = whole(value)?,
+                "maximum" => plain.number.most = whole(value)?,
+                "items" => plain.items = Some(Box::new(Schema::read(value))),
+                "minItems" => plain.item_count.least = whole(value)?,
+                "maxItems" => plain.item_count.most = whole(value)?,
+                "properties" => plain.properties = properties(value.as_object()?)?,
+                // What it says of a property without a schema is not asked here.
+                "additionalProperties" => {}
+                // Needs the properties, which may stand behind it.
+                "required" => {}
+                keyword if WITHOUT_EFFECT.contains(&keyword) => {}
+                _ => return None,
+            }
+        }
+        if let Some(required) = schema.get("required") {
+            for name in required.as_array()? {
+                plain.required |= 1 << plain.property(name.as_str()?)?;
+            }
+        }
+        if !plain.strings.is_empty() {
+            plain.types = Types { string: plain.types.string, ..Types::NONE };
+        }
+        Some(plain)
+    }
+
+    /// True when `arguments` is certainly an object within the limits that fits; false says nothing.
+    pub(crate) fn accepts(&self, arguments: &str, limits: ArgumentLimits) -> bool {
+        // A text has no more values than bytes.
+        if arguments.len() > limits.bytes.min(limits.values) {
+            return false;
+        }
+        let mut reader = Reader { text: arguments, at: 0 };
+        reader.space();
+        let fits = reader.peek() == Some(b'{') && reader.value(self, limits.depth).is_some();
+        reader.space();
+        fits && reader.at == arguments.len()
+    }
+
+    fn property(&self, name: &str) -> Option<usize> {
+        self.properties.iter().position(|(property, _)| **property == *name)
+    }
+}
+
+impl Schema {
+    fn read(schema: &Json) -> Self {
+        Plain::read(schema).map_or(Self::Beyond, Self::Plain)
+    }
+
+    const fn plain(&self) -> Option<&Plain> {
+        match self {
+            Self::Plain(plain) => Some(plain),
+            Self::Beyond => None,
+        }
+    }
+}
+
+fn properties(schemas: &Object) -> Option<Vec<(Box<str>, Schema)>> {
+    let known = schemas.len() <= MAX_PROPERTIES;
+    known.then(|| schemas.iter().map(|(name, schema)| (Box::from(name.as_str()), Schema::read(schema))).collect())
+}
+
+fn whole(value: &Json) -> Option<i64> {
+    if let Json::Number(number) = value { number.as_i64() } else { None }
+}
+
+impl Types {
+    const NONE: Self =
+        Self { null: false, boolean: false, whole_number: false, string: false, array: false, object: false };
+    const ALL: Self = Self { null: true, boolean: true, whole_number: true, string: true, array: true, object: true };
+
+    fn read(value: &Json) -> Option<Self> {
+        let mut types = Self::NONE;
+        for name in value.as_array().unwrap_or(std::slice::from_ref(value)) {
+            match name.as_str()? {
+                "null" => types.null = true,
+                "boolean" => types.boolean = true,
+                "integer" | "number" => types.whole_number = true,
+                "string" => types.string = true,
+                "array" => types.array = true,
+                "object" => types.object = true,
+                _ => return None,
+            }
+        }
+        Some(types)
+    }
+}
+
+impl Bounds {
+    const NONE: Self = Self { least: i64::MIN, most: i64::MAX };
+
+    fn hold(self, value: i64) -> bool {
+        (self.least..=self.most).contains(&value)
+    }
+
+    fn hold_count(self, count: usize) -> bool {
+        i64::try_from(count).is_ok_and(|count| self.hold(count))
+    }
+}
+
+/// Reads JSON from its beginning to its end. `None`: it is no JSON, or does not fit, or that is not known here.
+struct Reader<'text> {
+    text: &'text str,
+    at: usize,
+}
+
+impl<'text> Reader<'text> {
+    fn value(&mut self, schema: &Plain, depth: usize) -> Option<()> {
+        match self.peek()? {
+            b'"' if schema.types.string => {
+                let string = self.string()?;
+                let one_of_few = schema.strings.is_empty() || schema.strings.iter().any(|known| **known == *string);
+                (one_of_few && fits_length(string, schema.length)).then_some(())
+            }
+            b'{' if schema.types.object => self.object(schema, depth.checked_sub(1)?),
+            b'[' if schema.types.array => self.array(schema, depth.checked_sub(1)?),
+            b't' if schema.types.boolean => self.word("true"),
+            b'f' if schema.types.boolean => self.word("false"),
+            b'n' if schema.types.null => self.word("null"),
+            b'-' | b'0'..=b'9' if schema.types.whole_number => {
+                let number = self.whole_number()?;
+                schema.number.hold(number).then_some(())
+            }
+            _ => None,
+        }
+    }
+
+    fn object(&mut self, schema: &Plain, depth: usize) -> Option<()> {
+        let mut seen = 0;
+        self.at += 1;
+        self.space();
+        if self.peek()? == b'}' {
+            self.at += 1;
+            return (schema.required == 0).then_some(());
+        }
+        loop {
+            let index = schema.property(self.string()?)?;
+            let bit = 1_u64 << index;
+            if seen & bit != 0 {
+                return None;
+            }
+            seen |= bit;
+            self.space();
+            self.byte(b':')?;
+            self.space();
+            let (_, property) = schema.properties.get(index)?;
+            self.value(property.plain()?, depth)?;
+            self.space();
+            match self.take()? {
+                b',' => self.space(),
+                b'}' => return (seen & schema.required == schema.required).then_some(()),
+                _ => return None,
+            }
+        }
+    }
+
+    fn array(&mut self, schema: &Plain, depth: usize) -> Option<()> {
+        self.at += 1;
+        self.space();
+        if self.peek()? == b']' {
+            self.at += 1;
+            return schema.item_count.hold(0).then_some(());
+        }
+        let items = schema.items.as_ref()?.plain()?;
+        let mut count = 0;
+        loop {
+            self.value(items, depth)?;
+            count += 1;
+            self.space();
+            match self.take()? {
+                b',' => self.space(),
+                b']' => return schema.item_count.hold_count(count).then_some(()),
+                _ => return None,
+            }
+        }
+    }
+
+    /// A string without escapes.
+    fn string(&mut self) -> Option<&'text str> {
+        self.byte(b'"')?;
+        let rest = self.text.get(self.at..)?;
+        let length = letters(rest.as_bytes());
+        self.at += length;
+        self.byte(b'"')?;
+        rest.get(..length)
+    }
+
+    /// A number without fraction and exponent.
+    fn whole_number(&mut self) -> Option<i64> {
+        let rest = self.text.get(self.at..)?;
+        let negative = rest.starts_with('-');
+        let digits = rest.get(usize::from(negative)..)?;
+        let count = digits.bytes().take_while(u8::is_ascii_digit).count();
+        let leading_zero = count > 1 && digits.starts_with('0');
+        if leading_zero || count > MAX_DIGITS || matches!(digits.as_bytes().get(count), Some(b'.' | b'e' | b'E')) {
+            return None;
+        }
+        self.at += usize::from(negative) + count;
+        let number: i64 = digits.get(..count)?.parse().ok()?;
+        Some(if negative { -number } else { number })
+    }
+
+    fn word(&mut self, word: &str) -> Option<()> {
+        let found = self.text.get(self.at..)?.starts_with(word);
+        self.at += word.len();
+        found.then_some(())
+    }
+
+    fn space(&mut self) {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    fn byte(&mut self, expected: u8) -> Option<()> {
+        (self.take()? == expected).then_some(())
+    }
+
+    fn take(&mut self) -> Option<u8> {
+        let byte = self.peek()?;
+        self.at += 1;
+        Some(byte)
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+}
+
+fn fits_length(string: &str, length: Bounds) -> bool {
+    // A character has one to four bytes: mostly that is enough to know.
+    let (fewest, most) = (string.len().div_ceil(4), string.len());
+    (length.hold_count(fewest) && length.hold_count(most)) || length.hold_count(string.chars().count())
+}
+
+#[cfg(test)]
+#[path = "plain_tests.rs"]
+mod tests;
