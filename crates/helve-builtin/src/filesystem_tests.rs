@@ -248,6 +248,119 @@ proptest! {
     }
 }
 
+/// How a link leaves the root for the directory `outside`, from so many directories below it..
+fn way_out(depth: usize) -> impl Strategy<Value = String> {
+    let climb = "../".repeat(depth + 1);
+    prop::sample::select(vec![
+        format!("{climb}outside"),
+        format!("./{climb}root/../outside/."),
+        format!("{climb}root-too/../outside"),
+        "BASE/outside".to_owned(),
+        "BASE/root/../outside/a/..".to_owned(),
+        "/proc/self/root/BASE/outside".to_owned(),
+    ])
+}
+
+/// Directories below the root, a link in the last of them that leads out, and so many links on the way to it.
+fn escape() -> impl Strategy<Value = (Vec<&'static str>, String, usize)> {
+    prop::collection::vec(name(), 0..3)
+        .prop_flat_map(|directories| (Just(directories.clone()), way_out(directories.len()), 0..4_usize))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    /// Each path here does lead outside for whoever just opens it, and gives nothing of it to a tool.
+    #[test]
+    fn what_really_leads_outside_gives_nothing(
+        (directories, target, hops) in escape(),
+        wanted in prop::sample::select(vec!["secret", "a/secret", "a/../secret"]),
+    ) {
+        let world = World::new();
+        let (root, base) = (world.root(), world.base.to_str().unwrap());
+        let inside = directories.join("/");
+        fs_err::create_dir_all(root.join(&inside)).unwrap();
+        let mut entrance = Path::new(&inside).join("out");
+        symlink(target.replace("BASE", base).replace("//", "/"), root.join(&entrance)).unwrap();
+        for hop in 0..hops {
+            let next = PathBuf::from(format!("hop-{hop}"));
+            symlink(&entrance, root.join(&next)).unwrap();
+            entrance = next;
+        }
+        let (entrance, file) = (entrance.to_str().unwrap(), entrance.join(wanted));
+        let file = file.to_str().unwrap();
+        prop_assert_eq!(fs_err::read_to_string(root.join(file)).unwrap(), SECRET, "{} leads nowhere", file);
+
+        let before = world.outside();
+        for files in world.files() {
+            for (run, arguments) in [
+                (read::read_file as Run<Files>, json!({ "path": file })),
+                (read::read_file, json!({ "path": root.join(file) })),
+                (read::read_many, json!({ "paths": [file, file] })),
+                (list::list_directory, json!({ "path": entrance })),
+                (list::list_directory, json!({ "path": format!("{entrance}/a/..") })),
+                (search::search_files, json!({ "path": entrance, "pattern": "**" })),
+                (search::search_files, json!({ "contains": "secret from" })),
+                (info::file_info, json!({ "path": file })),
+                (write::write_file, json!({ "path": file, "content": "written" })),
+                (edit::edit_file, json!({ "path": file, "edits": [{ "old_text": "secret", "new_text": "x" }] })),
+                (write::move_file, json!({ "source": file, "destination": "taken" })),
+                (write::create_directory, json!({ "path": format!("{entrance}/new") })),
+                (write::delete_file, json!({ "path": file })),
+            ] {
+                let (is_answer, text) = told(run, &files, &arguments);
+                // The caller's own path may come back in an error; what stands behind it may not.
+                prop_assert!(!text.contains(SECRET) && !text.contains(UNNAMED), "{arguments}: {text}");
+                let names_the_way = arguments.get("path").is_some() || arguments.get("source").is_some();
+                prop_assert!(!is_answer || !names_the_way, "{arguments} was answered: {text}");
+            }
+            prop_assert_eq!(&world.outside(), &before);
+            prop_assert!(!root.join("taken").exists());
+        }
+    }
+}
+
+/// A directory that is moved out of the root, and back, all the time: its `..` is outside then.
+#[test]
+fn a_directory_moved_away_between_two_names() {
+    let world = World::new();
+    let (root, away) = (world.root(), world.base.join("outside/d"));
+    fs_err::create_dir_all(root.join("d/e")).unwrap();
+    fs_err::write(root.join("secret"), "inside").unwrap();
+    for files in world.files() {
+        let stop = AtomicBool::new(false);
+        let (mut answered, mut refused) = (0, 0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    fs_err::rename(root.join("d"), &away).unwrap();
+                    fs_err::rename(&away, root.join("d")).unwrap();
+                }
+            });
+            for round in 0..200_000 {
+                let arguments = [
+                    (read::read_file as Run<Files>, json!({ "path": "d/../secret" })),
+                    (read::read_file, json!({ "path": "d/e/../../secret" })),
+                    (list::list_directory, json!({ "path": "d/e/../.." })),
+                    (info::file_info, json!({ "path": "d/../secret" })),
+                    (write::write_file, json!({ "path": "d/../new", "content": "x" })),
+                ];
+                let (run, arguments) = &arguments[round % arguments.len()];
+                let (is_answer, text) = told(*run, &files, arguments);
+                assert!(!text.contains(SECRET) && !text.contains(UNNAMED), "{arguments}: {text}");
+                *if is_answer { &mut answered } else { &mut refused } += 1;
+                if answered > 1_000 && refused > 1_000 {
+                    break;
+                }
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+        assert!(answered > 100 && refused > 100, "{answered} answered, {refused} refused");
+        assert!(!world.base.join("outside/new").exists(), "written outside");
+        drop(fs_err::remove_file(root.join("new")));
+    }
+}
+
 /// A directory that turns into a link outside, and back, all the time.
 #[test]
 fn a_link_made_between_check_and_use() {
