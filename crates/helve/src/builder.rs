@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use helve_model::{PendingReason, ServerStatus, TransportSpec};
 use helve_policy::{Approval, SourcedRule};
+use tokio::task::spawn_blocking;
 
 use crate::answerer::{Answerer, Elicitor, LogSink, RootsProvider, Sampler, SamplingLimits};
 use crate::ask::{Approver, NobodyThere};
@@ -14,6 +15,7 @@ use crate::error::CallError;
 use crate::host::Host;
 use crate::save::{Resumable, SavedHost};
 use crate::settings::{Builtins, HostSettings, Plan, Planned, Surroundings};
+use crate::spill::sweep;
 use crate::state::Shared;
 use crate::tool::Toolbox;
 
@@ -196,6 +198,11 @@ impl HostBuilder {
             .filter(|server| self.mcp || matches!(server.spec.transport, TransportSpec::Builtin(_)))
             .map(|server| server.spec.name.clone())
             .collect();
+        if let Some(directory) = self.surroundings.spill_directory.clone() {
+            let now = (self.surroundings.clock)();
+            // Nobody waits for it, and there may be no such directory yet.
+            drop(spawn_blocking(move || sweep(&directory, now)));
+        }
         let shared = Shared::new(self);
         let (changes, _) = shared.apply(|_| plan);
         let host = Host::new(shared);

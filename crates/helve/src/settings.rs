@@ -65,7 +65,8 @@ pub struct Surroundings {
     pub keeper: Option<Arc<dyn Keeper>>,
     /// Where tool lists are kept between runs; `None`: nowhere.
     pub cache_directory: Option<PathBuf>,
-    /// Where results that are too large are kept whole; `None`: they are not cut.
+    /// Where results that are too large are kept whole; `None`: they are not cut. Whenever a host starts, the files it
+    /// made there go that are older than a week, and the oldest of those that take more than a gigabyte together.
     pub spill_directory: Option<PathBuf>,
     /// What time it is: by it kept lists grow old.
     pub clock: fn() -> SystemTime,

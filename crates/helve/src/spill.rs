@@ -5,6 +5,7 @@
 //! their own. `isError` always stays.
 
 mod reading;
+mod sweep;
 
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ use serde_json::Value;
 
 use crate::private_directory;
 pub(crate) use reading::spill_contents;
+pub(crate) use sweep::sweep;
 
 /// Members that are neither content nor structured content may take this part of the limit, one nth.
 const OTHERS_PART: usize = 4;
