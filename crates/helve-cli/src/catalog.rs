@@ -5,7 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use helve::{Builtins as _, CachedIndex, Planned, SchemaCache};
 use helve_config::Configuration;
-use helve_model::name::begins_with_server;
+use helve_config::environment::input_variable;
+use helve_model::name::{Spelling, begins_with_server};
 use helve_model::{DisabledReason, ErrorCode, QualifiedName, ServerName, ServerStatus, ToolDefinition, TransportSpec};
 use helve_policy::RuleSet;
 
@@ -49,7 +50,8 @@ pub(crate) enum Tools {
 /// One tool of a list.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry<'a> {
-    pub(crate) name: QualifiedName,
+    pub(crate) server: &'a ServerName,
+    pub(crate) tool: &'a str,
     pub(crate) title: Option<std::borrow::Cow<'a, str>>,
     pub(crate) summary: Option<std::borrow::Cow<'a, str>>,
     pub(crate) claims: helve_policy::Claims,
@@ -103,7 +105,7 @@ pub(crate) fn known_names(context: &Context, configuration: &Configuration) -> V
     for planned in plan.servers.iter().filter(|planned| planned.held.is_none()) {
         if let Some(tools) = known(context, planned, kept.as_ref(), Depth::Names) {
             let server = ServerTools { name: planned.spec.name.clone(), tools };
-            names.extend(server.entries(&rules, false).iter().map(|entry| entry.name.to_string()));
+            names.extend(server.entries(&rules, false).iter().map(Entry::written));
         }
     }
     names
@@ -174,15 +176,22 @@ fn ask(
     })
 }
 
+impl Entry<'_> {
+    /// `server/tool`.
+    pub(crate) fn written(&self) -> String {
+        format!("{}/{}", Spelling::Slash.render_server(self.server), self.tool)
+    }
+}
+
 impl ServerTools {
     /// The tools an agent sees, sorted by name; with `hidden`, all of them.
     pub(crate) fn entries(&self, rules: &RuleSet, hidden: bool) -> Vec<Entry<'_>> {
-        let named = |tool: &str| QualifiedName::new(self.name.clone(), helve_model::ToolName::new(tool));
         let mut entries: Vec<Entry<'_>> = match &self.tools {
             Tools::Kept(index) => index
                 .tools()
                 .map(|tool| Entry {
-                    name: named(tool.name),
+                    server: &self.name,
+                    tool: tool.name,
                     title: tool.title.map(Into::into),
                     summary: tool.summary.map(Into::into),
                     claims: tool.claims,
@@ -193,7 +202,8 @@ impl ServerTools {
                 .map(|definition| {
                     let view = definition.view();
                     Entry {
-                        name: named(definition.name().as_str()),
+                        server: &self.name,
+                        tool: definition.name().as_str(),
                         claims: helve_policy::Claims::from(&view.annotations),
                         title: view.title.or(view.annotations.title).map(Into::into),
                         summary: view.description.as_deref().map(one_line).map(Into::into),
@@ -202,8 +212,9 @@ impl ServerTools {
                 .collect(),
             Tools::Missing(_) => Vec::new(),
         };
-        entries.retain(|entry| hidden || !rules.hides(&entry.name));
-        entries.sort_by(|left, right| left.name.tool.cmp(&right.name.tool));
+        let is_hidden = rules.hidden_of(&self.name);
+        entries.retain(|entry| hidden || !is_hidden(entry.tool));
+        entries.sort_by_key(|entry| entry.tool);
         entries
     }
 
@@ -274,14 +285,17 @@ pub(crate) fn held_back(planned: &Planned, reason: &DisabledReason) -> Failure {
     let code = match reason {
         DisabledReason::Untrusted => ErrorCode::Untrusted,
         DisabledReason::Configured | DisabledReason::Toggled | DisabledReason::HostOff => ErrorCode::ServerDisabled,
-        DisabledReason::NeedsInput(_) => ErrorCode::ApprovalRequired,
-        DisabledReason::Invalid | DisabledReason::UnsetVariable(_) | DisabledReason::Unsupported(_) => {
-            ErrorCode::Config
-        }
+        DisabledReason::NeedsInput(_)
+        | DisabledReason::Invalid
+        | DisabledReason::UnsetVariable(_)
+        | DisabledReason::Unsupported(_) => ErrorCode::Config,
     };
     let failure = Failure::new(code, format!("the server `{name}` is not started: {reason}")).at_server(name);
-    match code {
-        ErrorCode::Untrusted => failure.hint("`helve trust` shows what it would run, and asks"),
+    match reason {
+        DisabledReason::Untrusted => failure.hint("`helve trust` shows what it would run, and asks"),
+        DisabledReason::NeedsInput(id) => {
+            failure.hint(format!("run helve at a terminal, where it asks, or set {}", input_variable(id)))
+        }
         _ => failure.hint(format!("`helve get {name}` shows how it is configured")),
     }
 }

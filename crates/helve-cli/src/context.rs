@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use helve_config::trust::{TrustRequest, TrustStore as _};
 use helve_config::{
@@ -37,6 +37,8 @@ pub(crate) struct Context {
     pub(crate) turn: Arc<Mutex<()>>,
     /// What the configuration knows of `env`.
     pub(crate) environment: Environment,
+    /// The same with what the person answered since.
+    answered: Mutex<Environment>,
     /// The person has heard that what they trusted cannot be read.
     has_warned: AtomicBool,
 }
@@ -45,6 +47,7 @@ impl Context {
     pub(crate) fn new(env: Env, options: GlobalOptions) -> Self {
         let printer = Printer::new(&env, &options);
         let environment = env.for_configuration();
+        let answered = Mutex::new(environment.clone());
         Self {
             env,
             options,
@@ -52,8 +55,15 @@ impl Context {
             asked: Arc::default(),
             turn: Arc::default(),
             environment,
+            answered,
             has_warned: AtomicBool::new(false),
         }
+    }
+
+    /// Keeps an answer to `${input:id}` for as long as helve runs.
+    pub(crate) fn remember_answer(&self, id: &str, answer: &str) {
+        let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+        *answered = answered.clone().with_answer(id, answer);
     }
 
     /// Loads the configuration. What is wrong with it is for the caller to [report](Self::report); only a file the
@@ -73,8 +83,9 @@ impl Context {
             },
             Err(_) => TrustFile::default(),
         };
+        let environment = self.answered.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let configuration = helve_config::load(Request {
-            environment: &self.environment,
+            environment: &environment,
             discover: !self.options.no_discover,
             files: self.explicit_files(),
             command_line: self.command_line(),

@@ -10,6 +10,7 @@ mod context;
 mod describe;
 mod env;
 mod failure;
+mod inputs;
 mod log;
 mod offered;
 mod options;

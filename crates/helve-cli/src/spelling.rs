@@ -2,7 +2,8 @@
 //! `mcp:server:tool`, `server_tool`.
 
 use helve_config::Configuration;
-use helve_model::name::Spelling;
+use helve_model::ServerName;
+use helve_model::name::{Spelling, begins_with_server};
 
 /// The tool a command line names, and the words that are left for its arguments.
 pub(crate) fn tool_and_words<'a>(
@@ -19,6 +20,12 @@ pub(crate) fn tool_and_words<'a>(
         return (format!("{}/{second}", Spelling::Slash.render_server(server)), rest);
     }
     (own_spelling(configuration, tool), words)
+}
+
+/// True when a text, in whatever spelling, may name a tool of this server.
+pub(crate) fn may_mean(text: &str, server: &ServerName) -> bool {
+    let text = text.strip_prefix("mcp:").unwrap_or(text);
+    begins_with_server(text, server) || text.starts_with(server.as_str())
 }
 
 /// The text in helve's own spelling, when it is another program's and a configured server fits.

@@ -24,6 +24,8 @@ pub mod variable {
     pub const MCP_TOOL_TIMEOUT: &str = "MCP_TOOL_TIMEOUT";
     /// Codex: the directory of `config.toml`, instead of `~/.codex`.
     pub const CODEX_HOME: &str = "CODEX_HOME";
+    /// What the variables begin with that answer `${input:id}` where nobody can be asked: see [`super::input_variable`].
+    pub const HELVE_INPUT_PREFIX: &str = "HELVE_INPUT_";
     /// opencode: one more configuration file.
     pub const OPENCODE_CONFIG: &str = "OPENCODE_CONFIG";
     /// opencode: one more directory with an `opencode.json`.
@@ -43,6 +45,14 @@ pub struct Environment {
     pub platform: Platform,
     variables: BTreeMap<String, SecretString>,
     answers: BTreeMap<String, SecretString>,
+}
+
+/// The variable that answers `${input:id}`: `HELVE_INPUT_`, then the id in capitals, with `_` for what a variable's name
+/// cannot have.
+#[must_use]
+pub fn input_variable(id: &str) -> String {
+    let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_uppercase() } else { '_' };
+    variable::HELVE_INPUT_PREFIX.chars().chain(id.chars().map(letter)).collect()
 }
 
 /// Which paths applications use.
@@ -114,7 +124,7 @@ impl Environment {
     }
 
     pub(crate) fn answer(&self, id: &str) -> Option<&str> {
-        self.answers.get(id).map(|value| value.expose_secret())
+        self.answers.get(id).map(|value| value.expose_secret()).or_else(|| self.variable(&input_variable(id)))
     }
 
     /// The directory for personal configuration: `$XDG_CONFIG_HOME`, or `~/.config`.

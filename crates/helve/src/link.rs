@@ -364,7 +364,7 @@ pub(crate) fn unavailable(server: &ServerName, status: &ServerStatus) -> CallErr
         }
         ServerStatus::Disabled(DisabledReason::NeedsInput(id)) => {
             let message = format!("the server `{server}` needs the value `{id}`, which a person has to give");
-            CallError::new(ErrorCode::ApprovalRequired, message)
+            CallError::new(ErrorCode::Config, message)
         }
         ServerStatus::Disabled(DisabledReason::Unsupported(what)) => {
             CallError::new(ErrorCode::Config, format!("the server `{server}` cannot be used: {what}"))

@@ -10,6 +10,7 @@ use helve_schema::coerce;
 use crate::content::{self, SavePlace};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::inputs;
 use crate::progress::Meter;
 use crate::questions::QuestionArgs;
 use crate::running::{Manner, Wanted, with_host};
@@ -48,7 +49,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
-    let configuration = context.load()?;
+    let configuration = inputs::load(context, |server| spelling::may_mean(&args.tool, server))?;
     context.report_problems(&configuration);
     let (tool, words) = spelling::tool_and_words(&configuration, &args.tool, &args.words);
     let manner = Manner::answering(&args.questions);

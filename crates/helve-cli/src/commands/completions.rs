@@ -44,10 +44,11 @@ const BASH: &str = r#"_helve() {
 complete -o bashdefault -o default -F _helve helve
 "#;
 
+/// zsh hands words out as they are typed, quotes and all; the last one may have a quote that is still open.
 const ZSH: &str = r#"#compdef helve
 _helve() {
     local -a candidates
-    candidates=("${(@f)$(helve __complete zsh -- "${(@)words[1,CURRENT]}" 2>/dev/null)}")
+    candidates=("${(@f)$(helve __complete zsh -- "${(@Q)words[1,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)}")
     if [[ -n ${candidates[1]} ]]; then
         _describe -V 'helve' candidates
     else
@@ -61,5 +62,10 @@ elif (( $+functions[compdef] )); then
 fi
 "#;
 
-const FISH: &str = r#"complete --command helve --keep-order --no-files --arguments '(helve __complete fish -- (commandline --current-process --tokenize --cut-at-cursor) (commandline --current-token) 2>/dev/null)'
+/// fish unquotes whole words; the last one may have a quote that is still open.
+const FISH: &str = r#"function __helve_complete
+    set --local word (commandline --current-token | string trim --left --chars "'\"")
+    helve __complete fish -- (commandline --current-process --tokenize --cut-at-cursor) "$word" 2>/dev/null
+end
+complete --command helve --keep-order --no-files --arguments '(__helve_complete)'
 "#;

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::status::counted;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::inputs;
 use crate::plan::plan;
 use crate::printer::{Line, Style};
 use crate::progress::Meter;
@@ -52,14 +53,14 @@ struct Examined {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
-    let configuration = context.load()?;
+    let is_meant = |name: &str| args.server.as_deref().is_none_or(|only| only == name);
+    let configuration = inputs::load(context, |server| is_meant(server.as_str()))?;
     if let Some(name) = &args.server {
         let plan = plan(context, &configuration)?;
         if !plan.servers.iter().any(|planned| planned.spec.name.as_str() == name) {
             context.server(&configuration, name)?;
         }
     }
-    let is_meant = |name: &str| args.server.as_deref().is_none_or(|only| only == name);
     let named: Vec<String> = args.server.iter().cloned().collect();
     let wanted = if named.is_empty() { Wanted::All } else { Wanted::Only(&named) };
 

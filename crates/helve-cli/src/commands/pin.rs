@@ -121,17 +121,15 @@ fn tell(context: &Context, news: &[News]) -> Result<(), Failure> {
 
 fn show(context: &Context) -> Result<(), Failure> {
     let file = context.stores()?.read::<PinFile>()?;
+    if context.printer.is_json() {
+        return context.printer.json(&file.as_json());
+    }
     let mut pins: Vec<(QualifiedName, String)> = file
         .pins()
         .iter()
         .filter_map(|pin| Some((pin.tool()?, DefinitionHash::of(&pin.definition).to_string())))
         .collect();
     pins.sort();
-    if context.printer.is_json() {
-        let pins: Vec<Value> =
-            pins.iter().map(|(name, hash)| json!({"name": name.to_string(), "definition": hash})).collect();
-        return context.printer.json(&pins);
-    }
     let mut table = Table::new(["TOOL", "DEFINITION"]);
     for (name, hash) in &pins {
         let short: String = hash.chars().take(16).collect();

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use helve::{Host, HostEvent, ServerReport};
-use helve_model::ServerStatus;
+use helve_model::{ServerName, ServerStatus};
 use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::describe;
 use crate::failure::Failure;
+use crate::inputs;
 use crate::printer::{Line, Style, Table};
 use crate::progress::Meter;
 use crate::reload::Reloader;
@@ -32,7 +33,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
-    let configuration = context.load()?;
+    let is_meant = |name: &ServerName| args.server.as_deref().is_none_or(|server| server == name.as_str());
+    let configuration = inputs::load(context, is_meant)?;
     context.report_problems(&configuration);
     let named: Vec<String> = args.server.iter().cloned().collect();
     let wanted = if named.is_empty() { Wanted::All } else { Wanted::Only(&named) };

@@ -10,7 +10,9 @@ use super::tools::with_entry;
 use crate::catalog::find;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::inputs;
 use crate::printer::{Line, Style};
+use crate::spelling::may_mean;
 
 /// What a signature may cost, in tokens.
 const SIGNATURE_TOKENS: usize = 400;
@@ -28,7 +30,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
-    let configuration = context.load()?;
+    let configuration = inputs::load(context, |server| may_mean(&args.tool, server))?;
     context.report_problems(&configuration);
     let (rules, server, definition) = find(context, &configuration, &args.tool, args.refresh)?;
     let name = QualifiedName::new(server.clone(), definition.name().clone());

@@ -1,13 +1,14 @@
 //! `helve tools`: what can be called. From kept lists where they are fresh; only other servers are started.
 
 use helve_model::name::Spelling;
-use helve_model::{NameTable, QualifiedName, ToolDefinition};
+use helve_model::{NameTable, QualifiedName, ServerName, ToolDefinition};
 use helve_schema::{Provider, Strictness, Style as SignatureStyle, ToolEntry, documented, tool_array};
 use serde_json::{Value, json};
 
 use crate::catalog::{Catalog, Depth, Tools, list};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::inputs;
 use crate::printer::{Line, Style};
 
 /// What a documented signature may cost, in tokens.
@@ -46,7 +47,9 @@ pub(crate) enum Format {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
-    let configuration = context.load()?;
+    let is_meant =
+        |name: &ServerName| args.servers.is_empty() || args.servers.iter().any(|server| server == name.as_str());
+    let configuration = inputs::load(context, is_meant)?;
     context.report_problems(&configuration);
     let depth = if args.format.is_some() { Depth::Definitions } else { Depth::Names };
     let mut catalog = list(context, &configuration, &args.servers, depth, args.refresh)?;
@@ -60,8 +63,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let entries = || catalog.servers.iter().flat_map(|server| server.entries(&catalog.rules, args.hidden).into_iter());
     let rows = || {
         entries().map(|entry| {
+            let name = entry.written();
             let about = entry.summary.or(entry.title).unwrap_or_default();
-            [Line::borrowed(Style::Name, entry.name.to_string()), Line::borrowed(Style::Plain, about)]
+            [Line::borrowed(Style::Name, name), Line::borrowed(Style::Plain, about)]
         })
     };
     context.printer.long_table(["TOOL", "WHAT IT DOES"], rows)?;
@@ -102,9 +106,9 @@ fn as_json(catalog: &Catalog, hidden: bool) -> Value {
     for server in &catalog.servers {
         for entry in server.entries(&catalog.rules, hidden) {
             tools.push(json!({
-                "name": entry.name.to_string(),
-                "server": entry.name.server.as_str(),
-                "tool": entry.name.tool.as_str(),
+                "name": entry.written(),
+                "server": entry.server.as_str(),
+                "tool": entry.tool,
                 "title": entry.title,
                 "description": entry.summary,
                 "annotations": {

@@ -260,7 +260,7 @@ fn list(context: &Context) -> Result<(), Failure> {
     let stores = context.stores()?;
     let (trust, approvals, pins): (TrustFile, ApprovalFile, PinFile) = (stores.read()?, stores.read()?, stores.read()?);
     if context.printer.is_json() {
-        let (trusted, approvals, pins) = (&trust.trusted, approvals.stored(), pins.pins());
+        let (trusted, approvals, pins) = (&trust.trusted, approvals.stored(), pins.as_json());
         return context.printer.json(&json!({ "trusted": trusted, "approvals": approvals, "pins": pins }));
     }
     let mut table = Table::new(["YES TO", "WHAT", "WHERE"]);

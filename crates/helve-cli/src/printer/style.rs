@@ -8,8 +8,9 @@ use unicode_width::UnicodeWidthStr as _;
 use super::safe;
 
 /// What a piece of text is, which decides how it looks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Style {
+    #[default]
     Plain,
     /// A heading.
     Heading,
@@ -29,7 +30,11 @@ pub(crate) enum Style {
 
 /// One line in pieces. Whatever the pieces hold, they stay on their line and do not steer the terminal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Line<T = String>(Vec<(Style, T)>);
+pub(crate) struct Line<T = String> {
+    first: (Style, T),
+    /// Mostly empty, and then it holds no memory.
+    rest: Vec<(Style, T)>,
+}
 
 impl Line {
     pub(crate) fn plain(text: impl Into<String>) -> Self {
@@ -37,20 +42,21 @@ impl Line {
     }
 
     pub(crate) fn styled(style: Style, text: impl Into<String>) -> Self {
-        Self(vec![(style, text.into())])
+        Self { first: (style, text.into()), rest: Vec::new() }
     }
 
     /// The same with one more piece.
     #[must_use]
     pub(crate) fn then(mut self, style: Style, text: impl Into<String>) -> Self {
-        self.0.push((style, text.into()));
+        self.rest.push((style, text.into()));
         self
     }
 
     /// The same with another line's pieces behind it.
     #[must_use]
     pub(crate) fn append(mut self, other: Self) -> Self {
-        self.0.extend(other.0);
+        self.rest.push(other.first);
+        self.rest.extend(other.rest);
         self
     }
 }
@@ -58,7 +64,7 @@ impl Line {
 impl<'a> Line<std::borrow::Cow<'a, str>> {
     /// A line that holds no more than it has to.
     pub(crate) fn borrowed(style: Style, text: impl Into<std::borrow::Cow<'a, str>>) -> Self {
-        Self(vec![(style, text.into())])
+        Self { first: (style, text.into()), rest: Vec::new() }
     }
 }
 
@@ -70,15 +76,12 @@ impl<T: AsRef<str>> Line<T> {
 
     /// How many columns of a terminal it takes.
     pub(crate) fn width(&self) -> usize {
-        match self.0.as_slice() {
-            [(_, text)] => width(&safe::line(text.as_ref())),
-            _ => width(&self.text()),
-        }
+        if self.rest.is_empty() { width(&safe::line(self.first.1.as_ref())) } else { width(&self.text()) }
     }
 
     /// The pieces as they will be seen.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = (Style, std::borrow::Cow<'_, str>)> {
-        self.0.iter().map(|(style, text)| (*style, safe::line(text.as_ref())))
+        std::iter::once(&self.first).chain(&self.rest).map(|(style, text)| (*style, safe::line(text.as_ref())))
     }
 
     /// The bytes for a terminal, or plain text.

@@ -38,9 +38,9 @@ impl Table {
     /// The lines of the table. `width` is the terminal's; the widest columns give way first.
     pub(crate) fn render(&self, color: Color, width: Option<usize>) -> String {
         let heading = heading(&self.heading);
-        let mut layout = Layout::new(&heading);
+        let mut layout = Layout::new(&heading, width);
         self.rows.iter().for_each(|row| layout.measure(row));
-        layout.fit(width);
+        layout.fit();
         let mut rendered = String::new();
         layout.write(&mut rendered, color, &heading);
         self.rows.iter().for_each(|row| layout.write(&mut rendered, color, row));
@@ -59,9 +59,9 @@ where
     R: Iterator<Item = [Line<Cow<'a, str>>; N]>,
 {
     let heading = heading(&columns);
-    let mut layout = Layout::new(&heading);
+    let mut layout = Layout::new(&heading, width);
     rows().for_each(|row| layout.measure(&row));
-    layout.fit(width);
+    layout.fit();
     let mut portion = String::with_capacity(PORTION + PORTION / 8);
     layout.write(&mut portion, color, &heading);
     for row in rows() {
@@ -77,29 +77,41 @@ where
 /// How wide the columns are.
 struct Layout {
     widths: Vec<usize>,
+    /// The terminal's width. Without one nothing is cut, and nobody has to know how wide the last column is.
+    limit: Option<usize>,
 }
 
 impl Layout {
-    fn new(heading: &[Line]) -> Self {
-        Self { widths: heading.iter().map(Line::width).collect() }
+    fn new(heading: &[Line], limit: Option<usize>) -> Self {
+        Self { widths: heading.iter().map(Line::width).collect(), limit }
     }
 
     fn measure<T: AsRef<str>>(&mut self, row: &[Line<T>]) {
-        for (known, cell) in self.widths.iter_mut().zip(row) {
+        let lined_up = self.lined_up();
+        for (known, cell) in self.widths.iter_mut().zip(row).take(lined_up) {
             *known = (*known).max(cell.width());
         }
     }
 
-    fn fit(&mut self, width: Option<usize>) {
-        if let Some(width) = width {
-            shrink(&mut self.widths, width);
+    fn fit(&mut self) {
+        if let Some(limit) = self.limit {
+            shrink(&mut self.widths, limit);
         }
+    }
+
+    /// How many columns have a width that matters.
+    fn lined_up(&self) -> usize {
+        self.widths.len() - usize::from(self.limit.is_none())
     }
 
     fn write<T: AsRef<str>>(&self, rendered: &mut String, color: Color, row: &[Line<T>]) {
         let mut owed = 0;
-        for (cell, width) in row.iter().zip(&self.widths) {
+        for (index, (cell, width)) in row.iter().zip(&self.widths).enumerate() {
             rendered.extend(std::iter::repeat_n(' ', owed));
+            if index >= self.lined_up() {
+                cell.render_into(rendered, color);
+                break;
+            }
             let used = cut(rendered, color, cell, *width);
             // Blanks are written only when something follows them.
             owed = width.saturating_sub(used) + GAP.len();

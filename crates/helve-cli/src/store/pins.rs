@@ -1,8 +1,9 @@
 //! `pins.json`: the definition each tool had when the person last accepted it.
 
 use helve_model::{QualifiedName, ServerName, ToolName};
+use helve_policy::pin::DefinitionHash;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{Stored, version};
 
@@ -33,6 +34,13 @@ pub(crate) struct Pin {
 impl PinFile {
     pub(crate) fn pins(&self) -> &[Pin] {
         &self.pins
+    }
+
+    /// All of them for scripts, sorted by tool.
+    pub(crate) fn as_json(&self) -> Vec<Value> {
+        let mut pins: Vec<&Pin> = self.pins.iter().collect();
+        pins.sort_by_key(|pin| (pin.tool(), pin.project.clone()));
+        pins.into_iter().filter_map(Pin::as_json).collect()
     }
 
     /// The definitions that were accepted for a server's tools.
@@ -69,6 +77,16 @@ impl PinFile {
 }
 
 impl Pin {
+    /// What scripts see of it: the definition by its hash, which is what counts.
+    pub(crate) fn as_json(&self) -> Option<Value> {
+        let name = self.tool()?.to_string();
+        let definition = DefinitionHash::of(&self.definition).to_string();
+        Some(match &self.project {
+            Some(project) => json!({ "name": name, "definition": definition, "project": project }),
+            None => json!({ "name": name, "definition": definition }),
+        })
+    }
+
     /// The tool it is about; `None` when the file names no server.
     pub(crate) fn tool(&self) -> Option<QualifiedName> {
         Some(QualifiedName::new(ServerName::new(&self.server).ok()?, ToolName::new(&self.tool)))

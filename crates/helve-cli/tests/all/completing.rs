@@ -85,23 +85,69 @@ fn the_scripts() {
     ");
 }
 
-#[expect(clippy::disallowed_methods, reason = "bash itself is what is tested here")]
 #[test]
 fn bash_completes_with_the_script() {
-    let env = env();
-    let directory = std::path::Path::new(env!("CARGO_BIN_EXE_helve")).parent().expect("a directory").to_owned();
     let ask = "eval \"$(helve completions bash)\"
         COMP_LINE='helve get gi'; COMP_POINT=${#COMP_LINE}; COMP_WORDS=(helve get gi); COMP_CWORD=2
         _helve helve gi get
         printf '%s\\n' \"${COMPREPLY[@]}\"";
-    let path = format!("{}:/usr/bin:/bin", directory.display());
-    let output = std::process::Command::new("bash")
-        .args(["--norc", "-c", ask])
+    assert_eq!(in_shell("bash", &["--norc", "-c", ask]).expect("bash is there"), "github\n");
+}
+
+/// Where fish is installed.
+#[test]
+fn fish_completes_with_the_script() {
+    let ask = r#"helve completions fish | source
+        for line in "helve get gi" "helve get two" "helve get 'tw" "helve --color=n"
+            complete -C $line
+        end"#;
+    if let Some(answer) = in_shell("fish", &["--no-config", "-c", ask]) {
+        insta::assert_snapshot!(answer, @"
+        github
+        two words
+        two words
+        --color=never
+        ");
+    }
+}
+
+/// Where zsh is installed: it completes at a terminal only, which it makes itself.
+#[test]
+fn zsh_completes_with_the_script() {
+    let ask = r#"zmodload zsh/zpty
+        zpty inner zsh -f -i
+        said() { all=; while [[ $all != *${~1} ]] && zpty -r inner out; do all+=$out; done }
+        zpty -w inner 'show() { print -r -- "<$BUFFER>" }; zle -N show; bindkey "^X" show'
+        zpty -w inner 'autoload -Uz compinit; compinit -u -D; eval "$(helve completions zsh)"; print RE""ADY'
+        said "READY*"
+        for line in "helve get gi" "helve get two" "helve get 'tw" "helve --color=n"; do
+            zpty -w -n inner $'\x15'"$line"$'\t\x18'
+            said '<helve*>*'
+            print -r -- "<${${all##*<}%%>*}>"
+        done"#;
+    if let Some(answer) = in_shell("zsh", &["-f", "-c", ask]) {
+        insta::assert_snapshot!(answer, @r"
+        <helve get github >
+        <helve get two\ words >
+        <helve get 'two words' >
+        <helve --color=never >
+        ");
+    }
+}
+
+/// What a shell prints in which `helve` can be found; `None` where there is no such shell.
+#[expect(clippy::disallowed_methods, reason = "the shells themselves are what is tested here")]
+fn in_shell(shell: &str, arguments: &[&str]) -> Option<String> {
+    let env = env();
+    let directory = std::path::Path::new(env!("CARGO_BIN_EXE_helve")).parent().expect("a directory").to_owned();
+    let output = std::process::Command::new(shell)
+        .args(arguments)
         .env_clear()
-        .env("PATH", path)
+        .env("PATH", format!("{}:/usr/bin:/bin", directory.display()))
         .env("HOME", env.home())
         .current_dir(env.project())
         .output()
-        .expect("bash is there");
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "github\n", "{}", String::from_utf8_lossy(&output.stderr));
+        .ok()?;
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    Some(String::from_utf8(output.stdout).expect("UTF-8"))
 }

@@ -563,7 +563,7 @@ fn a_server_that_cannot_run_says_why() {
       |
     1 | …g"}], "servers": {"asking": {"command": "x", "env": {"KEY": "${input:key}"}}, "socket": {"type": "ws", "url": "wss://x"}…
       |                                                              ^^^^^^^^^^^^^^
-      = help: run helve where it can ask you
+      = help: run helve at a terminal, where it asks, or set HELVE_INPUT_KEY
     "#);
     insta::assert_snapshot!(env.run(&["get", "socket"]), @r#"
     exit status 0

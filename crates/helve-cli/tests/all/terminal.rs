@@ -10,6 +10,14 @@ fn at_terminal(env: &TestEnv, arguments: &[&str], input: &str) -> String {
     person.sees_the_end()
 }
 
+/// The same, typed when `question` is to be seen.
+fn at_terminal_after(env: &TestEnv, arguments: &[&str], question: &str, input: &str) -> String {
+    let mut person = Person::at(env, arguments);
+    person.sees(question);
+    person.types(input);
+    person.sees_the_end()
+}
+
 fn plain(env: &TestEnv, arguments: &[&str], input: &str) -> String {
     at_terminal(env, &[arguments, &["--color", "never"]].concat(), input)
 }
@@ -62,4 +70,48 @@ fn tables_fit_and_colours_are_on() {
     assert!(colored.contains("\u{1b}[32mon\u{1b}[0m"), "{colored:?}");
     let help = at_terminal(&env, &["--help"], "");
     assert!(help.contains('\u{1b}'), "{help:?}");
+}
+
+/// A server that says how long its key is, so that a test sees that it was given one.
+fn asking_for(kind: &str) -> TestEnv {
+    let env = TestEnv::new();
+    env.write(
+        "home/.config/Code/User/mcp.json",
+        &format!(
+            r#"{{"inputs": [{{"type": "promptString", "id": "api-key", "description": "Your key"{kind}}}],
+               "servers": {{"asking": {{"command": "/bin/sh", "args": ["-c", "echo \"given: ${{#KEY}} letters\" >&2; exit 1"], "env": {{"KEY": "${{input:api-key}}"}}}}}}}}"#
+        ),
+    );
+    env.write("home/.config/helve/helve.toml", "import = \"all\"\n");
+    env
+}
+
+#[test]
+fn an_input_is_asked_for_where_a_server_needs_it() {
+    let env = asking_for("");
+    let seen = plain(&env, &["tools", "asking"], "abc-123\n");
+    assert!(seen.contains("Your key:") && seen.contains("given: 7 letters"), "{seen}");
+    // A verb that starts nothing asks nothing.
+    let quiet = plain(&env, &["get", "asking"], "");
+    assert!(!quiet.contains("Your key:"), "{quiet}");
+}
+
+#[test]
+fn a_secret_is_not_shown_while_it_is_typed() {
+    let env = asking_for(r#", "password": true"#);
+    let arguments = ["tools", "asking", "--color", "never"];
+    let seen = at_terminal_after(&env, &arguments, "Your key:", "abc\u{7f}-123\n");
+    assert!(seen.contains("given: 6 letters") && !seen.contains("123"), "{seen}");
+    let interrupted = at_terminal_after(&env, &arguments, "Your key:", "abc\u{3}");
+    assert!(interrupted.starts_with("exit status 130"), "{interrupted}");
+}
+
+#[test]
+fn where_nobody_can_be_asked_the_error_says_how_to_give_it() {
+    let env = asking_for("");
+    let failed = env.run(&["tools", "asking"]);
+    assert!(failed.starts_with("exit status 2"), "{failed}");
+    assert!(failed.contains("hint: run helve at a terminal, where it asks, or set HELVE_INPUT_API_KEY"), "{failed}");
+    let given = asking_for("").with_variable("HELVE_INPUT_API_KEY", "secret").run(&["tools", "asking"]);
+    assert!(given.contains("given: 6 letters"), "{given}");
 }

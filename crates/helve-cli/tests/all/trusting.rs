@@ -298,6 +298,7 @@ fn every_yes_can_be_seen_and_taken_back() {
     call    github/create_issue with title=*  everywhere
     tool    github/create_issue               everywhere
     ");
+    assert_eq!(env.json(&["trust", "--list", "--json"])["pins"], env.json(&["pin", "--json"]));
     insta::assert_snapshot!(env.filter(&env.stdout(&["trust", "--list", "--json"])), @r#"
     {
       "approvals": [
@@ -310,9 +311,8 @@ fn every_yes_can_be_seen_and_taken_back() {
       ],
       "pins": [
         {
-          "definition": "{}",
-          "server": "github",
-          "tool": "create_issue"
+          "definition": "[HASH]",
+          "name": "github/create_issue"
         }
       ],
       "trusted": [

@@ -7,6 +7,7 @@ use helve_model::{ConfigText, Listed, Origin};
 
 use crate::diagnostic::{Code, Diagnostic, quoted};
 use crate::document::{Entry, Node, Value};
+use crate::environment::input_variable;
 use crate::field::{Field, Unit};
 use crate::interpolate::{Expansion, Place, Problem, expand};
 use crate::reader::{FileReader, block, duration, wrong_type};
@@ -170,7 +171,8 @@ impl<'a> Values<'a, '_> {
             Problem::NeedsInput(id) => {
                 let message =
                     format!("server {name} is off: {field_shown} needs an answer to the input {}", quoted(id));
-                self.report(Diagnostic::error(Code::NeedsInput, message).hint("run helve where it can ask you"), span);
+                let hint = format!("run helve at a terminal, where it asks, or set {}", input_variable(id));
+                self.report(Diagnostic::error(Code::NeedsInput, message).hint(hint), span);
                 self.server.blockers.push(Blocker::NeedsInput { id: id.clone(), field: field.to_owned(), origin });
             }
             Problem::UndeclaredInput(id) => {

@@ -1,0 +1,77 @@
+//! What a configuration leaves to the person: `${input:…}` is asked for at a terminal, once for a run, and only for
+//! servers that lack nothing else.
+
+use helve_config::trust::Trust;
+use helve_config::{Blocker, Configuration, ConfiguredServer, Input};
+use helve_model::{ErrorCode, ServerName};
+
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::prompt;
+
+/// So often an answer may be none of the choices.
+const MAX_ATTEMPTS: usize = 3;
+
+/// Loads the configuration for a verb that starts servers, and asks for what those that are meant need. Where nobody
+/// can be asked they stay off, and the configuration says how to give what they need.
+pub(crate) fn load(context: &Context, is_meant: impl Fn(&ServerName) -> bool) -> Result<Configuration, Failure> {
+    let configuration = context.load()?;
+    let questions = questions(&configuration, is_meant);
+    if questions.is_empty() || !context.env.can_ask() {
+        return Ok(configuration);
+    }
+    for input in questions {
+        if let Some(answer) = ask(context, input)? {
+            context.remember_answer(&input.id, &answer);
+        }
+    }
+    context.load()
+}
+
+/// What is to be asked, each input once.
+fn questions(configuration: &Configuration, is_meant: impl Fn(&ServerName) -> bool) -> Vec<&Input> {
+    let asking: Vec<&str> = configuration
+        .servers
+        .iter()
+        .filter(|server| is_meant(&server.name) && lacks_only_answers(server))
+        .flat_map(|server| &server.blockers)
+        .filter_map(|blocker| if let Blocker::NeedsInput { id, .. } = blocker { Some(id.as_str()) } else { None })
+        .collect();
+    let mut questions: Vec<&Input> = Vec::new();
+    for input in &configuration.inputs {
+        let is_new = questions.iter().all(|known| known.id != input.id);
+        if is_new && asking.contains(&input.id.as_str()) {
+            questions.push(input);
+        }
+    }
+    questions
+}
+
+/// Nobody should answer for nothing, and nobody gives a secret to a project that is not trusted.
+fn lacks_only_answers(server: &ConfiguredServer) -> bool {
+    server.trust != Trust::Untrusted
+        && server.disabled_by.is_none()
+        && server.spec.as_ref().is_some_and(|spec| spec.enabled)
+        && server.blockers.iter().all(|blocker| matches!(blocker, Blocker::NeedsInput { .. }))
+}
+
+/// The answer; `None` when the person gives none.
+fn ask(context: &Context, input: &Input) -> Result<Option<String>, Failure> {
+    let what = if input.description.is_empty() { &input.id } else { &input.description };
+    let choices = if input.options.is_empty() { String::new() } else { format!(" ({})", input.options.join(", ")) };
+    let suggested = input.default.as_ref().filter(|_| !input.secret);
+    let default = suggested.map(|default| format!(" [{default}]")).unwrap_or_default();
+    let question = format!("{what}{choices}{default}:");
+    for _ in 0..MAX_ATTEMPTS {
+        let answer =
+            if input.secret { prompt::ask_hidden(context, &question)? } else { prompt::ask(context, &question)? };
+        let answer = if answer.is_empty() { input.default.clone().unwrap_or_default() } else { answer };
+        if answer.is_empty() {
+            return Ok(None);
+        }
+        if input.options.is_empty() || input.options.contains(&answer) {
+            return Ok(Some(answer));
+        }
+    }
+    Err(Failure::new(ErrorCode::Config, format!("the input `{}` was given none of its choices", input.id)))
+}
