@@ -32,7 +32,7 @@ pub(crate) trait Outlet: Send + Sync + 'static {
 
 /// What all transports of one connection share.
 pub(crate) struct Dispatcher {
-    pub(crate) pending: Pending,
+    pub(crate) pending: Arc<Pending>,
     handler: Arc<dyn PeerHandler>,
     capabilities: ClientCapabilities,
     /// In the modern era a server must not send requests, and a client must not answer any.
@@ -58,7 +58,7 @@ pub(crate) enum Origin {
 impl Dispatcher {
     pub(crate) fn new(handler: Arc<dyn PeerHandler>, limits: &Limits) -> Self {
         Self {
-            pending: Pending::new(limits.calls_in_flight),
+            pending: Arc::new(Pending::new(limits.calls_in_flight)),
             capabilities: handler.capabilities(),
             handler,
             answers_questions: AtomicBool::new(true),
@@ -261,15 +261,32 @@ impl Dispatcher {
         let outlet = Arc::clone(outlet);
         let mut questions = lock(&self.questions);
         while questions.try_join_next().is_some() {}
+        let open = OpenQuestion::new(&self.pending);
         questions.spawn(async move {
             let answer = handler.question(Question { kind, params, during }).await;
             outlet.send(encode::answer(&id, &answer));
-            drop(turn);
+            drop((turn, open));
         });
     }
 
     fn count_unmatched(&self) {
         self.unmatched.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A question of the peer's that we owe an answer to.
+struct OpenQuestion(Arc<Pending>);
+
+impl OpenQuestion {
+    fn new(pending: &Arc<Pending>) -> Self {
+        pending.asked();
+        Self(Arc::clone(pending))
+    }
+}
+
+impl Drop for OpenQuestion {
+    fn drop(&mut self) {
+        self.0.answered();
     }
 }
 

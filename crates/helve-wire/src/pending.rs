@@ -52,6 +52,15 @@ struct SlotState {
 pub(crate) struct Pending {
     limit: usize,
     state: Mutex<PendingState>,
+    asked: Mutex<Asked>,
+}
+
+/// What the peer asks while it works on our requests.
+#[derive(Default)]
+struct Asked {
+    open: usize,
+    /// When the last question was answered.
+    last: Option<Instant>,
 }
 
 struct PendingState {
@@ -145,7 +154,11 @@ impl Slot {
 
 impl Pending {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, state: Mutex::new(PendingState { slots: HashMap::default(), closed: None }) }
+        Self {
+            limit,
+            state: Mutex::new(PendingState { slots: HashMap::default(), closed: None }),
+            asked: Mutex::default(),
+        }
     }
 
     pub(crate) fn insert(&self, id: u64, slot: Arc<Slot>) -> Result<()> {
@@ -169,6 +182,23 @@ impl Pending {
     /// Takes a request out; `None` when it was answered, abandoned or never made.
     pub(crate) fn remove(&self, id: u64) -> Option<Arc<Slot>> {
         lock(&self.state).slots.remove(&id)
+    }
+
+    /// The peer asks something; it waits for us until [`Pending::answered`].
+    pub(crate) fn asked(&self) {
+        lock(&self.asked).open += 1;
+    }
+
+    pub(crate) fn answered(&self) {
+        let mut asked = lock(&self.asked);
+        asked.open -= 1;
+        asked.last = Some(Instant::now());
+    }
+
+    /// When the peer last waited for us: now, while a question is open.
+    pub(crate) fn last_asked(&self) -> Option<Instant> {
+        let asked = lock(&self.asked);
+        if asked.open > 0 { Some(Instant::now()) } else { asked.last }
     }
 
     /// The one request in flight, if there is exactly one.

@@ -8,7 +8,7 @@ use helve_model::ErrorCode;
 use tokio::time::{Instant, sleep_until};
 
 use crate::error::Error;
-use crate::pending::Slot;
+use crate::pending::{Pending, Slot};
 
 /// How long a request may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,8 +57,13 @@ pub(crate) struct Elapsed {
     had_progress: bool,
 }
 
-/// Waits for `answer`, as long as progress keeps coming, up to the total.
-pub(crate) async fn within<T>(times: Times, slot: &Slot, answer: impl Future<Output = T>) -> Result<T, Elapsed> {
+/// Waits for `answer`, as long as progress keeps coming or the peer waits for an answer of ours, up to the total.
+pub(crate) async fn within<T>(
+    times: Times,
+    pending: &Pending,
+    slot: &Slot,
+    answer: impl Future<Output = T>,
+) -> Result<T, Elapsed> {
     let mut answer = pin!(answer);
     let started = Instant::now();
     let mut timer = pin!(sleep_until(started + times.idle.min(times.total)));
@@ -68,7 +73,9 @@ pub(crate) async fn within<T>(times: Times, slot: &Slot, answer: impl Future<Out
             answer = &mut answer => return Ok(answer),
             () = &mut timer => {
                 let progress = slot.last_progress();
-                let until = (progress.unwrap_or(started) + times.idle).min(started + times.total);
+                // A person who fills in a form takes time, and that is not the peer's.
+                let heard = [progress, pending.last_asked()].into_iter().flatten().fold(started, Instant::max);
+                let until = (heard + times.idle).min(started + times.total);
                 if until <= Instant::now() {
                     return Err(Elapsed { waited: started.elapsed(), had_progress: progress.is_some() });
                 }

@@ -72,7 +72,7 @@ impl StreamLink {
             in_flight.cancellable = false;
             return Err(self.why_unwritable(error).await);
         }
-        match within(times, &slot, slot.wait()).await {
+        match within(times, &self.dispatcher.pending, &slot, slot.wait()).await {
             Ok(answer) => Ok(answer),
             Err(elapsed) => Err(elapsed.into_error(in_flight.abandon())),
         }

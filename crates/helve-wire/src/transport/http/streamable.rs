@@ -110,7 +110,7 @@ impl StreamableLink {
                 },
             }
         });
-        match within(times, &slot, answered).await {
+        match within(times, &self.poster.dispatcher.pending, &slot, answered).await {
             Ok(answer) => in_flight.judge(answer),
             Err(elapsed) => Err(elapsed.into_error(in_flight.abandon())),
         }

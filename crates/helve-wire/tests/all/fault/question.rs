@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use helve_model::CallKind;
 use helve_model::json::RawJson;
 use helve_testkit::{Entry, Scenario};
 use helve_wire::{
-    BoxFuture, ClientCapabilities, ConnectOptions, Limits, PeerHandler, Question, Result, RpcError, connect_stream,
+    BoxFuture, CallOptions, ClientCapabilities, ConnectOptions, Limits, PeerHandler, Question, Result, RpcError, Times,
+    connect_stream,
 };
 use tokio::sync::Semaphore;
 
@@ -80,6 +83,27 @@ async fn what_was_not_offered_is_refused() {
     hand.ask(r#""a""#, "secrets/list").await;
     let answer = hand.read().await;
     assert_eq!((&answer["id"], &answer["error"]["code"]), (&"a".into(), &(-32601).into()));
+}
+
+/// A person takes longer for a form than a server may for an answer: only the server's time counts.
+#[tokio::test(start_paused = true)]
+async fn time_for_an_answer_of_ours_is_not_the_servers() {
+    let (person, options) = waiting(Limits::default());
+    let peer = Scenario::legacy().in_process();
+    let session = connect_stream(peer.stream, options).await.unwrap();
+    let times = Times { idle: Duration::from_secs(30), total: Duration::from_secs(3_600) };
+    let permit = permit(CallKind::Tool, "ask", r#"{"kind":"roots"}"#);
+    let asking = session.call_tool(&permit, CallOptions { times, ..CallOptions::default() });
+    let answering = async {
+        tokio::time::sleep(Duration::from_secs(600)).await;
+        person.turns.add_permits(1);
+    };
+    let (asked, ()) = tokio::join!(asking, answering);
+    asked.unwrap();
+    // With nothing to answer, it is the server's again.
+    let permit = self::permit(CallKind::Tool, "sleep", r#"{"ms":60000}"#);
+    let late = session.call_tool(&permit, CallOptions { times, ..CallOptions::default() }).await.unwrap_err();
+    assert_eq!(late.code(), helve_model::ErrorCode::Timeout);
 }
 
 /// In the modern era an offer is part of each request; a server that asks for more has no answer to hope for.
