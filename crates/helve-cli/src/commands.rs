@@ -12,8 +12,10 @@ mod explain;
 mod get;
 mod import;
 mod init;
+mod logs;
 mod man;
 mod pin;
+mod poll;
 mod prompt;
 mod prompts;
 mod read;
@@ -26,6 +28,7 @@ mod status;
 mod tool;
 mod tools;
 mod trust;
+mod watch;
 
 use std::ffi::OsString;
 
@@ -49,6 +52,9 @@ pub(crate) enum Verb {
     Read(read::Args),
     Prompts(prompts::Args),
     Prompt(prompt::Args),
+    Watch(watch::Args),
+    Poll(poll::Args),
+    Logs(logs::Args),
     #[command(visible_aliases = ["status", "mcp"])]
     Servers(servers::Args),
     Serve(serve::Args),
@@ -111,6 +117,9 @@ fn dispatch(context: &Context, verb: Option<Verb>) -> Result<(), Failure> {
         Some(Verb::Read(args)) => read::run(context, &args),
         Some(Verb::Prompts(args)) => prompts::run(context, &args),
         Some(Verb::Prompt(args)) => prompt::run(context, &args),
+        Some(Verb::Watch(args)) => watch::run(context, &args),
+        Some(Verb::Poll(args)) => poll::run(context, &args),
+        Some(Verb::Logs(args)) => logs::run(context, &args),
         Some(Verb::Servers(args)) => servers::run(context, &args),
         Some(Verb::Serve(args)) => serve::run(context, args),
         Some(Verb::Expand(args)) => expand::run(context, &args),

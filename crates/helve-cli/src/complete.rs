@@ -1,7 +1,8 @@
 //! `helve __complete`: what could come next on a command line, for the scripts of `helve completions`.
 //!
 //! Commands, options and their values come from the definition of the command line. An argument whose value is called
-//! `SERVER` gets the configured servers, one called `TOOL` gets their tools.
+//! `SERVER` gets the configured servers, one called `TOOL` gets their tools, and one called `PROMPT` the beginnings of
+//! their names: nobody keeps lists of prompts.
 
 use std::ffi::OsString;
 
@@ -87,11 +88,13 @@ fn show(shell: Shell, candidate: &CompletionCandidate, kept: usize) -> Option<St
 fn with_names(context: &Context, command: clap::Command) -> clap::Command {
     let servers = servers(context);
     let tools = tools(context, &servers);
+    let prompts: Vec<String> = servers.iter().map(|server| format!("{server}/")).collect();
     command.mut_subcommands(|verb| {
         verb.mut_args(|argument| {
             let names = match argument.get_value_names().and_then(<[_]>::first).map(|name| name.as_str()) {
                 Some("SERVER") => servers.clone(),
                 Some("TOOL") => tools.clone(),
+                Some("PROMPT") => prompts.clone(),
                 _ => return argument,
             };
             argument.add(ArgValueCandidates::new(move || names.iter().map(CompletionCandidate::new).collect()))

@@ -29,6 +29,7 @@ mod spelling;
 mod stdio;
 mod store;
 mod suspicion;
+mod watching;
 
 use std::io::{self, IsTerminal as _};
 use std::process::ExitCode;

@@ -122,6 +122,19 @@ impl Printer {
         write_data(&text)
     }
 
+    /// Data: JSON in one line, for what comes bit by bit.
+    pub(crate) fn json_line(&self, value: &impl Serialize) -> Result<(), Failure> {
+        let text = json::render_line(value).map_err(|error| Failure::other("the answer is no JSON").cause(&error))?;
+        write_data(&text)
+    }
+
+    /// Talk: what a program of the person's own says on its stderr.
+    pub(crate) fn talk(&self, text: &str) {
+        if self.verbosity > Verbosity::Quiet {
+            write_talk(&safe::block(text));
+        }
+    }
+
     /// Data that is escape codes of helve's own making already, like a help text.
     pub(crate) fn rendered(&self, text: &str) -> Result<(), Failure> {
         write_data(text)

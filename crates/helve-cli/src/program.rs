@@ -39,10 +39,11 @@ pub(crate) struct Said {
     pub(crate) stderr: String,
 }
 
-/// Why a run came to nothing: a sentence about the program, and what it wrote to stderr.
+/// Why a run came to nothing: a sentence about the program, and what it said nevertheless.
 #[derive(Debug)]
 pub(crate) struct Broken {
     pub(crate) problem: String,
+    pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: String,
 }
 
@@ -72,10 +73,17 @@ impl Program {
         Ok(Self { command, launcher: crate::running::launcher(context), shown: program.clone() })
     }
 
+    /// The same with one more variable.
+    pub(crate) fn with_variable(mut self, name: &str, value: &str) -> Self {
+        self.command.environment.set(name, value);
+        self
+    }
+
     /// Runs it to its end with this input. Dropping the future kills it.
     pub(crate) async fn run(&self, input: &[u8], bounds: Bounds) -> Result<Said, Broken> {
         let launched = self.launcher.launch(&self.command).map_err(|error| Broken {
             problem: format!("`{}` cannot be started: {error}", self.shown),
+            stdout: Vec::new(),
             stderr: String::new(),
         })?;
         let (mut stdin, stdout, stderr) = (launched.stdin, launched.stdout, launched.stderr);
@@ -95,16 +103,16 @@ impl Program {
             None => Ok(work.await),
         };
         let stderr = String::from_utf8_lossy(&heard).into_owned();
-        let broken =
-            |problem: String| Broken { problem: format!("`{}` {problem}", self.shown), stderr: stderr.clone() };
-        match ended {
-            Err(time) => Err(broken(format!("did not end within {} s", time.as_secs_f64()))),
-            Ok((None, _)) => Err(broken(format!("said more than {} bytes", bounds.output))),
-            Ok((Some(_), ExitReport::Exited(status))) if status != 0 => {
-                Err(broken(format!("exited with status {status}")))
-            }
-            Ok((Some(stdout), ExitReport::Exited(_))) => Ok(Said { stdout, stderr }),
-            Ok((Some(_), other)) => Err(broken(other.to_string())),
+        let problem = match &ended {
+            Err(time) => Some(format!("did not end within {} s", time.as_secs_f64())),
+            Ok((None, _)) => Some(format!("said more than {} bytes", bounds.output)),
+            Ok((Some(_), ExitReport::Exited(0))) => None,
+            Ok((Some(_), report)) => Some(report.to_string()),
+        };
+        let stdout = ended.ok().and_then(|(stdout, _)| stdout).unwrap_or_default();
+        match problem {
+            None => Ok(Said { stdout, stderr }),
+            Some(problem) => Err(Broken { problem: format!("`{}` {problem}", self.shown), stdout, stderr }),
         }
     }
 }

@@ -17,6 +17,16 @@ pub(crate) fn render(value: &impl Serialize) -> Result<String, serde_json::Error
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// The text of a value in one line, with a line break at its end.
+pub(crate) fn render_line(value: &impl Serialize) -> Result<String, serde_json::Error> {
+    let text = serde_json::to_string(value)?;
+    let mut bytes = Vec::with_capacity(text.len() + 1);
+    // Writing to memory cannot fail.
+    write_escaped(&mut bytes, &text).map_err(serde_json::Error::io)?;
+    bytes.push(b'\n');
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 /// Spells hidden characters of strings as `\u001b`, which JSON reads back as the same character.
 struct Safe(PrettyFormatter<'static>);
 

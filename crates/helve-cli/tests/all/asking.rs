@@ -145,6 +145,27 @@ fn at_a_terminal_one_can_decline_and_one_can_go_away() {
 }
 
 #[test]
+fn two_servers_that_ask_at_once_are_answered_one_after_another() {
+    let env = asking();
+    env.write("project/both.md", "[use-mcp:new/ask:{\"message\":\"One?\"}] [use-mcp:old/ask:{\"message\":\"Two?\"}]\n");
+    let mut person = Person::at(&env, &["expand", "both.md", "--color", "never"]);
+    for name in ["Ada", "Bob"] {
+        // Whichever asks first has the terminal for itself until it is answered.
+        person.sees("? (1 of 1)");
+        person.sees("age [30]");
+        person.types("\r");
+        person.sees("= age: 30");
+        person.sees("Name (required)");
+        person.types(&format!("{name}\r"));
+        person.sees("> send");
+        person.types("\r");
+    }
+    let end = person.sees_the_end();
+    assert!(end.starts_with("exit status 0"), "{end}");
+    assert!(end.contains(r#""name":"Ada""#) && end.contains(r#""name":"Bob""#), "{end}");
+}
+
+#[test]
 fn a_question_ends_with_its_call() {
     let env = asking();
     let mut person = Person::at(&env, &["call", "new/ask", "--timeout", "3s", "--color", "never"]);

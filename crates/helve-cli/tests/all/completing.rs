@@ -29,6 +29,14 @@ fn verbs_options_and_servers_are_completed() {
     a:b
     ");
     insta::assert_snapshot!(complete(&["helve", "remove", "github", "gi"]), @"github");
+    insta::assert_snapshot!(complete(&["helve", "read", "gi"]), @"github");
+    insta::assert_snapshot!(complete(&["helve", "watch", "gi"]), @"github");
+    insta::assert_snapshot!(complete(&["helve", "prompt", "gi"]), @"github/");
+    insta::assert_snapshot!(complete(&["helve", "poll", "gi"]), @"github/");
+    insta::assert_snapshot!(complete(&["helve", "logs", "github", "--level", "e"]), @"
+    error
+    emergency
+    ");
     insta::assert_snapshot!(complete(&["helve", "completions", ""]), @"
     bash
     zsh

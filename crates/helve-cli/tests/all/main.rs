@@ -16,3 +16,4 @@ mod switching;
 mod terminal;
 mod trusting;
 mod usage;
+mod watching;

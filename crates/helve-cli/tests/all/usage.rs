@@ -19,6 +19,9 @@ fn help_is_short_and_complete() {
       read         Read a resource
       prompts      List prompts
       prompt       Get a prompt
+      watch        Tell when a resource changes, until Ctrl-C
+      poll         Call a tool or read a resource again and again, and tell when it says something else
+      logs         Print what a server logs, until Ctrl-C
       servers      Show how the servers are doing [aliases: status, mcp]
       serve        Serve all servers as one MCP server, on standard input and output
       expand       Replace tool tags in a text by results
@@ -74,6 +77,9 @@ fn help_is_short_and_complete() {
       read         Read a resource
       prompts      List prompts
       prompt       Get a prompt
+      watch        Tell when a resource changes, until Ctrl-C
+      poll         Call a tool or read a resource again and again, and tell when it says something else
+      logs         Print what a server logs, until Ctrl-C
       servers      Show how the servers are doing [aliases: status, mcp]
       serve        Serve all servers as one MCP server, on standard input and output
       expand       Replace tool tags in a text by results
@@ -137,6 +143,9 @@ fn every_verb_has_help() {
         "read",
         "prompts",
         "prompt",
+        "watch",
+        "poll",
+        "logs",
         "call",
         "expand",
     ] {
