@@ -1,12 +1,14 @@
 //! A host for one command: started with no more servers than the verb needs, bounded by `--timeout`, ended by Ctrl-C.
 
 use std::future::Future;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve::{CallError, Host, HostSettings, Plan, Surroundings};
+use helve::{CallError, Host, HostBuilder, HostSettings, Plan, Surroundings};
 use helve_config::Configuration;
 use helve_model::{BuiltinSpec, ErrorCode, ServerSpec};
+use helve_policy::Approval;
 use helve_wire::launch::{Launcher, PlainLauncher, WardenLauncher, WardenProgram};
 
 use crate::approve::TerminalApprover;
@@ -45,8 +47,6 @@ pub(crate) struct Manner<'a> {
     pub(crate) stays: bool,
     /// It calls something, and this is how it answers what it is asked meanwhile.
     pub(crate) questions: Option<&'a QuestionArgs>,
-    /// It works for agents: the person at this terminal, if there is one, is not asked.
-    pub(crate) serves: bool,
 }
 
 impl<'a> Manner<'a> {
@@ -104,54 +104,27 @@ pub(crate) fn host_plan(context: &Context, configuration: &Configuration, wanted
 }
 
 /// The directory tool lists are kept in.
-pub(crate) fn lists_directory(context: &Context) -> Option<std::path::PathBuf> {
+pub(crate) fn lists_directory(context: &Context) -> Option<PathBuf> {
     context.env.directories.cache.as_ref().map(|cache| cache.join(LISTS))
 }
 
-/// Starts a host with what the configuration says.
-pub(crate) async fn start(
+async fn start(
     context: &Context,
     configuration: &Configuration,
     wanted: Wanted<'_>,
     manner: Manner<'_>,
 ) -> Result<Host, Failure> {
+    let yes = manner.questions.is_some_and(|questions| questions.yes);
+    let recipe = Recipe::new(context, configuration, wanted, manner.stays)?;
+    let mut builder = recipe.builder().approver(TerminalApprover::new(context, yes));
     let settings = &configuration.settings;
-    let keeps = settings.cache_tool_schemas.value;
-    let host_settings = HostSettings {
-        call_timeout: settings.call_timeout.value,
-        startup_timeout: settings.startup_timeout.value,
-        max_retries: settings.max_retries.value,
-        schema_cache_ttl: keeps.then_some(settings.schema_cache_ttl.value),
-        ping_interval: manner.stays.then_some(Duration::from_secs(30)),
-        follow_changes: manner.stays,
-        ..HostSettings::default()
-    };
-    let surroundings = Surroundings {
-        environment: context.env.variables().to_vec(),
-        launcher: launcher(context),
-        cache_directory: lists_directory(context),
-        ..Surroundings::default()
-    };
-    let approvals = context.stores().and_then(|stores| stores.read::<ApprovalFile>())?;
-    let plan = host_plan(context, configuration, wanted)?;
-    let mut builder = Host::builder()
-        .settings(host_settings)
-        .surroundings(surroundings)
-        .plan(plan)
-        .builtins(Arc::new(Builtins { working_directory: context.env.working_directory().to_owned() }))
-        .approvals(approvals.approvals().collect())
-        .mcp(!context.options.no_mcp);
-    if !manner.serves {
-        let yes = manner.questions.is_some_and(|questions| questions.yes);
-        builder = builder.approver(TerminalApprover::new(context, yes));
-    }
     if let Some(questions) = manner.questions {
         builder = builder.elicitor(CommandLineElicitor::new(context, questions));
         if let Some(sampler) = CommandSampler::new(context, questions.sampler.as_deref(), settings)? {
             builder = builder.sampler(sampler, sampler::limits(settings));
         }
     }
-    if !settings.roots.value.is_empty() && !manner.serves {
+    if !settings.roots.value.is_empty() {
         builder = builder.roots(ConfiguredRoots(settings.roots.value.clone()));
     }
     let host = builder.start().await?;
@@ -159,6 +132,73 @@ pub(crate) async fn start(
         context.printer.warning(problem.to_string());
     }
     Ok(host)
+}
+
+/// What a host is made of, so that several can be made of the same.
+#[derive(Debug, Clone)]
+pub(crate) struct Recipe {
+    pub(crate) settings: HostSettings,
+    surroundings: Surroundings,
+    plan: Plan,
+    approvals: Vec<Approval>,
+    working_directory: PathBuf,
+    mcp: bool,
+}
+
+impl Recipe {
+    /// `stays`: the host runs until it is stopped, lists are followed, connections are kept alive.
+    pub(crate) fn new(
+        context: &Context,
+        configuration: &Configuration,
+        wanted: Wanted<'_>,
+        stays: bool,
+    ) -> Result<Self, Failure> {
+        let settings = &configuration.settings;
+        let keeps = settings.cache_tool_schemas.value;
+        let host_settings = HostSettings {
+            call_timeout: settings.call_timeout.value,
+            startup_timeout: settings.startup_timeout.value,
+            max_retries: settings.max_retries.value,
+            schema_cache_ttl: keeps.then_some(settings.schema_cache_ttl.value),
+            ping_interval: stays.then_some(Duration::from_secs(30)),
+            follow_changes: stays,
+            ..HostSettings::default()
+        };
+        let surroundings = Surroundings {
+            environment: context.env.variables().to_vec(),
+            launcher: launcher(context),
+            cache_directory: lists_directory(context),
+            ..Surroundings::default()
+        };
+        let approvals = context.stores().and_then(|stores| stores.read::<ApprovalFile>())?;
+        Ok(Self {
+            settings: host_settings,
+            surroundings,
+            plan: host_plan(context, configuration, wanted)?,
+            approvals: approvals.approvals().collect(),
+            working_directory: context.env.working_directory().to_owned(),
+            mcp: !context.options.no_mcp,
+        })
+    }
+
+    /// The same, with every server started at its first use only.
+    pub(crate) fn on_demand(mut self) -> Self {
+        for planned in &mut self.plan.servers {
+            planned.spec.lazy = true;
+            planned.spec.required = false;
+        }
+        self
+    }
+
+    pub(crate) fn builder(&self) -> HostBuilder {
+        Host::builder()
+            .settings(self.settings.clone())
+            .surroundings(self.surroundings.clone())
+            .plan(self.plan.clone())
+            .builtins(Arc::new(Builtins { working_directory: self.working_directory.clone() }))
+            .approvals(self.approvals.clone())
+            .mcp(self.mcp)
+    }
 }
 
 /// Not longer than `--timeout`, and not after Ctrl-C.
@@ -198,7 +238,7 @@ pub(crate) fn launcher(context: &Context) -> Arc<dyn Launcher> {
 
 /// The tools that ship inside.
 pub(crate) struct Builtins {
-    pub(crate) working_directory: std::path::PathBuf,
+    pub(crate) working_directory: PathBuf,
 }
 
 impl helve::Builtins for Builtins {

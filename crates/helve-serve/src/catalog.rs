@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use helve::{Host, ToolEntry};
+use helve::{Host, ServerEntry, Snapshot, ToolEntry};
 use helve_model::json::RawJson;
-use helve_model::{Definition as _, QualifiedName};
+use helve_model::{Action, Definition as _, QualifiedName, ServerName};
+use helve_policy::Caller;
 use helve_wire::plane::quoted;
 
 use crate::naming::Naming;
@@ -24,9 +25,12 @@ pub(crate) struct Catalogs {
 /// One snapshot under the names that agents see.
 #[derive(Debug)]
 pub(crate) struct Catalog {
-    generation: u64,
+    /// Of the shared snapshot, and of the agent's own.
+    generation: (u64, u64),
     tools: HashMap<String, Arc<ToolEntry>>,
     pub(crate) tool_list: Pages,
+    /// The servers that have resources or prompts.
+    pub(crate) servers: Vec<ServerName>,
 }
 
 /// A list as it is sent: the elements of each page, put together.
@@ -39,12 +43,21 @@ pub(crate) struct Pages {
 impl Catalogs {
     /// What there is now.
     pub(crate) fn current(&self, host: &Host, naming: &Naming) -> Arc<Catalog> {
-        let snapshot = host.snapshot();
+        self.made_of(&host.snapshot(), None, naming)
+    }
+
+    /// What there is now for an agent that has servers of its own.
+    pub(crate) fn of_agent(&self, shared: &Host, own: &Host, naming: &Naming) -> Arc<Catalog> {
+        self.made_of(&shared.snapshot(), Some(&own.snapshot()), naming)
+    }
+
+    fn made_of(&self, shared: &Snapshot, own: Option<&Snapshot>, naming: &Naming) -> Arc<Catalog> {
+        let generation = (shared.generation(), own.map_or(0, Snapshot::generation));
         let mut newest = lock(&self.newest);
         match &*newest {
-            Some(catalog) if catalog.generation == snapshot.generation() => Arc::clone(catalog),
+            Some(catalog) if catalog.generation == generation => Arc::clone(catalog),
             _ => {
-                let catalog = Arc::new(Catalog::new(&snapshot, naming));
+                let catalog = Arc::new(Catalog::new(generation, shared, own, naming));
                 *newest = Some(Arc::clone(&catalog));
                 catalog
             }
@@ -53,8 +66,14 @@ impl Catalogs {
 }
 
 impl Catalog {
-    fn new(snapshot: &helve::Snapshot, naming: &Naming) -> Self {
-        let entries: Vec<&Arc<ToolEntry>> = snapshot.tools().collect();
+    fn new(generation: (u64, u64), shared: &Snapshot, own: Option<&Snapshot>, naming: &Naming) -> Self {
+        let servers: Vec<&Arc<ServerEntry>> = shared.servers().map(|server| newest(server, own)).collect();
+        // The names of one server are given in its own order; several have a common one.
+        let mut entries: Vec<&Arc<ToolEntry>> = match servers.as_slice() {
+            [only] => only.tools_as_listed().collect(),
+            several => several.iter().flat_map(|server| server.tools()).collect(),
+        };
+        entries.retain(|tool| !is_denied(tool));
         let identities: Vec<QualifiedName> = entries.iter().map(|tool| tool.name().clone()).collect();
         let names = naming.names(&identities);
         let definitions = entries.iter().zip(&names).map(|(tool, name)| {
@@ -63,12 +82,27 @@ impl Catalog {
         });
         let tool_list = Pages::new("tools", definitions);
         let tools = names.into_iter().zip(entries.into_iter().cloned()).collect();
-        Self { generation: snapshot.generation(), tools, tool_list }
+        let has_more = |entry: &&Arc<ServerEntry>| {
+            entry.greeting().is_some_and(|greeting| greeting.offers("resources") || greeting.offers("prompts"))
+        };
+        let servers = servers.into_iter().filter(has_more).map(|entry| entry.name().clone()).collect();
+        Self { generation, tools, tool_list, servers }
     }
 
     pub(crate) fn tool(&self, name: &str) -> Option<&Arc<ToolEntry>> {
         self.tools.get(name)
     }
+}
+
+/// A server as the agent's own host knows it, once it is connected there.
+fn newest<'a>(server: &'a Arc<ServerEntry>, own: Option<&'a Snapshot>) -> &'a Arc<ServerEntry> {
+    let own = own.and_then(|own| own.server(server.name().as_str()));
+    own.filter(|own| own.greeting().is_some() && own.all_tools().next().is_some()).unwrap_or(server)
+}
+
+/// Agents see only what they may call: what a rule forbids whatever the arguments, does not exist for them.
+fn is_denied(tool: &ToolEntry) -> bool {
+    matches!(tool.policy().foresee(Caller::Agent), Some((Action::Deny, _)))
 }
 
 impl Pages {

@@ -1,3 +1,4 @@
 //! The ways agents come in.
 
+pub mod http;
 pub mod stream;

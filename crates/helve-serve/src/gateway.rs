@@ -1,24 +1,68 @@
 //! Everything that does not depend on a face: the host behind it, and how it is shown.
 
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use helve::Host;
+use helve::{Answerer, CallError, Host};
+use helve_model::ServerName;
+use helve_model::json::RawJson;
 use helve_wire::plane::quoted;
+use helve_wire::{BoxFuture, Era};
 use tokio::task::AbortHandle;
 
+use crate::agent::Agent;
+use crate::book::Books;
 use crate::catalog::{Catalog, Catalogs};
+use crate::conversation::Parking;
 use crate::limits::Limits;
 use crate::naming::Naming;
 use crate::news::{self, Listeners};
+use crate::offers::{self, Offering};
+use crate::open_calls::OpenCalls;
+use crate::outbox::Nowhere;
+use crate::principal::Principal;
+use crate::seal::Seal;
+use crate::sync::lock;
+use crate::tasks::Tasks;
+
+/// Starts hosts.
+pub trait HostSource: Send + Sync {
+    /// A host whose servers ask and tell this answerer.
+    fn start(&self, answerer: Arc<dyn Answerer>, purpose: Purpose) -> BoxFuture<'_, Result<Host, CallError>>;
+}
+
+/// What a host is started for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// All servers, for everybody or for the only agent.
+    Everything,
+    /// The servers that one agent must not share with others. Each is to start at its first use.
+    OneAgent,
+}
+
+/// The host that runs a server for an agent.
+pub(crate) struct Lodging {
+    pub(crate) host: Host,
+    /// It is the one that lists are made from.
+    pub(crate) is_shared: bool,
+}
 
 /// A host, shown as one MCP server. Faces hand it what agents ask.
 pub struct Gateway {
     pub(crate) host: Host,
+    source: Option<Arc<dyn HostSource>>,
+    pub(crate) open_calls: Arc<OpenCalls>,
     pub(crate) options: Options,
     pub(crate) listeners: Listeners,
     catalogs: Catalogs,
+    pub(crate) books: Books,
+    pub(crate) tasks: Tasks,
+    pub(crate) parking: Parking,
+    pub(crate) seal: Seal,
+    /// Agents of the modern era, by who they are and what they can do: servers of their own were told.
+    agents: Mutex<HashMap<(Principal, String), Arc<Agent>>>,
     /// Who we say we are, as JSON.
     pub(crate) server_info: String,
     news: std::sync::OnceLock<AbortHandle>,
@@ -50,17 +94,50 @@ impl Default for Options {
 }
 
 impl Gateway {
-    /// Shows this host. Must be called within a runtime.
+    /// Shows this host. Every agent shares all of its servers. Must be called within a runtime.
     #[must_use]
     pub fn new(host: Host, options: Options) -> Arc<Self> {
+        Self::build(host, None, Arc::default(), options)
+    }
+
+    /// Shows a host to several agents. Servers that keep state for whoever speaks to them are started once more for each
+    /// agent.
+    ///
+    /// # Errors
+    /// When the host cannot be started.
+    pub async fn shared(source: Arc<dyn HostSource>, options: Options) -> Result<Arc<Self>, CallError> {
+        let open_calls: Arc<OpenCalls> = Arc::default();
+        let host = source.start(Arc::<OpenCalls>::clone(&open_calls), Purpose::Everything).await?;
+        Ok(Self::build(host, Some(source), open_calls, options))
+    }
+
+    /// The host that is shown.
+    #[must_use]
+    pub const fn host(&self) -> &Host {
+        &self.host
+    }
+
+    fn build(
+        host: Host,
+        source: Option<Arc<dyn HostSource>>,
+        open_calls: Arc<OpenCalls>,
+        options: Options,
+    ) -> Arc<Self> {
         let (name, version) = &options.server;
         let server_info = format!(r#"{{"name":{},"version":{}}}"#, quoted(name), quoted(version));
         let events = host.events();
         let gateway = Arc::new(Self {
             host,
+            source,
+            open_calls,
             options,
             listeners: Listeners::default(),
             catalogs: Catalogs::default(),
+            books: Books::default(),
+            tasks: Tasks::default(),
+            parking: Parking::default(),
+            seal: Seal::new(),
+            agents: Mutex::default(),
             server_info,
             news: std::sync::OnceLock::new(),
         });
@@ -74,12 +151,76 @@ impl Gateway {
         self.catalogs.current(&self.host, &self.options.naming)
     }
 
+    /// The host that runs this server for this agent: the shared one, if the server can be shared.
+    pub(crate) async fn host_for(&self, agent: &Arc<Agent>, server: &ServerName) -> Result<Lodging, CallError> {
+        match &self.source {
+            Some(source) if !is_shareable(&self.host, server) => {
+                Ok(Lodging { host: agent.own_host(&**source).await?, is_shared: false })
+            }
+            _ => Ok(Lodging { host: self.host.clone(), is_shared: true }),
+        }
+    }
+
+    /// True when nobody but one agent uses the host.
+    pub(crate) const fn has_one_agent(&self) -> bool {
+        self.source.is_none()
+    }
+
+    /// The agent of the modern era that a principal is, with these capabilities.
+    pub(crate) fn agent(&self, principal: &Principal, capabilities: &RawJson) -> Arc<Agent> {
+        let key = (principal.clone(), capabilities.as_str().to_owned());
+        let mut agents = lock(&self.agents);
+        if let Some(agent) = agents.get(&key) {
+            agent.touch();
+            return Arc::clone(agent);
+        }
+        let agent = Arc::new(Agent::new(principal.clone(), Arc::new(Nowhere)));
+        agent.declare(capabilities);
+        agent.touch();
+        agents.insert(key, Arc::clone(&agent));
+        agent
+    }
+
+    /// A connection has ended, and whoever was known by it is gone.
+    pub(crate) fn forget_connection(&self, connection: u64) {
+        self.forget_agents(|agent| agent.principal == Principal::Connection(connection));
+    }
+
+    /// Lets go of agents that nobody has heard of for too long.
+    pub(crate) fn forget_idle_agents(&self) {
+        let idle = self.options.limits.session_idle;
+        self.forget_agents(|agent| agent.is_idle(idle));
+    }
+
+    fn forget_agents(&self, which: impl Fn(&Agent) -> bool) {
+        let gone: Vec<_> = lock(&self.agents).extract_if(|_, agent| which(agent)).collect();
+        gone.iter().for_each(|(_, agent)| agent.end());
+    }
+
+    /// What we can do.
+    pub(crate) fn offers(&self) -> Offering {
+        Offering::of(&self.host)
+    }
+
+    /// What the servers want a model to know.
+    pub(crate) fn instructions(&self) -> Option<String> {
+        offers::instructions(&self.host)
+    }
+
     /// Waits for servers that are still connecting, if lists are to wait for them.
     pub(crate) async fn settle(&self) {
         if let Some(wait) = self.options.wait {
             self.host.settled(wait).await;
         }
     }
+}
+
+/// A modern server keeps nothing between requests, and tools of this process know no agents. A legacy server may keep
+/// anything, and cannot say whom it asks.
+fn is_shareable(host: &Host, server: &ServerName) -> bool {
+    let snapshot = host.snapshot();
+    let greeting = snapshot.server(server.as_str()).and_then(|entry| entry.greeting());
+    greeting.is_none_or(|greeting| greeting.verdict.era == Era::Modern)
 }
 
 impl Drop for Gateway {

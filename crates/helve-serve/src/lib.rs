@@ -8,22 +8,36 @@
 
 #![warn(missing_docs)]
 
+mod agent;
+mod asked;
+mod book;
+mod capabilities;
 mod catalog;
+mod conversation;
+mod door;
 mod era;
+mod exchange;
 pub mod face;
 mod gateway;
 mod limits;
 mod message;
 mod naming;
 mod news;
+mod offers;
+mod open_calls;
 mod outbox;
+mod principal;
 mod refusal;
 mod request;
+mod resources;
 mod running;
-mod session;
+mod seal;
 mod sync;
+mod tasks;
 mod tools;
+mod watching;
 
-pub use gateway::{Gateway, Options};
+pub use gateway::{Gateway, HostSource, Options, Purpose};
 pub use limits::Limits;
 pub use naming::Naming;
+pub use principal::{Peer, Principal};

@@ -14,8 +14,24 @@ pub struct Limits {
     pub waiting_bytes: usize,
     /// Bytes of answers an agent may leave unread. Beyond it its connection is closed.
     pub unread_bytes: usize,
-    /// How long an agent may take to answer a question.
-    pub question_time: Duration,
+    /// Bytes of a stream's delivered events kept for an agent that comes back to it.
+    pub replay_bytes: usize,
+    /// Streams of a session that can be resumed at one time; of finished ones the oldest goes first.
+    pub resumable_streams: usize,
+    /// How long a call goes on after its agent lost the stream, for it to come back.
+    pub resume_time: Duration,
+    /// Calls that wait for the answer of a modern agent at one time.
+    pub parked_calls: usize,
+    /// How long such a call waits.
+    pub parked_time: Duration,
+    /// How long the state of a modern server may take on its way through an agent.
+    pub state_time: Duration,
+    /// Tasks of agents whose server is remembered.
+    pub tasks: usize,
+    /// Sessions over HTTP at one time.
+    pub sessions: usize,
+    /// How long a session over HTTP lives without being used.
+    pub session_idle: Duration,
 }
 
 impl Default for Limits {
@@ -25,7 +41,15 @@ impl Default for Limits {
             requests_in_flight: 1_024,
             waiting_bytes: 4 << 20,
             unread_bytes: 256 << 20,
-            question_time: Duration::from_secs(10 * 60),
+            replay_bytes: 8 << 10,
+            resumable_streams: 16,
+            resume_time: Duration::from_secs(60),
+            parked_calls: 256,
+            parked_time: Duration::from_secs(5 * 60),
+            state_time: Duration::from_secs(60 * 60),
+            tasks: 4_096,
+            sessions: 10_000,
+            session_idle: Duration::from_secs(30 * 60),
         }
     }
 }

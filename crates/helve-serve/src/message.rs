@@ -22,6 +22,8 @@ pub(crate) struct Message {
 pub(crate) enum Kind {
     /// The answer to a request of the agent's. Never lost.
     Answer,
+    /// A question to the agent. Never lost.
+    Question,
     /// The agent can do without it.
     Notification,
 }
@@ -49,6 +51,12 @@ impl Message {
     pub(crate) fn notification(method: &str, params: Option<&RawJson>) -> Self {
         let head = format!(r#"{{"jsonrpc":"2.0","method":{}"#, quoted(method));
         Self::with_params(Kind::Notification, head, params)
+    }
+
+    /// A question to the agent; `id` is ours.
+    pub(crate) fn question(id: u64, method: &str, params: Option<&RawJson>) -> Self {
+        let head = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{}"#, quoted(method));
+        Self::with_params(Kind::Question, head, params)
     }
 
     pub(crate) const fn kind(&self) -> Kind {
@@ -136,7 +144,8 @@ mod tests {
     }
 
     #[test]
-    fn notifications() {
+    fn notifications_and_questions() {
         insta::assert_snapshot!(shown(Message::notification("n", None)), @r#"{"jsonrpc":"2.0","method":"n"}"#);
+        insta::assert_snapshot!(shown(Message::question(3, "m", Some(&json("{}")))), @r#"{"jsonrpc":"2.0","id":3,"method":"m","params":{}}"#);
     }
 }

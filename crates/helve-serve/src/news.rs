@@ -1,20 +1,19 @@
-//! What happens in the host and concerns agents that did not ask: changed lists, log messages.
+//! What happens in the host and concerns agents that did not ask: changed lists.
 
 use std::sync::{Arc, Mutex, Weak};
 
 use helve::{Events, HostEvent};
-use helve_model::json::RawJson;
+use helve_wire::LogLevel;
 
 use crate::gateway::Gateway;
 use crate::sync::lock;
 
-/// Something that agents may want to hear.
-#[derive(Debug, Clone)]
+/// A list that has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum News {
-    /// The list of tools has changed.
     Tools,
-    /// A server logs something.
-    Log { level: Level, params: RawJson },
+    Resources,
+    Prompts,
 }
 
 /// How much a log message matters.
@@ -27,26 +26,34 @@ const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "criti
 /// Somebody to tell.
 pub(crate) trait Listener: Send + Sync {
     /// Called for everything; picks what is of interest. Must not block.
-    fn hear(&self, news: &News);
+    fn hear(&self, news: News);
 }
 
 /// All who listen; they leave by being dropped.
 #[derive(Default)]
 pub(crate) struct Listeners(Mutex<Vec<Weak<dyn Listener>>>);
 
+impl News {
+    pub(crate) const fn method(self) -> &'static str {
+        match self {
+            Self::Tools => "notifications/tools/list_changed",
+            Self::Resources => "notifications/resources/list_changed",
+            Self::Prompts => "notifications/prompts/list_changed",
+        }
+    }
+}
+
 impl Listeners {
     pub(crate) fn add(&self, listener: &Arc<impl Listener + 'static>) {
         let listener: Weak<dyn Listener> = Arc::downgrade(listener) as Weak<dyn Listener>;
-        lock(&self.0).push(listener);
+        let mut listeners = lock(&self.0);
+        listeners.retain(|listener| listener.strong_count() > 0);
+        listeners.push(listener);
     }
 
-    pub(crate) fn tell(&self, news: &News) {
+    pub(crate) fn tell(&self, news: News) {
         // Nobody is told while the list is locked: hearing may do anything.
-        let listeners: Vec<Arc<dyn Listener>> = {
-            let mut listeners = lock(&self.0);
-            listeners.retain(|listener| listener.strong_count() > 0);
-            listeners.iter().filter_map(Weak::upgrade).collect()
-        };
+        let listeners: Vec<Arc<dyn Listener>> = lock(&self.0).iter().filter_map(Weak::upgrade).collect();
         for listener in listeners {
             listener.hear(news);
         }
@@ -56,6 +63,26 @@ impl Listeners {
 impl Level {
     pub(crate) fn from_word(word: &str) -> Option<Self> {
         LEVELS.iter().position(|level| *level == word).map(Self)
+    }
+
+    pub(crate) fn word(self) -> &'static str {
+        LEVELS.get(self.0).copied().unwrap_or("debug")
+    }
+}
+
+impl From<Level> for LogLevel {
+    fn from(level: Level) -> Self {
+        let levels = [
+            Self::Debug,
+            Self::Info,
+            Self::Notice,
+            Self::Warning,
+            Self::Error,
+            Self::Critical,
+            Self::Alert,
+            Self::Emergency,
+        ];
+        levels.into_iter().find(|known| known.as_str() == level.word()).unwrap_or(Self::Debug)
     }
 }
 
@@ -68,13 +95,22 @@ pub(crate) async fn pass_on(gateway: Weak<Gateway>, mut events: Events) {
             HostEvent::Catalog { .. } | HostEvent::Lost(_) => {
                 let now = gateway.catalog();
                 if now.tool_list != seen.tool_list {
-                    gateway.listeners.tell(&News::Tools);
+                    gateway.listeners.tell(News::Tools);
+                }
+                if now.servers != seen.servers {
+                    gateway.books.forget();
+                    gateway.listeners.tell(News::Resources);
+                    gateway.listeners.tell(News::Prompts);
                 }
                 seen = now;
             }
-            HostEvent::Log { params, .. } => {
-                let level = params.member_str("level").and_then(|word| Level::from_word(&word)).unwrap_or_default();
-                gateway.listeners.tell(&News::Log { level, params });
+            HostEvent::ResourcesChanged { .. } => {
+                gateway.books.forget();
+                gateway.listeners.tell(News::Resources);
+            }
+            HostEvent::PromptsChanged { .. } => {
+                gateway.books.forget();
+                gateway.listeners.tell(News::Prompts);
             }
             _ => {}
         }

@@ -23,6 +23,16 @@ pub(crate) trait Outlet: Send + Sync {
     fn send(&self, message: Message);
 }
 
+/// Where messages go that nobody could read.
+#[derive(Debug)]
+pub(crate) struct Nowhere;
+
+impl Outlet for Nowhere {
+    fn send(&self, message: Message) {
+        drop(message);
+    }
+}
+
 /// The queue of one stream.
 #[derive(Debug)]
 pub(crate) struct Outbox {

@@ -22,6 +22,9 @@ pub(crate) fn invalid_params(message: impl Into<String>) -> RpcError {
 
 /// The error of a request that could not be done. What a server answered is passed on as it came.
 pub(crate) fn of_call(error: &CallError) -> RpcError {
+    if let Some(refusal) = error.rpc() {
+        return refusal.clone();
+    }
     let code = match error.code() {
         ErrorCode::ToolNotFound
         | ErrorCode::ServerNotFound
@@ -37,6 +40,7 @@ pub(crate) fn of_call(error: &CallError) -> RpcError {
 /// do better.
 pub(crate) fn outcome_of_call(error: &CallError) -> Result<RawJson, RpcError> {
     match error.code() {
+        _ if error.rpc().is_some() => Err(of_call(error)),
         ErrorCode::Denied | ErrorCode::ApprovalRequired | ErrorCode::InvalidParams => {
             let hints = error.hints().iter().map(|hint| format!("\nhint: {hint}"));
             let text: String = std::iter::once(error.chain()).chain(hints).collect();
@@ -48,4 +52,12 @@ pub(crate) fn outcome_of_call(error: &CallError) -> Result<RawJson, RpcError> {
 
 fn plain(code: i64, message: impl Into<String>) -> RpcError {
     RpcError { code, message: message.into(), data: None }
+}
+
+/// Why a message is none.
+pub(crate) fn of_noise(text: &str) -> RpcError {
+    match RawJson::checked(text) {
+        Ok(_) => invalid_request("this is no request of JSON-RPC 2.0"),
+        Err(_) => parse_error(),
+    }
 }

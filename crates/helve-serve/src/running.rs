@@ -28,6 +28,11 @@ impl Running {
             handle.abort();
         }
     }
+    /// Takes back everything: the agent is gone.
+    pub(crate) fn cancel_all(&self) {
+        let all: Vec<AbortHandle> = lock(&self.0).drain().map(|(_, handle)| handle).collect();
+        all.iter().for_each(AbortHandle::abort);
+    }
 }
 
 struct Entry<'a> {

@@ -5,51 +5,47 @@ use std::time::Duration;
 
 use helve::{CallContext, ToolEntry};
 use helve_model::json::RawJson;
-use helve_policy::Caller;
-use helve_wire::{Progress, ProgressCallback, RpcError};
+use helve_wire::RpcError;
 
-use crate::gateway::Gateway;
-use crate::message::Message;
-use crate::outbox::Outlet;
+use crate::exchange::Exchange;
+use crate::gateway::Lodging;
 use crate::refusal::{self, invalid_params};
-use crate::request::{Meta, Request, with_member};
+use crate::request::Request;
 
 /// How long a call waits for a server that may have the tool and is still connecting.
 const TOOL_COMES_WITHIN: Duration = Duration::from_secs(30);
 
-pub(crate) async fn list(gateway: &Gateway, request: &Request) -> Result<RawJson, RpcError> {
-    gateway.settle().await;
-    let page = gateway.catalog().tool_list.page(request.param("cursor").as_ref());
+pub(crate) async fn list(exchange: &Exchange, request: &Request) -> Result<RawJson, RpcError> {
+    exchange.gateway.settle().await;
+    let page = exchange.catalog().tool_list.page(request.param("cursor").as_ref());
     page.ok_or_else(|| invalid_params("there is no page of this cursor"))
 }
 
+/// The tool that a call names. One that is not there may come with a server that is not there yet.
+pub(crate) async fn find(exchange: &Exchange, name: &str) -> Result<Arc<ToolEntry>, RpcError> {
+    if let Some(tool) = exchange.catalog().tool(name) {
+        return Ok(Arc::clone(tool));
+    }
+    exchange.gateway.host.settled(TOOL_COMES_WITHIN).await;
+    exchange.catalog().tool(name).cloned().ok_or_else(|| invalid_params(format!("Unknown tool: {name}")))
+}
+
+/// Calls a tool on the host that runs its server for this agent.
 pub(crate) async fn call(
-    gateway: &Gateway,
-    stream: &Arc<dyn Outlet>,
-    request: &Request,
-    meta: Meta,
+    lodging: Lodging,
+    tool: Arc<ToolEntry>,
+    arguments: RawJson,
+    context: CallContext,
 ) -> Result<RawJson, RpcError> {
-    let tool = find(gateway, &request.required("name")?).await?;
-    let arguments = request.param("arguments").unwrap_or_else(RawJson::empty_object);
-    let context = CallContext {
-        on_progress: meta.progress_token.map(|token| relay_progress(stream, token)),
-        meta: meta.rest,
-        uncut: true,
-        ..CallContext::new(Caller::Agent)
+    let called = if lodging.is_shared {
+        lodging.host.prepare(tool).invoke(arguments, context).await
+    } else {
+        lodging.host.call(&tool.name().to_string(), arguments, context).await
     };
-    match gateway.host.prepare(tool).invoke(arguments, context).await {
+    match called {
         Ok(outcome) => usable(outcome.outcome.raw()),
         Err(error) => refusal::outcome_of_call(&error),
     }
-}
-
-/// The tool of this served name. One that is not there may come with a server that is not there yet.
-async fn find(gateway: &Gateway, name: &str) -> Result<Arc<ToolEntry>, RpcError> {
-    if let Some(tool) = gateway.catalog().tool(name) {
-        return Ok(Arc::clone(tool));
-    }
-    gateway.host.settled(TOOL_COMES_WITHIN).await;
-    gateway.catalog().tool(name).cloned().ok_or_else(|| invalid_params(format!("Unknown tool: {name}")))
 }
 
 /// What a server sent is checked before it leaves: a broken payload must cost one call, not the agent's connection.
@@ -61,15 +57,4 @@ pub(crate) fn usable(result: &RawJson) -> Result<RawJson, RpcError> {
             Err(RpcError { code: -32000, message, data: None })
         }
     }
-}
-
-/// Progress goes to the agent in wire order, under the agent's own token.
-fn relay_progress(stream: &Arc<dyn Outlet>, token: RawJson) -> ProgressCallback {
-    let stream = Arc::clone(stream);
-    Arc::new(move |progress: Progress| {
-        if progress.raw.check().is_ok() {
-            let params = with_member(&progress.raw, "progressToken", token.as_str());
-            stream.send(Message::notification("notifications/progress", Some(&params)));
-        }
-    })
 }

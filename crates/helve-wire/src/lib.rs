@@ -25,6 +25,7 @@ mod transport;
 pub mod plane {
     pub use crate::encode::quoted;
     pub use crate::envelope::{AnswerId, Incoming, batch, read};
+    pub use crate::era::param_headers::mirrored as param_headers;
     pub use crate::transport::line::{Line, LineBuffer};
 }
 

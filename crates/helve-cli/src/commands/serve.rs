@@ -1,68 +1,193 @@
 //! `helve serve`: all servers as one MCP server, for any agent.
 
-use std::sync::Arc;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use helve::Host;
-use helve_serve::{Gateway, Naming, Options, face};
+use helve::{Answerer, CallError, Host};
+use helve_config::Configuration;
+use helve_model::Origin;
+use helve_serve::face::http::{Guard, HttpFace};
+use helve_serve::{Gateway, HostSource, Naming, Options, Purpose, face};
+use helve_wire::BoxFuture;
+use secrecy::SecretString;
+use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::options::duration;
 use crate::reload::Reloader;
-use crate::running::{Manner, Wanted, block_on, start};
-use crate::stdio;
+use crate::running::{Recipe, Wanted, block_on};
+use crate::{listening, stdio};
 
 /// How often the configuration files are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// Serve all servers as one MCP server, on standard input and output
+/// Agents know best how long they want to wait: without a word about it in any file, calls may take so long.
+const CALL_TIME: Duration = Duration::from_secs(10 * 60);
+
+/// The variable that a token can be handed over in.
+const TOKEN_VARIABLE: &str = "HELVE_SERVE_TOKEN";
+
+/// Serve all servers as one MCP server, on standard input and output or over HTTP
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 For an agent that starts its servers itself:
   claude mcp add helve -- helve serve
   { \"mcpServers\": { \"helve\": { \"command\": \"helve\", \"args\": [\"serve\"] } } }
 
+Over HTTP, agents come to http://ADDRESS/mcp, old ones to http://ADDRESS/sse. Beyond this machine a token
+is needed: its agents send `Authorization: Bearer TOKEN`.
+
 Agents see only what they may call. Servers are started in the background: the first answer does not
 wait for them, and their tools are announced when they come.")]
 pub(crate) struct Args {
+    /// Listen here instead: 127.0.0.1:7332, or a port of this machine
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    http: Option<SocketAddr>,
+
     /// Names of tools: mcp (mcp__server__tool), server (server__tool), none, your own
     #[arg(long, value_name = "PREFIX", default_value = "mcp", value_parser = Naming::from_word)]
     prefix: Naming,
 
-    /// How long the first list waits for servers that are starting: 5s, 500ms
+    /// How long lists wait for servers that are starting: 5s, 500ms
     #[arg(long, value_name = "TIME", value_parser = duration)]
     wait: Option<Duration>,
+
+    /// Only agents that bring the token in this file; HELVE_SERVE_TOKEN is one too
+    #[arg(long, value_name = "FILE", requires = "http", value_hint = clap::ValueHint::FilePath)]
+    token_file: Option<PathBuf>,
+
+    /// Another host name under which agents may come
+    #[arg(long, value_name = "NAME", requires = "http")]
+    allow_host: Vec<String>,
+
+    /// A web page's origin that may send requests: https://app.example.com
+    #[arg(long, value_name = "ORIGIN", requires = "http")]
+    allow_origin: Vec<String>,
 }
 
 pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     let configuration = context.load()?;
     context.report_problems(&configuration);
-    block_on(async {
-        let manner = Manner { stays: true, serves: true, ..Manner::default() };
-        let host = start(context, &configuration, Wanted::All, manner).await?;
-        let options = Options { naming: args.prefix, wait: args.wait, ..Options::default() };
-        let gateway = Gateway::new(host.clone(), options);
-        let served = tokio::select! {
-            served = on_standard_streams(&gateway) => served,
-            stopped = until_stopped() => stopped,
-            failure = follow_configuration(context, &host) => Err(failure),
-        };
-        host.shutdown().await;
-        served
-    })
+    let options = Options { naming: args.prefix.clone(), wait: args.wait, ..Options::default() };
+    let recipe = recipe(context, &configuration)?;
+    match args.http {
+        None => block_on(on_standard_streams(context, recipe, options)),
+        Some(address) => {
+            let guard = guard(context, &args, address)?;
+            block_on(over_http(context, recipe, options, address, guard))
+        }
+    }
 }
 
-async fn on_standard_streams(gateway: &Arc<Gateway>) -> Result<(), Failure> {
-    let broken = |error| Failure::other("the agent cannot be reached").cause(&error);
+async fn on_standard_streams(context: &Context, recipe: Recipe, options: Options) -> Result<(), Failure> {
+    let broken = |error: std::io::Error| Failure::other("the agent cannot be served").cause(&error);
+    let source = OneHost { recipe, started: OnceLock::new() };
     let (reader, writer) = (stdio::input().map_err(broken)?, stdio::output().map_err(broken)?);
-    match face::stream::serve(gateway, reader, writer).await {
-        Ok(()) => Ok(()),
-        // An agent that has gone has got what it wanted.
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        Err(error) => Err(broken(error)),
+    let served = tokio::select! {
+        served = face::stream::serve_alone(&source, options, reader, writer) => match served {
+            // An agent that has gone has got what it wanted.
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(broken(error)),
+            _ => Ok(()),
+        },
+        stopped = until_stopped() => stopped,
+        failure = follow_configuration(context, || source.started.get()) => Err(failure),
+    };
+    if let Some(host) = source.started.get() {
+        host.shutdown().await;
     }
+    served
+}
+
+async fn over_http(
+    context: &Context,
+    recipe: Recipe,
+    options: Options,
+    address: SocketAddr,
+    guard: Guard,
+) -> Result<(), Failure> {
+    let deaf = |error: std::io::Error| {
+        Failure::other(format!("nobody can listen at {address}")).cause(&error).hint("`--http` takes another address")
+    };
+    let listener = TcpListener::bind(address).await.map_err(deaf)?;
+    let bound = listener.local_addr().map_err(deaf)?;
+    let gateway = Gateway::shared(Arc::new(ManyHosts(recipe)), options).await?;
+    let host = gateway.host().clone();
+    let face = Arc::new(HttpFace::new(gateway, guard));
+    context.printer.data(&format!("http://{bound}/mcp\n"))?;
+    let served = tokio::select! {
+        () = listening::serve(listener, face) => Ok(()),
+        stopped = until_stopped() => stopped,
+        failure = follow_configuration(context, || Some(&host)) => Err(failure),
+    };
+    host.shutdown().await;
+    served
+}
+
+fn recipe(context: &Context, configuration: &Configuration) -> Result<Recipe, Failure> {
+    let mut recipe = Recipe::new(context, configuration, Wanted::All, true)?;
+    if configuration.settings.call_timeout.origin == Origin::BuiltIn {
+        recipe.settings.call_timeout = CALL_TIME;
+    }
+    Ok(recipe)
+}
+
+/// Starts the host of the only agent, and knows it from then on.
+struct OneHost {
+    recipe: Recipe,
+    started: OnceLock<Host>,
+}
+
+impl HostSource for OneHost {
+    fn start(&self, answerer: Arc<dyn Answerer>, _purpose: Purpose) -> BoxFuture<'_, Result<Host, CallError>> {
+        Box::pin(async move {
+            let host = self.recipe.builder().answerer(answerer).start().await?;
+            Ok(self.started.get_or_init(|| host).clone())
+        })
+    }
+}
+
+/// Starts the host that all agents share, and hosts for agents that need servers of their own.
+struct ManyHosts(Recipe);
+
+impl HostSource for ManyHosts {
+    fn start(&self, answerer: Arc<dyn Answerer>, purpose: Purpose) -> BoxFuture<'_, Result<Host, CallError>> {
+        let builder = match purpose {
+            Purpose::Everything => self.0.builder(),
+            Purpose::OneAgent => self.0.clone().on_demand().builder(),
+        };
+        Box::pin(builder.answerer(answerer).start())
+    }
+}
+
+/// Who may come in. Beyond this machine nobody without a token.
+fn guard(context: &Context, args: &Args, address: SocketAddr) -> Result<Guard, Failure> {
+    let mut tokens = Vec::new();
+    if let Some(file) = &args.token_file {
+        let path = context.env.working_directory().join(file);
+        let text = fs_err::read_to_string(path).map_err(|error| Failure::file(&error))?;
+        tokens.push(text.trim().to_owned());
+    }
+    let variable = context.env.variables().iter().find(|(name, _)| name == TOKEN_VARIABLE);
+    tokens.extend(variable.map(|(_, value)| value.to_string_lossy().into_owned()));
+    tokens.retain(|token| !token.is_empty());
+    if tokens.is_empty() && !address.ip().is_loopback() {
+        return Err(Failure::usage(format!("{address} can be reached from other machines: a token is needed"))
+            .hint(format!("put one into a file for --token-file, or into {TOKEN_VARIABLE}"))
+            .hint("or listen at 127.0.0.1"));
+    }
+    let mut hosts = args.allow_host.clone();
+    if !address.ip().is_unspecified() {
+        hosts.push(match address {
+            SocketAddr::V4(address) => address.ip().to_string(),
+            SocketAddr::V6(address) => format!("[{}]", address.ip()),
+        });
+    }
+    let tokens = tokens.into_iter().map(SecretString::from).collect();
+    Ok(Guard { hosts, origins: args.allow_origin.clone(), tokens })
 }
 
 async fn until_stopped() -> Result<(), Failure> {
@@ -74,13 +199,23 @@ async fn until_stopped() -> Result<(), Failure> {
     }
 }
 
-async fn follow_configuration(context: &Context, host: &Host) -> Failure {
+async fn follow_configuration<'a>(context: &Context, host: impl Fn() -> Option<&'a Host>) -> Failure {
     let mut reloader = match Reloader::new(context) {
         Ok(reloader) => reloader,
         Err(failure) => return failure,
     };
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
-        reloader.look(context, host).await;
+        if let Some(host) = host() {
+            reloader.look(context, host).await;
+        }
     }
+}
+
+/// An address with its port, or a port of this machine.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let whole =
+        if text.bytes().all(|byte| byte.is_ascii_digit()) { format!("127.0.0.1:{text}") } else { text.to_owned() };
+    let whole = whole.replacen("localhost:", "127.0.0.1:", 1);
+    whole.parse().map_err(|_| "write an address and a port, like 127.0.0.1:7332".to_owned())
 }

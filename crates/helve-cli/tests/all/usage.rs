@@ -23,7 +23,7 @@ fn help_is_short_and_complete() {
       poll         Call a tool or read a resource again and again, and tell when it says something else
       logs         Print what a server logs, until Ctrl-C
       servers      Show how the servers are doing [aliases: status, mcp]
-      serve        Serve all servers as one MCP server, on standard input and output
+      serve        Serve all servers as one MCP server, on standard input and output or over HTTP
       expand       Replace tool tags in a text by results
       explain      Explain the decision about a call
       doctor       Look for what is wrong, and say what to do
@@ -81,7 +81,7 @@ fn help_is_short_and_complete() {
       poll         Call a tool or read a resource again and again, and tell when it says something else
       logs         Print what a server logs, until Ctrl-C
       servers      Show how the servers are doing [aliases: status, mcp]
-      serve        Serve all servers as one MCP server, on standard input and output
+      serve        Serve all servers as one MCP server, on standard input and output or over HTTP
       expand       Replace tool tags in a text by results
       explain      Explain the decision about a call
       doctor       Look for what is wrong, and say what to do

@@ -6,58 +6,122 @@ use helve_model::json::RawJson;
 use helve_wire::plane::quoted;
 use helve_wire::{Era, RpcError, Verdict};
 
+use crate::agent::Agent;
+use crate::exchange::Exchange;
 use crate::gateway::Gateway;
 use crate::news::Level;
-use crate::outbox::Outlet;
-use crate::refusal::invalid_params;
+use crate::refusal::{self, invalid_params};
 use crate::request::{Meta, Request};
-use crate::session::Session;
-use crate::tools;
+use crate::{resources, tasks, tools};
 
 /// Offered to an agent that asks for a version we do not speak.
 const NEWEST: &str = "2025-11-25";
 
+/// From this version on a stream begins with an event that only has an id.
+const PRIMED_SINCE: &str = "2025-11-25";
+
 /// Answers one request.
-pub(crate) async fn answer(
-    gateway: &Arc<Gateway>,
-    session: &Arc<Session>,
-    stream: &Arc<dyn Outlet>,
-    request: &Request,
-    meta: Meta,
-) -> Result<RawJson, RpcError> {
+pub(crate) async fn answer(exchange: &Exchange, request: &Request, meta: Meta) -> Result<RawJson, RpcError> {
+    let gateway = &*exchange.gateway;
     match request.method.as_str() {
-        "initialize" => initialize(gateway, session, request),
+        "initialize" => initialize(exchange, request),
         "ping" => Ok(RawJson::empty_object()),
-        "logging/setLevel" => set_log_level(session, request),
-        "tools/list" => tools::list(gateway, request).await,
-        "tools/call" => tools::call(gateway, stream, request, meta).await,
+        "logging/setLevel" => set_log_level(exchange, request).await,
+        "tools/list" => tools::list(exchange, request).await,
+        "tools/call" => call_tool(exchange, request, &meta).await,
+        "resources/list" => resources::list(gateway, request).await,
+        "resources/templates/list" => resources::list_templates(gateway, request).await,
+        "resources/read" => read_resource(exchange, request, &meta).await,
+        "resources/subscribe" => subscribe(exchange, request).await,
+        "resources/unsubscribe" => unsubscribe(exchange, request).await,
+        "prompts/list" => resources::list_prompts(gateway, request).await,
+        "prompts/get" => get_prompt(exchange, request, &meta).await,
+        "completion/complete" => resources::complete(gateway, request).await,
+        "tasks/get" | "tasks/result" | "tasks/cancel" => tasks::relay(exchange, request).await,
+        "tasks/list" => tasks::list(exchange, request).await,
         method => Err(RpcError::method_not_found(method)),
     }
 }
 
 /// A notification of an agent.
-pub(crate) fn notified(session: &Session, method: &str, params: Option<&RawJson>) {
-    if method == "notifications/cancelled" {
-        session.running.cancel(params);
+pub(crate) fn notified(gateway: &Arc<Gateway>, agent: &Agent, method: &str, params: Option<&RawJson>) {
+    match method {
+        "notifications/cancelled" => agent.running.cancel(params),
+        "notifications/roots/list_changed" => agent.pass_on(gateway, method, params),
+        _ => {}
     }
 }
 
-fn initialize(gateway: &Gateway, session: &Session, request: &Request) -> Result<RawJson, RpcError> {
+/// Is this a version of this era?
+pub(crate) fn speaks(version: &str) -> bool {
+    Verdict::of_version(version).is_some_and(|verdict| verdict.era == Era::Legacy)
+}
+
+/// Does a stream begin with an event that only has an id?
+pub(crate) fn is_primed(version: &str) -> bool {
+    version >= PRIMED_SINCE
+}
+
+fn initialize(exchange: &Exchange, request: &Request) -> Result<RawJson, RpcError> {
     let asked = request.required("protocolVersion")?;
-    let is_ours = Verdict::of_version(&asked).is_some_and(|verdict| verdict.era == Era::Legacy);
-    let version = if is_ours { asked } else { NEWEST.to_owned() };
+    let version = if speaks(&asked) { asked } else { NEWEST.to_owned() };
+    let gateway = &exchange.gateway;
+    let capabilities = gateway.offers().legacy();
+    let instructions = gateway.instructions();
+    let instructions = instructions.map_or_else(String::new, |text| format!(r#","instructions":{}"#, quoted(&text)));
     let result = format!(
-        r#"{{"protocolVersion":{},"capabilities":{{"logging":{{}},"tools":{{"listChanged":true}}}},"serverInfo":{}}}"#,
+        r#"{{"protocolVersion":{},"capabilities":{capabilities},"serverInfo":{}{instructions}}}"#,
         quoted(&version),
         gateway.server_info,
     );
-    session.greet();
+    if let Some(capabilities) = request.param("capabilities") {
+        exchange.agent.declare(&capabilities);
+    }
+    exchange.agent.greet(version);
     Ok(RawJson::assembled(result))
 }
 
-fn set_log_level(session: &Session, request: &Request) -> Result<RawJson, RpcError> {
+async fn set_log_level(exchange: &Exchange, request: &Request) -> Result<RawJson, RpcError> {
     let word = request.required("level")?;
     let level = Level::from_word(&word).ok_or_else(|| invalid_params(format!("there is no log level `{word}`")))?;
-    session.set_log_level(level);
+    exchange.agent.set_log_level(&exchange.gateway, level).await;
+    Ok(RawJson::empty_object())
+}
+
+async fn call_tool(exchange: &Exchange, request: &Request, meta: &Meta) -> Result<RawJson, RpcError> {
+    let tool = tools::find(exchange, &request.required("name")?).await?;
+    let lodging = exchange.host_for(&tool.name().server).await.map_err(|error| refusal::of_call(&error))?;
+    let arguments = request.param("arguments").unwrap_or_else(RawJson::empty_object);
+    let server = tool.name().server.clone();
+    let context = exchange.context(&server, request, meta);
+    let result = tools::call(lodging, tool, arguments, context).await?;
+    tasks::remember(exchange, &server, &result);
+    Ok(result)
+}
+
+async fn read_resource(exchange: &Exchange, request: &Request, meta: &Meta) -> Result<RawJson, RpcError> {
+    let place = resources::place_of_resource(&exchange.gateway, &request.required("uri")?).await?;
+    let lodging = exchange.host_for(&place.server).await.map_err(|error| refusal::of_call(&error))?;
+    resources::read(&lodging.host, &place, &exchange.context(&place.server, request, meta)).await
+}
+
+async fn get_prompt(exchange: &Exchange, request: &Request, meta: &Meta) -> Result<RawJson, RpcError> {
+    let place = resources::place_of_prompt(&exchange.gateway, &request.required("name")?).await?;
+    let lodging = exchange.host_for(&place.server).await.map_err(|error| refusal::of_call(&error))?;
+    let arguments = request.param("arguments").unwrap_or_else(RawJson::empty_object);
+    resources::get_prompt(&lodging.host, &place, arguments, &exchange.context(&place.server, request, meta)).await
+}
+
+async fn subscribe(exchange: &Exchange, request: &Request) -> Result<RawJson, RpcError> {
+    let uri = request.required("uri")?;
+    let place = resources::place_of_resource(&exchange.gateway, &uri).await?;
+    let lodging = exchange.host_for(&place.server).await.map_err(|error| refusal::of_call(&error))?;
+    exchange.agent.watching().add(&lodging.host, &place, &uri).await?;
+    Ok(RawJson::empty_object())
+}
+
+async fn unsubscribe(exchange: &Exchange, request: &Request) -> Result<RawJson, RpcError> {
+    let place = resources::place_of_resource(&exchange.gateway, &request.required("uri")?).await?;
+    exchange.agent.watching().remove(&place);
     Ok(RawJson::empty_object())
 }

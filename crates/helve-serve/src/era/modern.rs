@@ -2,51 +2,60 @@
 
 use std::sync::Arc;
 
+use helve::{Answerer, CallContext};
+use helve_model::ServerName;
 use helve_model::json::{RawJson, scan};
-use helve_wire::{Era, RpcError, Verdict};
+use helve_wire::plane::quoted;
+use helve_wire::{BoxFuture, ClientCapabilities, Era, QuestionKind, Relayed, RpcError, Verdict};
 
-use crate::gateway::Gateway;
-use crate::outbox::Outlet;
-use crate::refusal::invalid_params;
-use crate::request::{Meta, Request};
-use crate::tools;
+use super::listen;
+use crate::capabilities;
+use crate::conversation::{Line, OpenCall};
+use crate::exchange::Exchange;
+use crate::gateway::{Gateway, Lodging};
+use crate::news::Level;
+use crate::refusal::{self, invalid_params};
+use crate::request::{Meta, Request, with_member};
+use crate::seal::Sealed;
+use crate::{resources, tasks, tools};
 
 /// The method by which an agent asks who we are.
-pub(crate) const DISCOVER: &str = "server/discover";
+const DISCOVER: &str = "server/discover";
 
 /// The versions of this era, newest first.
 const VERSIONS: [&str; 1] = ["2026-07-28"];
 
+const MISSING_CAPABILITY: i64 = -32021;
 const UNSUPPORTED_VERSION: i64 = -32022;
+
+/// The extension by which a call may be answered with a task.
+const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
+/// What the legacy era says about a resource that is not there, and what this one says.
+const LEGACY_NOT_FOUND: i64 = -32002;
+const NOT_FOUND: i64 = -32602;
 
 /// How long an agent may use a list without asking again. Changes are announced to those who listen.
 const LIST_TTL_MS: u64 = 5_000;
 
-/// Answers one request.
-pub(crate) async fn answer(
-    gateway: &Arc<Gateway>,
-    stream: &Arc<dyn Outlet>,
-    request: &Request,
-    meta: Meta,
-) -> Result<RawJson, RpcError> {
-    check(&meta)?;
-    let result = match request.method.as_str() {
-        DISCOVER => Ok(discover()),
-        "tools/list" => tools::list(gateway, request).await.map(|list| cacheable(&list)),
-        "tools/call" => tools::call(gateway, stream, request, meta).await,
-        method => Err(RpcError::method_not_found(method)),
-    };
-    result.map(|result| complete(gateway, &result))
+/// Is this request of the modern era?
+pub(crate) fn is_modern(request: &Request, meta: &Meta) -> bool {
+    meta.protocol_version.is_some() || request.method == DISCOVER
+}
+
+/// Is this a version of this era?
+pub(crate) fn speaks(version: &str) -> bool {
+    Verdict::of_version(version).is_some_and(|verdict| verdict.era == Era::Modern)
 }
 
 /// Does a request carry what it has to?
-fn check(meta: &Meta) -> Result<(), RpcError> {
+pub(crate) fn check(meta: &Meta) -> Result<(), RpcError> {
     let Some(version) = &meta.protocol_version else {
         return Err(invalid_params("`_meta` lacks io.modelcontextprotocol/protocolVersion"));
     };
     let version: String =
         version.parse().map_err(|_| invalid_params("io.modelcontextprotocol/protocolVersion is no string"))?;
-    if Verdict::of_version(&version).is_none_or(|verdict| verdict.era != Era::Modern) {
+    if !speaks(&version) {
         return Err(unsupported(&version));
     }
     match &meta.client_capabilities {
@@ -55,9 +64,35 @@ fn check(meta: &Meta) -> Result<(), RpcError> {
     }
 }
 
+/// Answers one request whose metadata was checked.
+pub(crate) async fn answer(exchange: &Exchange, request: &Request, meta: Meta) -> Result<RawJson, RpcError> {
+    let gateway = &exchange.gateway;
+    let result = match request.method.as_str() {
+        DISCOVER => Ok(discover(gateway)),
+        "tools/list" => tools::list(exchange, request).await.map(|list| cacheable(&list)),
+        "tools/call" => call_tool(exchange, request, meta).await,
+        "resources/list" => resources::list(gateway, request).await.map(|list| cacheable(&list)),
+        "resources/templates/list" => resources::list_templates(gateway, request).await.map(|list| cacheable(&list)),
+        "resources/read" => read_resource(exchange, request, meta).await.map(|read| fresh(&read)),
+        "prompts/list" => resources::list_prompts(gateway, request).await.map(|list| cacheable(&list)),
+        "prompts/get" => get_prompt(exchange, request, meta).await,
+        "completion/complete" => resources::complete(gateway, request).await,
+        "subscriptions/listen" => listen::listen(exchange, request).await,
+        "tasks/get" | "tasks/update" | "tasks/cancel" => {
+            needs_tasks(&meta)?;
+            tasks::relay(exchange, request).await
+        }
+        method => Err(RpcError::method_not_found(method)),
+    };
+    match result {
+        Ok(result) => Ok(complete(gateway, &result)),
+        Err(error) if error.code == LEGACY_NOT_FOUND => Err(RpcError { code: NOT_FOUND, ..error }),
+        Err(error) => Err(error),
+    }
+}
+
 fn unsupported(version: &str) -> RpcError {
-    let (supported, requested) = (quoted_list(&VERSIONS), helve_wire::plane::quoted(version));
-    let data = format!(r#"{{"supported":{supported},"requested":{requested}}}"#);
+    let data = format!(r#"{{"supported":{},"requested":{}}}"#, quoted_list(&VERSIONS), quoted(version));
     RpcError {
         code: UNSUPPORTED_VERSION,
         message: format!("Unsupported protocol version: {version}"),
@@ -65,16 +100,164 @@ fn unsupported(version: &str) -> RpcError {
     }
 }
 
-fn discover() -> RawJson {
-    let versions = quoted_list(&VERSIONS);
+fn discover(gateway: &Gateway) -> RawJson {
+    let (versions, capabilities) = (quoted_list(&VERSIONS), gateway.offers().modern());
+    let instructions = gateway.instructions();
+    let instructions = instructions.map_or_else(String::new, |text| format!(r#","instructions":{}"#, quoted(&text)));
     cacheable(&RawJson::assembled(format!(
-        r#"{{"supportedVersions":{versions},"capabilities":{{"tools":{{"listChanged":true}}}}}}"#
+        r#"{{"supportedVersions":{versions},"capabilities":{capabilities}{instructions}}}"#
     )))
+}
+
+async fn call_tool(exchange: &Exchange, request: &Request, meta: Meta) -> Result<RawJson, RpcError> {
+    let tool = tools::find(exchange, &request.required("name")?).await?;
+    let arguments = request.param("arguments").unwrap_or_else(RawJson::empty_object);
+    let server = tool.name().server.clone();
+    let result = in_rounds(exchange, request, meta, &server, |lodging, context| {
+        Box::pin(async move { tools::call(lodging, tool, arguments, context).await })
+    })
+    .await?;
+    tasks::remember(exchange, &server, &result);
+    Ok(result)
+}
+
+async fn read_resource(exchange: &Exchange, request: &Request, meta: Meta) -> Result<RawJson, RpcError> {
+    let place = resources::place_of_resource(&exchange.gateway, &request.required("uri")?).await?;
+    let server = place.server.clone();
+    in_rounds(exchange, request, meta, &server, |lodging, context| {
+        Box::pin(async move { resources::read(&lodging.host, &place, &context).await })
+    })
+    .await
+}
+
+async fn get_prompt(exchange: &Exchange, request: &Request, meta: Meta) -> Result<RawJson, RpcError> {
+    let place = resources::place_of_prompt(&exchange.gateway, &request.required("name")?).await?;
+    let arguments = request.param("arguments").unwrap_or_else(RawJson::empty_object);
+    let server = place.server.clone();
+    in_rounds(exchange, request, meta, &server, |lodging, context| {
+        Box::pin(async move { resources::get_prompt(&lodging.host, &place, arguments, &context).await })
+    })
+    .await
+}
+
+/// Makes a call for an agent that is asked by result. A modern server's own state goes through the agent sealed; a call that
+/// something has to be asked for meanwhile waits here for the answer.
+async fn in_rounds(
+    exchange: &Exchange,
+    request: &Request,
+    meta: Meta,
+    server: &ServerName,
+    make: impl FnOnce(Lodging, CallContext) -> BoxFuture<'static, Result<RawJson, RpcError>>,
+) -> Result<RawJson, RpcError> {
+    let (gateway, agent) = (&exchange.gateway, &exchange.agent);
+    let line = Line {
+        stream: Arc::clone(&exchange.stream),
+        progress_token: meta.progress_token.clone(),
+        log_from: meta.log_level.as_deref().and_then(Level::from_word),
+    };
+    let responses = request.param("inputResponses");
+    let state = match request.param("requestState") {
+        None => None,
+        Some(state) => match open_state(exchange, server, &state)? {
+            Sealed::State { state, .. } => Some(RawJson::assembled(state)),
+            Sealed::Parked { handle, .. } => {
+                return gateway.parking.resume(gateway, &agent.principal, handle, line, responses.as_ref()).await;
+            }
+        },
+    };
+    let declared = meta.client_capabilities.clone().unwrap_or_else(RawJson::empty_object);
+    let call = OpenCall::new(server.clone(), capabilities::read(&declared), line);
+    let answerer: Arc<dyn Answerer> = Arc::<crate::conversation::Conversation>::clone(&call.conversation);
+    agent.converses(server, &call.conversation);
+    let context = CallContext {
+        on_progress: Some(call.conversation.on_progress()),
+        relayed: Some(Relayed { capabilities: Some(declared), responses, state, task: None }),
+        ..exchange.common_context(server, answerer, &meta)
+    };
+    let lodging = exchange.host_for(server).await.map_err(|error| refusal::of_call(&error))?;
+    let result = call.run(gateway, &agent.principal, make(lodging, context)).await;
+    match result {
+        Ok(result) => Ok(seal_state(exchange, server, result)),
+        Err(error) => Err(explained(error, &agent.capabilities())),
+    }
+}
+
+/// Tasks are asked about by agents that know them.
+fn needs_tasks(meta: &Meta) -> Result<(), RpcError> {
+    let extensions = meta.client_capabilities.as_ref().and_then(|capabilities| capabilities.member("extensions"));
+    match extensions.and_then(|extensions| extensions.member(TASKS_EXTENSION)) {
+        Some(_) => Ok(()),
+        None => Err(missing_capability(&format!(r#"{{"extensions":{{"{TASKS_EXTENSION}":{{}}}}}}"#))),
+    }
+}
+
+/// A legacy server has no code for what it misses in its client; it says so in words. Where these name something that the
+/// agent did not declare, that is what is missing.
+fn explained(error: RpcError, can: &ClientCapabilities) -> RpcError {
+    let kinds = [QuestionKind::Elicitation, QuestionKind::Sampling, QuestionKind::Roots];
+    let words = ["elicitation", "sampling", "roots"];
+    let is_plain = !(-32099..=-32020).contains(&error.code) && error.code != NOT_FOUND;
+    let missed = kinds.into_iter().zip(words).find(|(kind, word)| !can.allow(*kind) && error.message.contains(word));
+    match missed {
+        Some((_, word)) if is_plain => {
+            let missing = missing_capability(&format!(r#"{{"{word}":{{}}}}"#));
+            RpcError { message: error.message, ..missing }
+        }
+        _ => error,
+    }
+}
+
+fn missing_capability(required: &str) -> RpcError {
+    RpcError {
+        code: MISSING_CAPABILITY,
+        message: "Missing required client capability".to_owned(),
+        data: Some(RawJson::assembled(format!(r#"{{"requiredCapabilities":{required}}}"#))),
+    }
+}
+
+fn open_state(exchange: &Exchange, server: &ServerName, state: &RawJson) -> Result<Sealed, RpcError> {
+    let opened =
+        state.parse::<String>().ok().and_then(|text| exchange.gateway.seal.open(&exchange.agent.principal, &text));
+    let is_of = |sealed: &Sealed| match sealed {
+        Sealed::State { server: of, .. } | Sealed::Parked { server: of, .. } => of == server.as_str(),
+    };
+    opened.filter(is_of).ok_or_else(|| invalid_params("this requestState was not given for this call, or is too old"))
+}
+
+/// The state that a modern server wants back goes to the agent sealed.
+fn seal_state(exchange: &Exchange, server: &ServerName, result: RawJson) -> RawJson {
+    let is_question = result.member("resultType").is_some_and(|kind| kind.as_str() == r#""input_required""#);
+    let state = if is_question { result.member("requestState") } else { None };
+    match state.filter(|state| state.as_str() != "null") {
+        // A call that is parked here is sealed already.
+        Some(state)
+            if state
+                .parse::<String>()
+                .ok()
+                .and_then(|text| exchange.gateway.seal.open(&exchange.agent.principal, &text))
+                .is_none() =>
+        {
+            let sealed = Sealed::State { server: server.as_str().to_owned(), state: state.as_str().to_owned() };
+            let lasts = exchange.gateway.options.limits.state_time;
+            let text = exchange.gateway.seal.seal(&exchange.agent.principal, &sealed, lasts);
+            with_member(&result, "requestState", &quoted(&text))
+        }
+        _ => result,
+    }
 }
 
 /// A list, with how long it may be used. What an agent sees may depend on who it is, so it is nobody else's.
 fn cacheable(result: &RawJson) -> RawJson {
     with_members(result, &format!(r#""ttlMs":{LIST_TTL_MS},"cacheScope":"private""#))
+}
+
+/// What was read, marked as old at once where the server did not say otherwise.
+fn fresh(result: &RawJson) -> RawJson {
+    if result.member("ttlMs").is_some() {
+        result.clone()
+    } else {
+        with_members(result, r#""ttlMs":0,"cacheScope":"private""#)
+    }
 }
 
 /// Puts in what every result of this era has. A modern server's result has it already, and stays as it is.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use helve::{ApproveAll, Host, HostSettings};
 use helve_model::{ConfigText, Layer, Origin, ServerName, ServerSpec, StdioSpec, TransportSpec};
-use helve_serve::{Gateway, Naming, Options, face};
+use helve_serve::{Gateway, Naming, Options, Peer, face};
 use helve_testkit::{Scenario, peer_program};
 use indexmap::IndexMap;
 use serde_json::{Value, json};
@@ -56,7 +56,7 @@ impl StreamAgent {
         let gateway = Arc::clone(gateway);
         let serving = tokio::spawn(async move {
             let (reader, writer) = tokio::io::split(far);
-            face::stream::serve(&gateway, reader, writer).await
+            face::stream::serve(&gateway, Peer { connection: 1, user: None }, reader, writer).await
         });
         let (reader, writer) = tokio::io::split(near);
         Self { writer, lines: BufReader::new(reader).lines(), serving }

@@ -38,21 +38,32 @@ pub(crate) fn of_tool(tool: &ToolDefinition) -> Result<Vec<ParamHeader>, String>
 
 /// Headers and their values for these arguments; absent and `null` arguments have none.
 pub(crate) fn values(headers: &[ParamHeader], arguments: &RawJson) -> Vec<(String, String)> {
-    headers
-        .iter()
-        .filter_map(|header| {
-            let mut value = arguments.clone();
-            for key in &header.path {
-                value = value.member(key)?;
-            }
-            let text = match value.as_str() {
-                "null" => return None,
-                text if text.starts_with('"') => value.parse().ok()?,
-                text => text.to_owned(),
-            };
-            Some((format!("Mcp-Param-{}", header.name), text))
-        })
-        .collect()
+    headers.iter().filter_map(|header| Some((header.header(), header.value(arguments)?))).collect()
+}
+
+/// The headers a tool asks for, each with the value it has to have for these arguments; `None`: it must not be there.
+#[must_use]
+pub fn mirrored(tool: &ToolDefinition, arguments: &RawJson) -> Vec<(String, Option<String>)> {
+    let headers = of_tool(tool).unwrap_or_default();
+    headers.iter().map(|header| (header.header(), header.value(arguments))).collect()
+}
+
+impl ParamHeader {
+    fn header(&self) -> String {
+        format!("Mcp-Param-{}", self.name)
+    }
+
+    fn value(&self, arguments: &RawJson) -> Option<String> {
+        let mut value = arguments.clone();
+        for key in &self.path {
+            value = value.member(key)?;
+        }
+        match value.as_str() {
+            "null" => None,
+            text if text.starts_with('"') => value.parse().ok(),
+            text => Some(text.to_owned()),
+        }
+    }
 }
 
 fn collect(schema: &RawJson, path: &mut Vec<String>, headers: &mut Vec<ParamHeader>) -> Result<(), String> {

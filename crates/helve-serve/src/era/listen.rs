@@ -1,0 +1,99 @@
+//! `subscriptions/listen`: one long request by which a modern agent hears of changes.
+
+use std::sync::Arc;
+
+use helve_model::json::RawJson;
+use helve_wire::RpcError;
+use helve_wire::plane::quoted;
+
+use crate::exchange::Exchange;
+use crate::message::Message;
+use crate::news::{Listener, News};
+use crate::outbox::Outlet;
+use crate::refusal::invalid_params;
+use crate::request::Request;
+use crate::resources;
+use crate::watching::Watching;
+
+/// Listens until the agent takes the request back.
+pub(crate) async fn listen(exchange: &Exchange, request: &Request) -> Result<RawJson, RpcError> {
+    let wanted = request.param("notifications").filter(RawJson::is_object);
+    let wanted = wanted.ok_or_else(|| invalid_params("`notifications` is missing, or no object"))?;
+    let wants = |key: &str| wanted.member(key).is_some_and(|value| value.as_str() == "true");
+    let listening = Arc::new(Listening {
+        tag: format!(r#""_meta":{{"io.modelcontextprotocol/subscriptionId":{}}}"#, request.id),
+        stream: Arc::clone(&exchange.stream),
+        tools: wants("toolsListChanged"),
+        prompts: wants("promptsListChanged"),
+        resources: wants("resourcesListChanged"),
+    });
+    let updates = Arc::clone(&listening);
+    let watching = Watching::new(Arc::new(move |params: &RawJson| {
+        updates.tell("notifications/resources/updated", Some(params));
+    }));
+    let mut watched = Vec::new();
+    let uris: Vec<String> =
+        wanted.member("resourceSubscriptions").and_then(|uris| uris.parse().ok()).unwrap_or_default();
+    for uri in uris {
+        let Ok(place) = resources::place_of_resource(&exchange.gateway, &uri).await else { continue };
+        let Ok(lodging) = exchange.host_for(&place.server).await else { continue };
+        if watching.add(&lodging.host, &place, &uri).await.is_ok() {
+            watched.push(quoted(&uri));
+        }
+    }
+    exchange.gateway.listeners.add(&listening);
+    exchange.agent.listeners.add(&listening);
+    listening.acknowledge(&watched);
+    std::future::pending::<()>().await;
+    drop(watching);
+    Ok(RawJson::empty_object())
+}
+
+/// One who listens.
+struct Listening {
+    /// Marks every notification as belonging to the request.
+    tag: String,
+    stream: Arc<dyn Outlet>,
+    tools: bool,
+    prompts: bool,
+    resources: bool,
+}
+
+impl Listening {
+    fn acknowledge(&self, watched: &[String]) {
+        let lists = [
+            (self.tools, "toolsListChanged"),
+            (self.prompts, "promptsListChanged"),
+            (self.resources, "resourcesListChanged"),
+        ];
+        let mut accepted: Vec<String> =
+            lists.iter().filter(|(wanted, _)| *wanted).map(|(_, key)| format!(r#""{key}":true"#)).collect();
+        if !watched.is_empty() {
+            accepted.push(format!(r#""resourceSubscriptions":[{}]"#, watched.join(",")));
+        }
+        let params = RawJson::assembled(format!(r#"{{"notifications":{{{}}}}}"#, accepted.join(",")));
+        self.tell("notifications/subscriptions/acknowledged", Some(&params));
+    }
+
+    fn tell(&self, method: &str, params: Option<&RawJson>) {
+        let members = params.map(RawJson::as_str).and_then(|text| text.trim_end().strip_suffix('}'));
+        let params = match members {
+            Some(members) => [members, ",", &self.tag, "}"].concat(),
+            None => format!("{{{}}}", self.tag),
+        };
+        self.stream.send(Message::notification(method, Some(&RawJson::assembled(params))));
+    }
+}
+
+impl Listener for Listening {
+    fn hear(&self, news: News) {
+        let wants = match news {
+            News::Tools => self.tools,
+            News::Prompts => self.prompts,
+            News::Resources => self.resources,
+        };
+        if wants {
+            self.tell(news.method(), None);
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Agents over HTTP: a service that a listener hands requests to. Streamable HTTP of both eras on `/mcp`, HTTP+SSE of the
+//! first version on `/sse`.
+//!
+//! A request is answered in the task of its connection. Its answer is one JSON body; only when something has to be said
+//! before it, or it takes long, it becomes a stream of events.
+
+mod body;
+mod events;
+mod guard;
+mod headers;
+mod legacy;
+mod modern;
+mod respond;
+mod sessions;
+mod sse;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytestring::ByteString;
+use http::{HeaderMap, Method, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Body as HttpBody;
+use tokio::task::AbortHandle;
+
+pub use body::Body;
+pub use guard::Guard;
+
+use crate::gateway::Gateway;
+use crate::principal::{Peer, Principal};
+use crate::refusal;
+use guard::Barred;
+use respond::{plain, refused};
+use sessions::Sessions;
+
+/// How often sessions are looked through for those that nobody uses.
+const SWEPT_EVERY: Duration = Duration::from_secs(30);
+
+/// A gateway as an HTTP service.
+pub struct HttpFace {
+    shared: Arc<Shared>,
+    sweeper: AbortHandle,
+}
+
+struct Shared {
+    gateway: Arc<Gateway>,
+    guard: Guard,
+    sessions: Sessions,
+    old_sessions: Sessions,
+}
+
+/// A request whose head was looked at and whose body was read.
+struct Incoming {
+    method: Method,
+    query: String,
+    headers: HeaderMap,
+    body: ByteString,
+    principal: Principal,
+}
+
+impl HttpFace {
+    /// A service for this gateway. Must be made within a runtime.
+    #[must_use]
+    pub fn new(gateway: Arc<Gateway>, guard: Guard) -> Self {
+        let shared =
+            Arc::new(Shared { gateway, guard, sessions: Sessions::default(), old_sessions: Sessions::default() });
+        let weak = Arc::downgrade(&shared);
+        let sweeper = tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(SWEPT_EVERY).await;
+                let Some(shared) = weak.upgrade() else { return };
+                shared.sessions.expire(&shared.gateway.options.limits);
+                shared.gateway.forget_idle_agents();
+            }
+        });
+        Self { shared, sweeper: sweeper.abort_handle() }
+    }
+
+    /// Answers one request.
+    pub async fn handle<B>(&self, request: Request<B>, peer: Peer) -> Response<Body>
+    where
+        B: HttpBody + Send,
+        B::Data: Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let (head, body) = request.into_parts();
+        let principal = match self.shared.guard.admit(&head.headers, peer) {
+            Ok(principal) => principal,
+            Err(barred) => return bar(barred),
+        };
+        let limit = self.shared.gateway.options.limits.message_bytes;
+        let Ok(body) = Limited::new(body, limit).collect().await else {
+            return plain(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large, or was cut off");
+        };
+        let Ok(body) = ByteString::try_from(body.to_bytes()) else {
+            return refused(StatusCode::BAD_REQUEST, None, &refusal::parse_error());
+        };
+        let query = head.uri.query().unwrap_or_default().to_owned();
+        let path = head.uri.path().to_owned();
+        let incoming = Incoming { method: head.method, query, headers: head.headers, body, principal };
+        match path.as_str() {
+            "/mcp" | "/mcp/" | "/" => streamable(&self.shared, incoming).await,
+            "/sse" => sse::open(&self.shared, &incoming),
+            sse::MESSAGES => sse::post(&self.shared, &incoming),
+            _ => plain(StatusCode::NOT_FOUND, "agents are served at /mcp"),
+        }
+    }
+
+    /// A connection has ended.
+    pub fn connection_ended(&self, peer: Peer) {
+        self.shared.gateway.forget_connection(peer.connection);
+    }
+
+    /// How many sessions there are.
+    #[must_use]
+    pub fn sessions(&self) -> usize {
+        self.shared.sessions.len()
+    }
+}
+
+async fn streamable(shared: &Arc<Shared>, incoming: Incoming) -> Response<Body> {
+    match incoming.method {
+        Method::POST => {
+            if !incoming.header("content-type").is_some_and(|kind| kind.starts_with("application/json")) {
+                return plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "send application/json");
+            }
+            if modern::is_modern(&incoming) {
+                modern::post(shared, incoming).await
+            } else {
+                legacy::post(shared, incoming).await
+            }
+        }
+        Method::GET => legacy::get(shared, &incoming),
+        Method::DELETE => legacy::delete(shared, &incoming),
+        _ => {
+            let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "POST, GET or DELETE");
+            response.headers_mut().insert(header::ALLOW, http::HeaderValue::from_static("POST, GET, DELETE"));
+            response
+        }
+    }
+}
+
+fn bar(barred: Barred) -> Response<Body> {
+    let status = match barred {
+        Barred::Host | Barred::Origin => StatusCode::FORBIDDEN,
+        Barred::Token => StatusCode::UNAUTHORIZED,
+    };
+    let mut response = plain(status, &barred.to_string());
+    if barred == Barred::Token {
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, http::HeaderValue::from_static("Bearer"));
+    }
+    response
+}
+
+impl Incoming {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// Can the agent read a stream of events? One that does not say what it accepts, accepts everything.
+    fn accepts_events(&self) -> bool {
+        self.header("accept").is_none_or(|accept| accept.contains("text/event-stream") || accept.contains("*/*"))
+    }
+}
+
+impl Drop for HttpFace {
+    fn drop(&mut self) {
+        self.sweeper.abort();
+    }
+}
+
+impl fmt::Debug for HttpFace {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("HttpFace").field("sessions", &self.sessions()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,121 @@
+//! What a response is made of: nothing, one message, or a stream of events together with the work that fills it.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use helve_wire::BoxFuture;
+use hyper::body::{Frame, SizeHint};
+
+use super::events::{EventStream, Next};
+
+/// The body of a response.
+pub struct Body(Content);
+
+enum Content {
+    /// All of it is here.
+    Parts(VecDeque<Bytes>),
+    Events(Events),
+}
+
+/// A stream being read, and the work that is done for as long as it is.
+pub(super) struct Events {
+    pub(super) stream: Arc<EventStream>,
+    pub(super) reader: u64,
+    /// Done by whoever reads: no task of its own, no hop between the answer and the wire.
+    pub(super) work: Option<BoxFuture<'static, ()>>,
+    /// What becomes of the work when the reader goes before its end.
+    pub(super) on_leave: Option<OnLeave>,
+    pub(super) parts: VecDeque<Bytes>,
+}
+
+/// Gets the unfinished work of a reader that went away.
+pub(super) type OnLeave = Box<dyn FnOnce(Option<BoxFuture<'static, ()>>) + Send>;
+
+impl Body {
+    pub(super) const fn empty() -> Self {
+        Self(Content::Parts(VecDeque::new()))
+    }
+
+    pub(super) fn parts(parts: impl IntoIterator<Item = Bytes>) -> Self {
+        Self(Content::Parts(parts.into_iter().filter(|part| !part.is_empty()).collect()))
+    }
+
+    pub(super) const fn events(events: Events) -> Self {
+        Self(Content::Events(events))
+    }
+}
+
+impl hyper::body::Body for Body {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let part = match &mut self.get_mut().0 {
+            Content::Parts(parts) => Poll::Ready(parts.pop_front()),
+            Content::Events(events) => events.poll_part(context),
+        };
+        part.map(|part| part.map(|part| Ok(Frame::data(part))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(&self.0, Content::Parts(parts) if parts.is_empty())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Content::Parts(parts) => SizeHint::with_exact(parts.iter().map(|part| part.len() as u64).sum()),
+            Content::Events(_) => SizeHint::default(),
+        }
+    }
+}
+
+impl Events {
+    fn poll_part(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if let Some(work) = &mut self.work
+            && work.as_mut().poll(context).is_ready()
+        {
+            self.work = None;
+        }
+        if let Some(part) = self.parts.pop_front() {
+            return Poll::Ready(Some(part));
+        }
+        match self.stream.poll_next(self.reader, context) {
+            Poll::Ready(Next::Event(parts)) => {
+                self.parts = parts.into();
+                // Small events go out in one piece.
+                if self.parts.iter().map(Bytes::len).sum::<usize>() <= GATHERED_BYTES {
+                    let whole: Vec<u8> = std::mem::take(&mut self.parts).into_iter().flatten().collect();
+                    return Poll::Ready(Some(Bytes::from(whole)));
+                }
+                Poll::Ready(self.parts.pop_front())
+            }
+            Poll::Ready(Next::End) => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+/// Events up to this size are put into one buffer.
+const GATHERED_BYTES: usize = 16 << 10;
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        if let Some(on_leave) = self.on_leave.take() {
+            on_leave(self.work.take());
+        }
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match &self.0 {
+            Content::Parts(_) => "Body::Parts",
+            Content::Events(_) => "Body::Events",
+        })
+    }
+}

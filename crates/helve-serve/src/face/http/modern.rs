@@ -1,0 +1,96 @@
+//! Streamable HTTP of the modern era: every request stands for itself, its headers repeat what its body says, and hanging up
+//! takes it back.
+
+use std::sync::Arc;
+
+use helve_model::json::RawJson;
+use helve_wire::plane::{self, Incoming as Read};
+use http::{Response, StatusCode};
+
+use super::body::{Body, OnLeave};
+use super::events::EventStream;
+use super::respond::{Answered, Streaming, Work, plain, refused, respond};
+use super::{Incoming, Shared, headers};
+use crate::era;
+use crate::exchange::Exchange;
+use crate::message::Message;
+use crate::outbox::Outlet;
+use crate::refusal;
+use crate::request::Request;
+
+/// Codes of errors that are the request's own fault, and so have a status of their own.
+const METHOD_NOT_FOUND: i64 = -32601;
+const MODERN_ERRORS: std::ops::RangeInclusive<i64> = -32099..=-32020;
+
+/// Is this request of the modern era, by its header or its body?
+pub(super) fn is_modern(incoming: &Incoming) -> bool {
+    if incoming.header("mcp-protocol-version").is_some_and(era::modern::speaks) {
+        return true;
+    }
+    incoming.header("mcp-session-id").is_none() && says_version(incoming)
+}
+
+/// The metadata may be anywhere in the body: most bodies of the other era need not be gone through.
+fn says_version(incoming: &Incoming) -> bool {
+    let is_near = memchr::memmem::find(incoming.body.as_bytes(), b"io.modelcontextprotocol/protocolVersion").is_some();
+    let discovers = || memchr::memmem::find(incoming.body.as_bytes(), b"server/discover").is_some();
+    (is_near || discovers())
+        && match plane::read(&incoming.body) {
+            Read::Request { id, method, params } => {
+                let request = Request { id, method, params };
+                era::modern::is_modern(&request, &request.meta())
+            }
+            _ => false,
+        }
+}
+
+pub(super) async fn post(shared: &Arc<Shared>, incoming: Incoming) -> Response<Body> {
+    let request = match plane::read(&incoming.body) {
+        Read::Request { id, method, params } => Request { id, method, params },
+        Read::Noise => return refused(StatusCode::BAD_REQUEST, None, &refusal::of_noise(&incoming.body)),
+        // What asks for no answer concerns nothing that is remembered.
+        Read::Answer { .. } | Read::Notification { .. } | Read::Unacceptable { .. } => {
+            return plain(StatusCode::ACCEPTED, "");
+        }
+    };
+    let meta = request.meta();
+    let checked = headers::check(shared, &incoming, &request, &meta).and_then(|()| era::modern::check(&meta));
+    if let Err(error) = checked {
+        return refused(StatusCode::BAD_REQUEST, Some(&request.id), &error);
+    }
+    let stream = Arc::new(EventStream::new(&shared.gateway.options.limits));
+    let outlet: Arc<dyn Outlet> = Arc::<EventStream>::clone(&stream);
+    let gateway = Arc::clone(&shared.gateway);
+    let capabilities = meta.client_capabilities.clone().unwrap_or_else(RawJson::empty_object);
+    let agent = gateway.agent(&incoming.principal, &capabilities);
+    let exchange = Exchange { gateway, agent, stream: outlet };
+    let work: Work = Box::pin(async move {
+        let answer = era::modern::answer(&exchange, &request, meta).await;
+        let status = answer.as_ref().map_or_else(|error| status(error.code), |_| StatusCode::OK);
+        Some(Answered { message: Message::answer(&request.id, &answer), status })
+    });
+    respond(work, stream, Stateless { is_possible: incoming.accepts_events() }).await
+}
+
+fn status(code: i64) -> StatusCode {
+    match code {
+        METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+        code if MODERN_ERRORS.contains(&code) => StatusCode::BAD_REQUEST,
+        _ => StatusCode::OK,
+    }
+}
+
+/// A stream that is gone when its reader is, and the work with it.
+struct Stateless {
+    is_possible: bool,
+}
+
+impl Streaming for Stateless {
+    fn is_possible(&self) -> bool {
+        self.is_possible
+    }
+
+    fn begin(&self, _stream: &Arc<EventStream>) -> Option<OnLeave> {
+        None
+    }
+}

@@ -1,0 +1,97 @@
+//! What we say we can do: what the servers behind us can.
+//!
+//! As long as a server is still connecting nobody knows, and everything is offered: an empty list is a truer answer later
+//! than a capability that an agent was never told of.
+
+use std::collections::BTreeMap;
+
+use helve::Host;
+use helve_model::json::{RawJson, scan};
+use helve_model::{PendingReason, ServerStatus};
+use helve_wire::Greeting;
+
+/// What there is behind us.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Offering {
+    resources: bool,
+    prompts: bool,
+    completions: bool,
+    logging: bool,
+    /// As the first server with tasks says it.
+    tasks: Option<RawJson>,
+    extensions: BTreeMap<String, RawJson>,
+}
+
+impl Offering {
+    pub(crate) fn of(host: &Host) -> Self {
+        let snapshot = host.snapshot();
+        let is_known = |report: &helve::ServerReport| report.status != ServerStatus::Pending(PendingReason::Connecting);
+        let all_known = host.status().iter().all(is_known);
+        let unknown = Self { resources: true, prompts: true, completions: true, logging: true, ..Self::default() };
+        let mut offering = if all_known { Self::default() } else { unknown };
+        for greeting in snapshot.servers().filter_map(|entry| entry.greeting()) {
+            offering.add(&greeting);
+        }
+        offering
+    }
+
+    fn add(&mut self, greeting: &Greeting) {
+        self.resources |= greeting.offers("resources");
+        self.prompts |= greeting.offers("prompts");
+        self.completions |= greeting.offers("completions");
+        self.logging |= greeting.offers("logging");
+        if self.tasks.is_none() && greeting.offers("tasks") {
+            self.tasks = greeting.capabilities.member("tasks");
+        }
+        let extensions = greeting.capabilities.member("extensions").unwrap_or_else(RawJson::empty_object);
+        for member in scan::members(extensions.as_str()).into_iter().flatten().map_while(Result::ok) {
+            if let Some(name) = member.key() {
+                self.extensions.entry(name).or_insert_with(|| RawJson::part_of(extensions.shared(), member.value));
+            }
+        }
+    }
+
+    /// For `initialize`.
+    pub(crate) fn legacy(&self) -> String {
+        let tasks = self.tasks.as_ref().map(|tasks| format!(r#""tasks":{tasks}"#));
+        self.to_json(tasks)
+    }
+
+    /// For `server/discover`.
+    pub(crate) fn modern(&self) -> String {
+        let extensions: Vec<String> = self
+            .extensions
+            .iter()
+            .map(|(name, settings)| format!("{}:{settings}", helve_wire::plane::quoted(name)))
+            .collect();
+        self.to_json((!extensions.is_empty()).then(|| format!(r#""extensions":{{{}}}"#, extensions.join(","))))
+    }
+
+    fn to_json(&self, more: Option<String>) -> String {
+        let mut members = vec![r#""tools":{"listChanged":true}"#.to_owned()];
+        for (offered, member) in [
+            (self.resources, r#""resources":{"subscribe":true,"listChanged":true}"#),
+            (self.prompts, r#""prompts":{"listChanged":true}"#),
+            (self.completions, r#""completions":{}"#),
+            (self.logging, r#""logging":{}"#),
+        ] {
+            if offered {
+                members.push(member.to_owned());
+            }
+        }
+        members.extend(more);
+        format!("{{{}}}", members.join(","))
+    }
+}
+
+/// What the servers want a model to know: one server's words as they are, those of several under their names.
+pub(crate) fn instructions(host: &Host) -> Option<String> {
+    let snapshot = host.snapshot();
+    let servers: Vec<_> = snapshot.servers().collect();
+    if let [only] = servers.as_slice() {
+        return only.instructions().map(ToOwned::to_owned);
+    }
+    let told: Vec<String> =
+        servers.iter().filter_map(|server| Some(format!("# {}\n{}", server.name(), server.instructions()?))).collect();
+    (!told.is_empty()).then(|| told.join("\n\n"))
+}

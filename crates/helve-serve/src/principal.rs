@@ -1,0 +1,31 @@
+//! Who an agent is: its token, else the user its connection belongs to, else its connection.
+
+/// The identity that calls, sessions and sealed states are bound to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Principal {
+    /// Whoever holds this token; the number is its place among those that are accepted.
+    Token(usize),
+    /// Whoever this user of the machine is.
+    User(u32),
+    /// Whoever is at the other end of this connection.
+    Connection(u64),
+}
+
+/// What the listener knows about the other end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer {
+    /// A number no other connection of this process has.
+    pub connection: u64,
+    /// The user it belongs to, where the machine tells.
+    pub user: Option<u32>,
+}
+
+impl Peer {
+    /// Who that is when no token says otherwise.
+    pub(crate) const fn principal(self) -> Principal {
+        match self.user {
+            Some(user) => Principal::User(user),
+            None => Principal::Connection(self.connection),
+        }
+    }
+}

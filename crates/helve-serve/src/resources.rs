@@ -1,0 +1,122 @@
+//! Resources and prompts: which server is asked, and what is asked of it.
+
+use helve::{CallContext, Host};
+use helve_model::ServerName;
+use helve_model::json::RawJson;
+use helve_wire::RpcError;
+use helve_wire::plane::quoted;
+
+use crate::book::Place;
+use crate::gateway::Gateway;
+use crate::refusal::{self, invalid_params};
+use crate::request::{Request, with_member};
+use crate::tools::usable;
+
+pub(crate) async fn list(gateway: &Gateway, request: &Request) -> Result<RawJson, RpcError> {
+    gateway.settle().await;
+    let book = gateway.books.read_resources(&gateway.host).await;
+    book.resource_list.page(request.param("cursor").as_ref()).ok_or_else(no_page)
+}
+
+pub(crate) async fn list_templates(gateway: &Gateway, request: &Request) -> Result<RawJson, RpcError> {
+    gateway.settle().await;
+    let book = gateway.books.read_resources(&gateway.host).await;
+    book.template_list.page(request.param("cursor").as_ref()).ok_or_else(no_page)
+}
+
+pub(crate) async fn list_prompts(gateway: &Gateway, request: &Request) -> Result<RawJson, RpcError> {
+    gateway.settle().await;
+    let book = gateway.books.read_prompts(&gateway.host, &gateway.options.naming).await;
+    book.list.page(request.param("cursor").as_ref()).ok_or_else(no_page)
+}
+
+/// Which server a URI is read from: the only one that has resources, the one it names, the one that lists it.
+pub(crate) async fn place_of_resource(gateway: &Gateway, uri: &str) -> Result<Place, RpcError> {
+    gateway.settle().await;
+    let mut offering = offering(&gateway.host, "resources");
+    if let (Some(server), true) = (offering.pop(), offering.is_empty()) {
+        return Ok(Place { server, name: uri.to_owned() });
+    }
+    if let Some(place) = gateway.books.resources().and_then(|book| book.find(uri)) {
+        return Ok(place);
+    }
+    if let Some(place) = gateway.books.read_resources(&gateway.host).await.find(uri) {
+        return Ok(place);
+    }
+    let named = uri.split_once('+').and_then(|(server, uri)| {
+        let snapshot = gateway.host.snapshot();
+        let server = snapshot.server(server)?.name().clone();
+        Some(Place { server, name: uri.to_owned() })
+    });
+    named.ok_or_else(|| not_found(uri))
+}
+
+/// Which server has the prompt of this served name.
+pub(crate) async fn place_of_prompt(gateway: &Gateway, name: &str) -> Result<Place, RpcError> {
+    gateway.settle().await;
+    if let Some(place) = gateway.books.prompts().and_then(|book| book.find(name)) {
+        return Ok(place);
+    }
+    let book = gateway.books.read_prompts(&gateway.host, &gateway.options.naming).await;
+    book.find(name).ok_or_else(|| invalid_params(format!("Unknown prompt: {name}")))
+}
+
+pub(crate) async fn read(host: &Host, place: &Place, context: &CallContext) -> Result<RawJson, RpcError> {
+    match host.read_resource(place.server.as_str(), &place.name, context).await {
+        Ok(read) => usable(read.outcome.raw()),
+        Err(error) => Err(refusal::of_call(&error)),
+    }
+}
+
+pub(crate) async fn get_prompt(
+    host: &Host,
+    place: &Place,
+    arguments: RawJson,
+    context: &CallContext,
+) -> Result<RawJson, RpcError> {
+    match host.get_prompt(place.server.as_str(), &place.name, arguments, context).await {
+        Ok(prompt) => usable(prompt.raw()),
+        Err(error) => Err(refusal::of_call(&error)),
+    }
+}
+
+/// `completion/complete`: asked of the server that has the prompt or the template.
+pub(crate) async fn complete(gateway: &Gateway, request: &Request) -> Result<RawJson, RpcError> {
+    let incomplete = || invalid_params("`ref` names neither a prompt nor a resource");
+    let params = request.params.as_ref().ok_or_else(incomplete)?;
+    let subject = params.member("ref").ok_or_else(incomplete)?;
+    let (place, key) = match (subject.member_str("name"), subject.member_str("uri")) {
+        (Some(name), _) => (place_of_prompt(gateway, &name).await?, "name"),
+        (None, Some(uri)) => (place_of_resource(gateway, &uri).await?, "uri"),
+        (None, None) => return Err(incomplete()),
+    };
+    let subject = with_member(&subject, key, &quoted(&place.name));
+    let params = without_meta(&with_member(params, "ref", subject.as_str()));
+    match gateway.host.request(place.server.as_str(), "completion/complete", Some(&params)).await {
+        Ok(result) => usable(&result),
+        Err(error) => Err(refusal::of_call(&error)),
+    }
+}
+
+/// The servers that say they offer this, by name.
+pub(crate) fn offering(host: &Host, capability: &str) -> Vec<ServerName> {
+    let snapshot = host.snapshot();
+    let offers = |entry: &&std::sync::Arc<helve::ServerEntry>| {
+        entry.greeting().is_some_and(|greeting| greeting.offers(capability))
+    };
+    snapshot.servers().filter(offers).map(|entry| entry.name().clone()).collect()
+}
+
+/// What an agent says about its own request is not for the server; the wire adds what the server needs.
+pub(crate) fn without_meta(params: &RawJson) -> RawJson {
+    if params.member("_meta").is_some() { with_member(params, "_meta", "{}") } else { params.clone() }
+}
+
+fn no_page() -> RpcError {
+    invalid_params("there is no page of this cursor")
+}
+
+fn not_found(uri: &str) -> RpcError {
+    let data = RawJson::assembled(format!(r#"{{"uri":{}}}"#, quoted(uri)));
+    RpcError { code: -32002, message: format!("Resource not found: {uri}"), data: Some(data) }
+}

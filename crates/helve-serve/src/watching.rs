@@ -1,0 +1,104 @@
+//! The resources that one agent, or one stream of it, wants to hear about: subscriptions at the servers that have them.
+
+use std::collections::HashMap;
+use std::fmt::{self, Write as _};
+use std::sync::{Arc, Mutex};
+
+use helve::{Change, Host, WatchFilter, Watcher};
+use helve_model::ServerName;
+use helve_model::json::{RawJson, scan};
+use helve_wire::RpcError;
+use helve_wire::plane::quoted;
+use tokio::task::AbortHandle;
+
+use crate::book::Place;
+use crate::refusal;
+use crate::sync::lock;
+
+/// Called with the parameters of `notifications/resources/updated`.
+pub(crate) type OnUpdate = Arc<dyn Fn(&RawJson) + Send + Sync>;
+
+/// What is watched. Everything ends with it.
+pub(crate) struct Watching {
+    on_update: OnUpdate,
+    servers: Mutex<HashMap<ServerName, Watched>>,
+}
+
+/// What is watched at one server.
+struct Watched {
+    watcher: Watcher,
+    /// The URIs as the agent knows them, by the server's own.
+    served: Arc<Mutex<HashMap<String, String>>>,
+    task: AbortHandle,
+}
+
+impl Watching {
+    pub(crate) fn new(on_update: OnUpdate) -> Self {
+        Self { on_update, servers: Mutex::default() }
+    }
+
+    /// Begins to watch a resource, which the agent calls `uri`.
+    pub(crate) async fn add(&self, host: &Host, place: &Place, uri: &str) -> Result<(), RpcError> {
+        let watcher = {
+            let mut servers = lock(&self.servers);
+            let watched = servers.entry(place.server.clone()).or_insert_with(|| self.watch(host));
+            lock(&watched.served).insert(place.name.clone(), uri.to_owned());
+            watched.watcher.clone()
+        };
+        let subscribed = watcher.subscribe(place.server.as_str(), &place.name, "").await;
+        subscribed.map(drop).map_err(|error| refusal::of_call(&error))
+    }
+
+    /// Watches a resource no longer.
+    pub(crate) fn remove(&self, place: &Place) {
+        if let Some(watched) = lock(&self.servers).get(&place.server) {
+            watched.watcher.end(&WatchFilter { target: Some(place.name.clone()), ..WatchFilter::default() });
+            drop(lock(&watched.served).remove(&place.name));
+        }
+    }
+
+    fn watch(&self, host: &Host) -> Watched {
+        let watcher = host.watcher();
+        let served: Arc<Mutex<HashMap<String, String>>> = Arc::default();
+        let (on_update, names, events) = (Arc::clone(&self.on_update), Arc::clone(&served), watcher.clone());
+        let task = tokio::spawn(async move {
+            loop {
+                let event = events.next().await;
+                let Some(uri) = lock(&names).get(&event.target).cloned() else { continue };
+                match event.change {
+                    Change::Updated(params) if params.check().is_ok() => on_update(&as_served(&params, &uri)),
+                    Change::MayHaveChanged => on_update(&as_served(&RawJson::empty_object(), &uri)),
+                    _ => {}
+                }
+            }
+        });
+        Watched { watcher, served, task: task.abort_handle() }
+    }
+}
+
+/// The parameters of an update with the URI that the agent knows, and without what the server says about its own
+/// subscription.
+fn as_served(params: &RawJson, uri: &str) -> RawJson {
+    let mut text = format!(r#"{{"uri":{}"#, quoted(uri));
+    for member in scan::members(params.as_str()).into_iter().flatten().map_while(Result::ok) {
+        if !member.key_is("uri") && !member.key_is("_meta") {
+            // Writing into a String cannot fail.
+            let _: fmt::Result = write!(text, r#","{}":{}"#, member.raw_key, member.value);
+        }
+    }
+    text.push('}');
+    RawJson::assembled(text)
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.task.abort();
+        self.watcher.end(&WatchFilter::default());
+    }
+}
+
+impl fmt::Debug for Watching {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Watching").field("servers", &lock(&self.servers).len()).finish_non_exhaustive()
+    }
+}
