@@ -48,7 +48,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     http: Option<SocketAddr>,
 
-    /// Names of tools: mcp (mcp__server__tool), server (server__tool), none, your own
+    /// Names: mcp (mcp__server__tool), server (server__tool), none, or your own
     #[arg(long, value_name = "PREFIX", default_value = "mcp", value_parser = Naming::from_word)]
     prefix: Naming,
 
