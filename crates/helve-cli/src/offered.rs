@@ -7,6 +7,7 @@ use helve_model::DisabledReason;
 use crate::catalog::{held_back, no_server};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::inputs;
 use crate::plan::plan;
 use crate::progress::Meter;
 use crate::running::{Manner, Wanted, with_host};
@@ -17,7 +18,7 @@ pub(crate) fn ask<T>(
     only: Option<&str>,
     question: impl AsyncFnOnce(&Host) -> Result<(Vec<T>, Troubles), CallError>,
 ) -> Result<Vec<T>, Failure> {
-    let configuration = context.load()?;
+    let configuration = inputs::load(context, |server| only.is_none_or(|only| only == server.as_str()))?;
     context.report_problems(&configuration);
     let plan = plan(context, &configuration)?;
     match only {

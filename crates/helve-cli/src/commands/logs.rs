@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::inputs;
 use crate::offered::check_server;
 use crate::plan::plan;
 use crate::printer::{Line, Style};
@@ -52,7 +53,7 @@ enum Level {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
-    let configuration = context.load()?;
+    let configuration = inputs::load(context, |server| server.as_str() == args.server)?;
     context.report_problems(&configuration);
     check_server(context, &configuration, &plan(context, &configuration)?, &args.server)?;
     let only = [args.server.clone()];

@@ -11,6 +11,7 @@ use super::{call, read};
 use crate::content::{self, SavePlace};
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::inputs;
 use crate::offered::check_server;
 use crate::options::duration;
 use crate::plan::plan;
@@ -59,7 +60,7 @@ enum Target<'a> {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
-    let configuration = context.load()?;
+    let configuration = inputs::load(context, |server| spelling::may_mean(&args.target, server))?;
     context.report_problems(&configuration);
     let target = target(&configuration, args)?;
     let only: Vec<String> = match &target {

@@ -10,12 +10,14 @@ use serde_json::{Map, Value};
 
 use crate::context::{Context, nearest};
 use crate::failure::Failure;
+use crate::inputs;
 use crate::offered::check_server;
 use crate::plan::plan;
 use crate::printer::{Line, Style};
 use crate::progress::Meter;
 use crate::questions::QuestionArgs;
 use crate::running::{Manner, Wanted, with_host};
+use crate::spelling;
 
 /// Get a prompt
 #[derive(Debug, clap::Args)]
@@ -49,7 +51,7 @@ enum Format {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
-    let configuration = context.load()?;
+    let configuration = inputs::load(context, |server| spelling::may_mean(&args.name, server))?;
     context.report_problems(&configuration);
     let (named, words) = server_and_prompt(&configuration, &args.name, &args.words);
     let arguments = arguments(words)?;

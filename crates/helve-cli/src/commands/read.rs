@@ -12,6 +12,7 @@ use helve_schema::{FillProblem, TemplateValue, TemplateValues, UriTemplate};
 use crate::content::SavePlace;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::inputs;
 use crate::offered::check_server;
 use crate::plan::plan;
 use crate::printer::Line;
@@ -53,7 +54,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let uri = uri(&args.uri, &args.words)?;
-    let configuration = context.load()?;
+    let configuration = inputs::load(context, |server| server.as_str() == args.server)?;
     context.report_problems(&configuration);
     check_server(context, &configuration, &plan(context, &configuration)?, &args.server)?;
     let manner = Manner::answering(&args.questions);

@@ -6,6 +6,7 @@ use helve_model::ReadOutcome;
 use super::read;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::inputs;
 use crate::offered::check_server;
 use crate::plan::plan;
 use crate::printer::{Line, Style};
@@ -45,7 +46,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let uri = read::uri(&args.uri, &args.words)?;
-    let configuration = context.load()?;
+    let configuration = inputs::load(context, |server| server.as_str() == args.server)?;
     context.report_problems(&configuration);
     check_server(context, &configuration, &plan(context, &configuration)?, &args.server)?;
     let subject = Subject::Resource { server: &args.server, uri: &uri };

@@ -3,7 +3,7 @@
 
 use helve_testkit::{Offers, Scenario};
 
-use crate::support::{ALLOW, TestEnv, with_servers};
+use crate::support::{ALLOW, Person, TestEnv, with_servers};
 
 fn one_server() -> TestEnv {
     with_servers(&[("notes", Scenario::dual())], "")
@@ -165,6 +165,54 @@ fn what_is_not_there_is_said_to_be_not_there() {
     --- stderr
     error: the server refused `resources/read`: Method not found: resources/read (-32601)
     hint: the reason is the server's own; its log may say more
+    ");
+}
+
+/// A server whose every resource has these contents.
+fn holding(contents: &str) -> TestEnv {
+    let frame = format!("{{\"jsonrpc\":\"2.0\",\"id\":$ID,\"result\":{{\"contents\":[{contents}]}}}}\n");
+    with_servers(&[("notes", Scenario::legacy().scripted("resources/read", &frame))], "")
+}
+
+#[test]
+fn a_terminal_does_not_obey_a_resource() {
+    let env = holding(r#"{"uri":"test://x","text":"a\u001b[2Jb"}"#);
+    let mut person = Person::at(&env, &["read", "notes", "test://x"]);
+    let seen = person.sees_the_end();
+    assert!(seen.starts_with("exit status 0") && seen.contains(r"a\u{1b}[2Jb"), "{seen:?}");
+    let mut person = Person::at(&env, &["read", "notes", "test://x", "-o", "-"]);
+    assert!(person.sees_the_end().contains("a\u{1b}[2Jb"));
+    // A pipe gets every byte.
+    assert_eq!(env.stdout(&["read", "notes", "test://x"]), "a\u{1b}[2Jb\n");
+}
+
+#[test]
+fn several_contents_none_and_broken_ones() {
+    let two = holding(r#"{"uri":"test://a","text":"one"},{"uri":"test://b","text":"two\n"}"#);
+    insta::assert_snapshot!(two.run(&["read", "notes", "test://x"]), @"
+    exit status 0
+    --- stdout
+    one
+    two
+    ");
+    insta::assert_snapshot!(two.run(&["read", "notes", "test://x", "-o", "out"]), @"
+    exit status 2
+    --- stderr
+    error: the resource has 2 contents, not one for one file
+    hint: --json gives all of them, and so does reading without -o
+    ");
+    assert_eq!(two.stdout(&["read", "notes", "test://x", "-o", "-"]), "onetwo\n");
+    insta::assert_snapshot!(holding("").run(&["read", "notes", "test://x"]), @"
+    exit status 0
+    --- stderr
+    The resource is empty.
+    ");
+    insta::assert_snapshot!(holding(r#"{"uri":"test://a","blob":"%%%"}"#).run(&["read", "notes", "test://x"]), @"
+    exit status 3
+    --- stderr
+    error: the server's blob of test://a is not base 64
+      cause: Invalid symbol 37, offset 0.
+    hint: --json shows it as it came
     ");
 }
 
