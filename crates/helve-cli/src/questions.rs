@@ -208,6 +208,17 @@ impl Elicitor for CommandLineElicitor {
     }
 }
 
+/// For verbs that call nothing. Servers hear that a person can be asked, because some offer other tools then and a list
+/// must not depend on the verb; a server that asks although nobody called it is declined.
+#[derive(Debug)]
+pub(crate) struct NobodyCalled;
+
+impl Elicitor for NobodyCalled {
+    fn elicit(&self, _: ElicitationRequest) -> BoxFuture<'_, ElicitationAnswer> {
+        Box::pin(std::future::ready(ElicitationAnswer::Decline))
+    }
+}
+
 fn at_terminal(
     request: &ElicitationRequest,
     before: &Map<String, Value>,

@@ -15,7 +15,7 @@ use crate::approve::TerminalApprover;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::plan::plan;
-use crate::questions::{CommandLineElicitor, QuestionArgs};
+use crate::questions::{CommandLineElicitor, NobodyCalled, QuestionArgs};
 use crate::roots::ConfiguredRoots;
 use crate::sampler::{self, CommandSampler};
 use crate::store::approvals::ApprovalFile;
@@ -123,6 +123,8 @@ async fn start(
         if let Some(sampler) = CommandSampler::new(context, questions.sampler.as_deref(), settings)? {
             builder = builder.sampler(sampler, sampler::limits(settings));
         }
+    } else {
+        builder = builder.elicitor(NobodyCalled);
     }
     if !settings.roots.value.is_empty() {
         builder = builder.roots(ConfiguredRoots(settings.roots.value.clone()));

@@ -111,6 +111,24 @@ fn a_call_that_fails_for_want_of_an_answer_says_so_to_scripts() {
 }
 
 #[test]
+fn a_list_does_not_depend_on_the_verb() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let record = directory.path().join("record");
+    let recorded = |verb: &[&str]| {
+        drop(fs_err::remove_file(&record));
+        let env = with_servers(&[("old", Scenario::legacy().record_to(&record))], ALLOW);
+        assert!(env.run(verb).starts_with("exit status 0"));
+        let recording = helve_testkit::Recording::load(&record).expect("a recording");
+        let frames = recording.messages().into_iter();
+        let initialize = frames.into_iter().find(|message| message["method"] == "initialize").expect("a handshake");
+        initialize["params"]["capabilities"].clone()
+    };
+    let listing = recorded(&["tools"]);
+    assert!(listing["elicitation"].is_object(), "{listing}");
+    assert_eq!(listing, recorded(&["call", "old/echo"]));
+}
+
+#[test]
 fn a_form_at_a_terminal() {
     let env = asking();
     for server in ["new", "old"] {
