@@ -17,6 +17,7 @@ mod conversation;
 mod door;
 mod era;
 mod exchange;
+mod extension;
 pub mod face;
 mod gateway;
 mod limits;

@@ -12,7 +12,7 @@ use crate::gateway::Gateway;
 use crate::news::Level;
 use crate::refusal::{self, invalid_params};
 use crate::request::{Meta, Request};
-use crate::{resources, tasks, tools};
+use crate::{extension, resources, tasks, tools};
 
 /// Offered to an agent that asks for a version we do not speak.
 const NEWEST: &str = "2025-11-25";
@@ -39,7 +39,7 @@ pub(crate) async fn answer(exchange: &Exchange, request: &Request, meta: Meta) -
         "completion/complete" => resources::complete(gateway, request).await,
         "tasks/get" | "tasks/result" | "tasks/cancel" => tasks::relay(exchange, request).await,
         "tasks/list" => tasks::list(exchange, request).await,
-        method => Err(RpcError::method_not_found(method)),
+        _ => extension::relay(exchange, request).await,
     }
 }
 

@@ -17,7 +17,7 @@ use crate::news::Level;
 use crate::refusal::{self, invalid_params};
 use crate::request::{Meta, Request, with_member};
 use crate::seal::Sealed;
-use crate::{resources, tasks, tools};
+use crate::{extension, resources, tasks, tools};
 
 /// The method by which an agent asks who we are.
 const DISCOVER: &str = "server/discover";
@@ -82,7 +82,7 @@ pub(crate) async fn answer(exchange: &Exchange, request: &Request, meta: Meta) -
             needs_tasks(&meta)?;
             tasks::relay(exchange, request).await
         }
-        method => Err(RpcError::method_not_found(method)),
+        _ => extension::relay(exchange, request).await,
     };
     match result {
         Ok(result) => Ok(complete(gateway, &result)),

@@ -1,6 +1,11 @@
 //! What agents get through helve, against fake peers as servers.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a helper that fails fails its test")]
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a helper that fails fails its test")]
 
+mod fault;
+mod http;
+mod http_agent;
+mod matrix;
+mod payload;
 mod stream;
 mod support;

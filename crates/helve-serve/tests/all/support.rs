@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve::{ApproveAll, Host, HostSettings};
-use helve_model::{ConfigText, Layer, Origin, ServerName, ServerSpec, StdioSpec, TransportSpec};
-use helve_serve::{Gateway, Naming, Options, Peer, face};
+use helve::{Answerer, ApproveAll, CallError, Host, HostSettings};
+use helve_model::{Action, ConfigText, Layer, Origin, Rule, ServerName, ServerSpec, StdioSpec, TransportSpec};
+use helve_policy::{SourcedRule, Trust};
+use helve_serve::{Gateway, HostSource, Naming, Options, Peer, Purpose, face};
 use helve_testkit::{Scenario, peer_program};
+use helve_wire::BoxFuture;
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
@@ -43,6 +45,51 @@ pub(crate) fn gateway(host: &Host, naming: Naming) -> Arc<Gateway> {
     Gateway::new(host.clone(), Options { naming, ..Options::default() })
 }
 
+/// Starts hosts with the same servers, over and over.
+pub(crate) struct Servers(pub(crate) Vec<ServerSpec>);
+
+impl HostSource for Servers {
+    fn start(&self, answerer: Arc<dyn Answerer>, purpose: Purpose) -> BoxFuture<'_, Result<Host, CallError>> {
+        let settings = HostSettings { schema_cache_ttl: None, ..HostSettings::default() };
+        let mut builder = Host::builder().settings(settings).rules(vec![allow_everything()]).answerer(answerer);
+        for mut server in self.0.clone() {
+            server.lazy = purpose == Purpose::OneAgent;
+            builder = builder.server(server);
+        }
+        Box::pin(builder.start())
+    }
+}
+
+fn allow_everything() -> SourcedRule {
+    let rule = Rule {
+        tool: "*".to_owned(),
+        pattern: None,
+        risk: None,
+        kind: None,
+        action: Action::Allow,
+        origin: Origin::Program,
+        layer: Layer::User,
+    };
+    SourcedRule { rule, trust: Trust::Trusted }
+}
+
+/// What every agent of these tests answers.
+pub(crate) fn answer_to(method: &str) -> Value {
+    match method {
+        "elicitation/create" => json!({"action": "accept", "content": {"name": "the agent's answer"}}),
+        "sampling/createMessage" => {
+            json!({"role": "assistant", "model": "m", "content": {"type": "text", "text": "the agent's answer"}})
+        }
+        "roots/list" => json!({"roots": [{"uri": "file:///the agent's answer"}]}),
+        other => panic!("nobody may ask {other}"),
+    }
+}
+
+/// Everything an agent can do.
+pub(crate) fn everything() -> Value {
+    json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}})
+}
+
 /// An agent on a byte stream.
 pub(crate) struct StreamAgent {
     writer: WriteHalf<DuplexStream>,
@@ -58,6 +105,21 @@ impl StreamAgent {
             let (reader, writer) = tokio::io::split(far);
             face::stream::serve(&gateway, Peer { connection: 1, user: None }, reader, writer).await
         });
+        Self::on(near, serving)
+    }
+
+    /// The only agent, with a host of its own.
+    pub(crate) fn alone(servers: Vec<ServerSpec>, naming: Naming) -> Self {
+        let (near, far) = tokio::io::duplex(64 << 10);
+        let serving = tokio::spawn(async move {
+            let (reader, writer) = tokio::io::split(far);
+            let options = Options { naming, wait: Some(DEADLINE), ..Options::default() };
+            face::stream::serve_alone(&Servers(servers), options, reader, writer).await
+        });
+        Self::on(near, serving)
+    }
+
+    fn on(near: DuplexStream, serving: JoinHandle<std::io::Result<()>>) -> Self {
         let (reader, writer) = tokio::io::split(near);
         Self { writer, lines: BufReader::new(reader).lines(), serving }
     }
@@ -93,6 +155,9 @@ impl StreamAgent {
             let message = self.next().await;
             if message["id"] == id && message.get("method").is_none() {
                 return (message, before);
+            }
+            if let (Some(question), Some(method)) = (message.get("id"), message["method"].as_str()) {
+                self.send(json!({"jsonrpc": "2.0", "id": question, "result": answer_to(method)})).await;
             }
             before.push(message);
         }

@@ -1,0 +1,131 @@
+//! What agents and servers do wrong, and what it costs: their own calls, and nobody else anything.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use helve_serve::face::http::{Guard, HttpFace};
+use helve_serve::{Gateway, Limits, Naming, Options};
+use helve_testkit::Scenario;
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::http_agent::HttpAgent;
+use crate::support::{DEADLINE, Servers, StreamAgent, everything, gateway, host, stdio_server};
+
+async fn shared(scenario: &Scenario, limits: Limits) -> (Arc<Gateway>, Arc<HttpFace>) {
+    let options = Options { naming: Naming::None, wait: Some(DEADLINE), limits, ..Options::default() };
+    let gateway = Gateway::shared(Arc::new(Servers(vec![stdio_server("one", scenario)])), options).await.unwrap();
+    let face = Arc::new(HttpFace::new(Arc::clone(&gateway), Guard::default()));
+    (gateway, face)
+}
+
+#[tokio::test]
+async fn a_server_that_dies_costs_one_call() {
+    let host = host(vec![stdio_server("one", &Scenario::legacy())]).await;
+    let gateway = gateway(&host, Naming::None);
+    let mut agent = StreamAgent::connect(&gateway);
+    agent.initialize(json!({})).await;
+    let (died, _) = agent.ask(1, "tools/call", json!({"name": "exit", "arguments": {"status": 9}})).await;
+    assert!(died["error"]["data"]["code"].is_string(), "{died}");
+    let (echoed, _) = agent.ask(2, "tools/call", json!({"name": "echo", "arguments": {"x": 1}})).await;
+    assert_eq!(echoed["result"]["structuredContent"], json!({"x": 1}), "{echoed}");
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_has_to_be_asked_is_asked_of_the_agents_person() {
+    let builder = helve::Host::builder().server(stdio_server("one", &Scenario::legacy()));
+    let host = builder.start().await.unwrap();
+    assert!(host.settled(DEADLINE).await);
+    let gateway = gateway(&host, Naming::None);
+    let call = json!({"name": "echo", "arguments": {"x": 1}});
+
+    let mut agent = StreamAgent::connect(&gateway);
+    agent.initialize(json!({"elicitation": {}})).await;
+    agent.send(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})).await;
+    let question = agent.next().await;
+    assert_eq!(question["method"], "elicitation/create", "{question}");
+    assert!(question["params"]["message"].as_str().unwrap().contains("one/echo"));
+    let yes = json!({"action": "accept", "content": {"decision": "once"}});
+    agent.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": yes})).await;
+    assert_eq!(agent.next().await["result"]["structuredContent"], json!({"x": 1}));
+
+    // Nobody is behind this one: the model is told why, and what would help.
+    let mut alone = StreamAgent::connect(&gateway);
+    alone.initialize(json!({})).await;
+    let (refused, _) = alone.ask(1, "tools/call", call).await;
+    assert_eq!(refused["result"]["isError"], true);
+    assert!(refused["result"]["content"][0]["text"].as_str().unwrap().contains("hint: "), "{refused}");
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_parked_call_waits_for_its_agent_alone_and_not_for_ever() {
+    let limits = Limits { parked_time: Duration::from_millis(300), ..Limits::default() };
+    let (gateway, face) = shared(&Scenario::legacy(), limits).await;
+    let (agent, stranger) = (HttpAgent::new(&face, 1), HttpAgent::new(&face, 2));
+    let call = json!({"name": "ask", "arguments": {"kind": "form"}});
+    let (asked, _) = agent.modern(1, "tools/call", call.clone(), &everything()).await;
+    assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
+    let mut again = call.clone();
+    again["requestState"] = asked["result"]["requestState"].clone();
+    let key = asked["result"]["inputRequests"].as_object().unwrap().keys().next().unwrap().clone();
+    again["inputResponses"] = json!({key: crate::support::answer_to("elicitation/create")});
+
+    let (refused, _) = stranger.modern(2, "tools/call", again.clone(), &everything()).await;
+    assert_eq!(refused["error"]["code"], -32602, "another agent's call can be reached: {refused}");
+    let (done, _) = agent.modern(3, "tools/call", again.clone(), &everything()).await;
+    assert!(done["result"].to_string().contains("the agent's answer"), "{done}");
+    let (twice, _) = agent.modern(4, "tools/call", again, &everything()).await;
+    assert_eq!(twice["error"]["code"], -32602, "{twice}");
+
+    let (asked, _) = agent.modern(5, "tools/call", call.clone(), &everything()).await;
+    let mut late = call;
+    late["requestState"] = asked["result"]["requestState"].clone();
+    let deadline = Instant::now() + DEADLINE;
+    loop {
+        // Asking again without an answer keeps the call open no longer than its time.
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        let (gone, _) = agent.modern(6, "tools/call", late.clone(), &everything()).await;
+        if gone["error"]["code"] == -32602 {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{gone}");
+    }
+    gateway.host().shutdown().await;
+}
+
+#[tokio::test]
+async fn sessions_that_nobody_uses_go() {
+    let limits = Limits { session_idle: Duration::ZERO, ..Limits::default() };
+    let (gateway, face) = shared(&Scenario::modern(), limits).await;
+    for connection in 0..1_000 {
+        let mut agent = HttpAgent::new(&face, connection);
+        agent.initialize(json!({})).await;
+    }
+    // Each new session sweeps out those before it.
+    assert!(face.sessions() <= 2, "{}", face.sessions());
+    gateway.host().shutdown().await;
+}
+
+#[tokio::test]
+async fn an_agent_that_hangs_up_takes_its_call_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let record = directory.path().join("record");
+    let (gateway, face) = shared(&Scenario::modern().record_to(&record), Limits::default()).await;
+    let agent = HttpAgent::new(&face, 1);
+    let params = json!({"name": "sleep", "arguments": {"ms": 60_000}});
+    // After a second without an answer there is a stream, and dropping it is hanging up.
+    let response = agent.modern_response(1, "tools/call", params, &json!({})).await;
+    drop(response);
+    let deadline = Instant::now() + DEADLINE;
+    loop {
+        let recording = helve_testkit::Recording::load(&record).unwrap();
+        if recording.methods().iter().any(|method| method == "notifications/cancelled") {
+            break;
+        }
+        assert!(Instant::now() < deadline, "the server was not told");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    gateway.host().shutdown().await;
+}
