@@ -179,7 +179,8 @@ fn ask(
 impl Entry<'_> {
     /// `server/tool`.
     pub(crate) fn written(&self) -> String {
-        format!("{}/{}", Spelling::Slash.render_server(self.server), self.tool)
+        // Without formatting, which grows a text piece by piece: lists have thousands of them.
+        [Spelling::Slash.render_server(self.server).as_str(), "/", self.tool].concat()
     }
 }
 
