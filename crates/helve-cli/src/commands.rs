@@ -2,6 +2,7 @@
 
 mod add;
 mod add_json;
+mod builtin;
 mod call;
 mod completions;
 mod disable;
@@ -12,6 +13,7 @@ mod explain;
 mod get;
 mod import;
 mod init;
+mod keep;
 mod logs;
 mod man;
 mod pin;
@@ -58,6 +60,8 @@ pub(crate) enum Verb {
     #[command(visible_aliases = ["status", "mcp"])]
     Servers(servers::Args),
     Serve(serve::Args),
+    Keep(keep::Args),
+    Builtin(builtin::Args),
     Expand(expand::Args),
     Explain(explain::Args),
     Doctor(doctor::Args),
@@ -122,6 +126,8 @@ fn dispatch(context: &Context, verb: Option<Verb>) -> Result<(), Failure> {
         Some(Verb::Logs(args)) => logs::run(context, &args),
         Some(Verb::Servers(args)) => servers::run(context, &args),
         Some(Verb::Serve(args)) => serve::run(context, args),
+        Some(Verb::Keep(args)) => keep::run(context, &args),
+        Some(Verb::Builtin(args)) => builtin::run(context, &args),
         Some(Verb::Expand(args)) => expand::run(context, &args),
         Some(Verb::Explain(args)) => explain::run(context, &args),
         Some(Verb::Doctor(args)) => doctor::run(context, &args),

@@ -11,6 +11,7 @@ mod describe;
 mod env;
 mod failure;
 mod inputs;
+mod keep;
 mod listening;
 mod log;
 mod offered;

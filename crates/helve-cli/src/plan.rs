@@ -43,6 +43,20 @@ pub(crate) fn plan(context: &Context, configuration: &Configuration) -> Result<P
     Ok(Plan { servers, narrowing, rules: Some(rules(configuration)), pins: Some(pins) })
 }
 
+/// The rule of a host whose calls were decided elsewhere, or need no decision.
+pub(crate) fn allow_all() -> SourcedRule {
+    let rule = Rule {
+        tool: "*/*".to_owned(),
+        pattern: None,
+        risk: None,
+        kind: None,
+        action: Action::Allow,
+        origin: Origin::Program,
+        layer: Layer::CommandLine,
+    };
+    SourcedRule { rule, trust: Trust::Trusted }
+}
+
 /// What holds a server back, the first of all reasons.
 pub(crate) fn held(options: &GlobalOptions, server: &ConfiguredServer) -> Option<DisabledReason> {
     if options.no_mcp {

@@ -6,14 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use helve::{CallError, Host, HostBuilder, HostSettings, Plan, Surroundings};
-use helve_config::Configuration;
+use helve_config::{Configuration, Settings};
 use helve_model::{BuiltinSpec, ErrorCode, ServerSpec};
 use helve_policy::Approval;
 use helve_wire::launch::{Launcher, PlainLauncher, WardenLauncher, WardenProgram};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::approve::TerminalApprover;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::keep::{self, Place};
 use crate::plan::plan;
 use crate::questions::{CommandLineElicitor, NobodyCalled, QuestionArgs};
 use crate::roots::ConfiguredRoots;
@@ -115,16 +117,24 @@ async fn start(
     manner: Manner<'_>,
 ) -> Result<Host, Failure> {
     let yes = manner.questions.is_some_and(|questions| questions.yes);
-    let recipe = Recipe::new(context, configuration, wanted, manner.stays)?;
-    let mut builder = recipe.builder().approver(TerminalApprover::new(context, yes));
+    let mut recipe = Recipe::new(context, configuration, wanted, manner.stays)?;
     let settings = &configuration.settings;
+    let sampler = match manner.questions {
+        Some(questions) => CommandSampler::new(context, questions.sampler.as_deref(), settings)?,
+        None => None,
+    };
+    // Whoever keeps servers has told them that they cannot ask for a model or for directories.
+    if sampler.is_none() && settings.roots.value.is_empty() {
+        recipe.take_kept(context, settings).await?;
+    }
+    let mut builder = recipe.builder().approver(TerminalApprover::new(context, yes));
     if let Some(questions) = manner.questions {
         builder = builder.elicitor(CommandLineElicitor::new(context, questions));
-        if let Some(sampler) = CommandSampler::new(context, questions.sampler.as_deref(), settings)? {
-            builder = builder.sampler(sampler, sampler::limits(settings));
-        }
     } else {
         builder = builder.elicitor(NobodyCalled);
+    }
+    if let Some(sampler) = sampler {
+        builder = builder.sampler(sampler, sampler::limits(settings));
     }
     if !settings.roots.value.is_empty() {
         builder = builder.roots(ConfiguredRoots(settings.roots.value.clone()));
@@ -141,7 +151,7 @@ async fn start(
 pub(crate) struct Recipe {
     pub(crate) settings: HostSettings,
     surroundings: Surroundings,
-    plan: Plan,
+    pub(crate) plan: Plan,
     approvals: Vec<Approval>,
     working_directory: PathBuf,
     mcp: bool,
@@ -192,6 +202,28 @@ impl Recipe {
         self
     }
 
+    /// Where these servers are kept, or would be.
+    pub(crate) fn place(&self, context: &Context) -> Result<Option<Place>, Failure> {
+        Place::of(context, &self.plan, &self.surroundings)
+    }
+
+    /// Takes servers from whoever keeps them; begins to keep them where the configuration says so.
+    async fn take_kept(&mut self, context: &Context, settings: &Settings) -> Result<(), Failure> {
+        if !settings.keep.value && Place::all(context).is_empty() {
+            return Ok(());
+        }
+        let Some(place) = self.place(context)? else { return Ok(()) };
+        if settings.keep.value
+            && !place.is_alive().await
+            && let Err(failure) = keep::start(context, &place, settings.keep_idle.value).await
+        {
+            context.printer.warning(format!("servers are not kept running: {}", failure.message()));
+            return Ok(());
+        }
+        self.surroundings.keeper = Some(Arc::new(place.connector()));
+        Ok(())
+    }
+
     pub(crate) fn builder(&self) -> HostBuilder {
         Host::builder()
             .settings(self.settings.clone())
@@ -225,6 +257,16 @@ async fn bounded<T>(context: &Context, work: impl Future<Output = Result<T, Fail
             let message = format!("it was not done within {} s", limit.as_secs_f64());
             Err(Failure::new(ErrorCode::Timeout, message).hint("`--timeout` sets how long everything may take"))
         }
+    }
+}
+
+/// Returns when this process is told to end.
+pub(crate) async fn until_stopped() -> Result<(), Failure> {
+    let deaf = |error| Failure::other("signals cannot be listened for").cause(&error);
+    let mut terminate = signal(SignalKind::terminate()).map_err(deaf)?;
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted.map_err(deaf),
+        _ = terminate.recv() => Ok(()),
     }
 }
 

@@ -63,6 +63,8 @@ pub struct Gateway {
     pub(crate) seal: Seal,
     /// Agents of the modern era, by who they are and what they can do: servers of their own were told.
     agents: Mutex<HashMap<(Principal, String), Arc<Agent>>>,
+    /// The only agent there is, by however many connections it comes.
+    resident: Option<Arc<Agent>>,
     /// Who we say we are, as JSON.
     pub(crate) server_info: String,
     news: std::sync::OnceLock<AbortHandle>,
@@ -111,6 +113,25 @@ impl Gateway {
         Ok(Self::build(host, Some(source), open_calls, options))
     }
 
+    /// Shows a host to one user who comes by many connections, one after another or at once, and can answer what these
+    /// capabilities say. Servers ask through the call it can only be about, or not at all.
+    ///
+    /// # Errors
+    /// When the host cannot be started.
+    pub async fn resident(
+        source: &dyn HostSource,
+        user: u32,
+        capabilities: &RawJson,
+        options: Options,
+    ) -> Result<Arc<Self>, CallError> {
+        let agent = Arc::new(Agent::new(Principal::User(user), Arc::new(Nowhere)));
+        agent.declare(capabilities);
+        let host = source.start(Arc::<Agent>::clone(&agent), Purpose::Everything).await?;
+        let mut gateway = Self::parts(host, None, Arc::default(), options);
+        gateway.resident = Some(agent);
+        Ok(gateway.begin())
+    }
+
     /// The host that is shown.
     #[must_use]
     pub const fn host(&self) -> &Host {
@@ -123,10 +144,13 @@ impl Gateway {
         open_calls: Arc<OpenCalls>,
         options: Options,
     ) -> Arc<Self> {
+        Self::parts(host, source, open_calls, options).begin()
+    }
+
+    fn parts(host: Host, source: Option<Arc<dyn HostSource>>, open_calls: Arc<OpenCalls>, options: Options) -> Self {
         let (name, version) = &options.server;
         let server_info = format!(r#"{{"name":{},"version":{}}}"#, quoted(name), quoted(version));
-        let events = host.events();
-        let gateway = Arc::new(Self {
+        Self {
             host,
             source,
             open_calls,
@@ -138,9 +162,15 @@ impl Gateway {
             parking: Parking::default(),
             seal: Seal::new(),
             agents: Mutex::default(),
+            resident: None,
             server_info,
             news: std::sync::OnceLock::new(),
-        });
+        }
+    }
+
+    fn begin(self) -> Arc<Self> {
+        let events = self.host.events();
+        let gateway = Arc::new(self);
         let task = tokio::spawn(news::pass_on(Arc::downgrade(&gateway), events));
         gateway.news.get_or_init(|| task.abort_handle());
         gateway
@@ -164,6 +194,11 @@ impl Gateway {
     /// True when nobody but one agent uses the host.
     pub(crate) const fn has_one_agent(&self) -> bool {
         self.source.is_none()
+    }
+
+    /// Whom servers ask about the calls of an agent: the one they were told of.
+    pub(crate) fn asked_by_servers<'a>(&'a self, agent: &'a Arc<Agent>) -> &'a Arc<Agent> {
+        self.resident.as_ref().unwrap_or(agent)
     }
 
     /// The agent of the modern era that a principal is, with these capabilities.

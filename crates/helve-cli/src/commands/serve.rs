@@ -13,13 +13,12 @@ use helve_serve::{Gateway, HostSource, Naming, Options, Purpose, face};
 use helve_wire::BoxFuture;
 use secrecy::SecretString;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::options::duration;
 use crate::reload::Reloader;
-use crate::running::{Recipe, Wanted, block_on};
+use crate::running::{Recipe, Wanted, block_on, until_stopped};
 use crate::{listening, stdio};
 
 /// How often the configuration files are looked at.
@@ -188,15 +187,6 @@ fn guard(context: &Context, args: &Args, address: SocketAddr) -> Result<Guard, F
     }
     let tokens = tokens.into_iter().map(SecretString::from).collect();
     Ok(Guard { hosts, origins: args.allow_origin.clone(), tokens })
-}
-
-async fn until_stopped() -> Result<(), Failure> {
-    let deaf = |error| Failure::other("signals cannot be listened for").cause(&error);
-    let mut terminate = signal(SignalKind::terminate()).map_err(deaf)?;
-    tokio::select! {
-        interrupted = tokio::signal::ctrl_c() => interrupted.map_err(deaf),
-        _ = terminate.recv() => Ok(()),
-    }
 }
 
 async fn follow_configuration<'a>(context: &Context, host: impl Fn() -> Option<&'a Host>) -> Failure {

@@ -8,6 +8,7 @@ mod calling;
 mod completing;
 mod docs;
 mod importing;
+mod keeping;
 mod offering;
 mod seeds;
 mod starting;

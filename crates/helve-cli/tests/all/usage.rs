@@ -24,6 +24,8 @@ fn help_is_short_and_complete() {
       logs         Print what a server logs, until Ctrl-C
       servers      Show how the servers are doing [aliases: status, mcp]
       serve        Serve all servers as one MCP server, on standard input and output or over HTTP
+      keep         Keep servers running in the background
+      builtin      Serve the tools that ship inside as an MCP server, on standard input and output
       expand       Replace tool tags in a text by results
       explain      Explain the decision about a call
       doctor       Look for what is wrong, and say what to do
@@ -82,6 +84,8 @@ fn help_is_short_and_complete() {
       logs         Print what a server logs, until Ctrl-C
       servers      Show how the servers are doing [aliases: status, mcp]
       serve        Serve all servers as one MCP server, on standard input and output or over HTTP
+      keep         Keep servers running in the background
+      builtin      Serve the tools that ship inside as an MCP server, on standard input and output
       expand       Replace tool tags in a text by results
       explain      Explain the decision about a call
       doctor       Look for what is wrong, and say what to do

@@ -168,7 +168,7 @@ async fn in_rounds(
     let declared = meta.client_capabilities.clone().unwrap_or_else(RawJson::empty_object);
     let call = OpenCall::new(server.clone(), capabilities::read(&declared), line);
     let answerer: Arc<dyn Answerer> = Arc::<crate::conversation::Conversation>::clone(&call.conversation);
-    agent.converses(server, &call.conversation);
+    gateway.asked_by_servers(agent).converses(server, &call.conversation);
     let context = CallContext {
         on_progress: Some(call.conversation.on_progress()),
         relayed: Some(Relayed { capabilities: Some(declared), responses, state, task: None }),

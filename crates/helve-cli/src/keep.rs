@@ -1,0 +1,232 @@
+//! The background process that keeps servers running: where it is found, how both sides know that they mean the same
+//! servers, and the way to it.
+//!
+//! The socket's name is a fingerprint of everything that would run, under a key only its owner can read. Two shells with
+//! other tokens, or in other directories, have other sockets and never share a server.
+
+mod preface;
+mod resident;
+
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use helve::{Duplex, Keeper, Plan, Surroundings, fingerprint};
+use helve_model::ServerSpec;
+use helve_wire::BoxFuture;
+use rustix::process::getuid;
+use tokio::net::UnixStream;
+
+use crate::context::Context;
+use crate::failure::Failure;
+pub(crate) use preface::{Preface, Report, Told};
+pub(crate) use resident::run;
+
+/// The file with the key of the fingerprints, in the state directory.
+const KEY_FILE: &str = "keep.key";
+/// So much of the fingerprint is in a socket's name, which must not be long.
+const SHOWN_BYTES: usize = 12;
+/// How long a process that was started may take until it listens.
+const STARTING: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+
+/// Where the process for one configuration is found, whether it runs or not.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) socket: PathBuf,
+}
+
+impl Place {
+    /// Where the servers of this plan are kept. `None` where nobody said where home is.
+    pub(crate) fn of(context: &Context, plan: &Plan, surroundings: &Surroundings) -> Result<Option<Self>, Failure> {
+        let Some(directory) = directory(context) else { return Ok(None) };
+        let Some(key) = key(context)? else { return Ok(None) };
+        let servers: Vec<ServerSpec> =
+            plan.servers.iter().filter(|planned| planned.held.is_none()).map(|planned| planned.spec.clone()).collect();
+        let print = fingerprint(&servers, surroundings, context.env.working_directory(), key);
+        let shown: String = print.iter().take(SHOWN_BYTES).map(|byte| format!("{byte:02x}")).collect();
+        Ok(Some(Self { socket: directory.join(format!("keep-{shown}.sock")) }))
+    }
+
+    /// All that there may be.
+    pub(crate) fn all(context: &Context) -> Vec<Self> {
+        let Some(directory) = directory(context) else { return Vec::new() };
+        let Ok(entries) = fs_err::read_dir(directory) else { return Vec::new() };
+        let sockets = entries.filter_map(Result::ok).map(|entry| entry.path());
+        let mut places: Vec<Self> = sockets
+            .filter(|path| path.extension().is_some_and(|extension| extension == "sock"))
+            .map(|socket| Self { socket })
+            .collect();
+        places.sort_by(|left, right| left.socket.cmp(&right.socket));
+        places
+    }
+
+    /// True when somebody listens there.
+    pub(crate) async fn is_alive(&self) -> bool {
+        self.connect().await.is_ok()
+    }
+
+    /// The servers that are kept there.
+    pub(crate) fn connector(&self) -> Connector {
+        Connector { place: self.clone() }
+    }
+
+    fn lock(&self) -> PathBuf {
+        self.socket.with_extension("lock")
+    }
+
+    fn log(&self) -> PathBuf {
+        self.socket.with_extension("log")
+    }
+
+    /// A connection to whoever listens there, if it is the same user.
+    async fn connect(&self) -> io::Result<UnixStream> {
+        let stream = UnixStream::connect(&self.socket).await?;
+        if stream.peer_cred()?.uid() == getuid().as_raw() {
+            return Ok(stream);
+        }
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, "another user listens there"))
+    }
+
+    /// Asks something about the process itself.
+    pub(crate) async fn ask(&self, what: Preface) -> io::Result<Told> {
+        let mut stream = self.connect().await?;
+        preface::say(&mut stream, &what).await?;
+        preface::hear(&mut stream).await
+    }
+}
+
+/// Takes connections to servers from whoever keeps them.
+#[derive(Debug)]
+pub(crate) struct Connector {
+    place: Place,
+}
+
+impl Keeper for Connector {
+    fn connect<'a>(&'a self, server: &'a ServerSpec) -> BoxFuture<'a, Option<Pin<Box<dyn Duplex>>>> {
+        Box::pin(async move {
+            let stream = self.open(server).await;
+            match stream {
+                Ok(stream) => Some(Box::pin(stream) as Pin<Box<dyn Duplex>>),
+                Err(error) => {
+                    tracing::debug!(server = %server.name, %error, "not kept: started as usual");
+                    None
+                }
+            }
+        })
+    }
+}
+
+impl Connector {
+    async fn open(&self, server: &ServerSpec) -> io::Result<UnixStream> {
+        let mut stream = self.place.connect().await?;
+        preface::say(&mut stream, &Preface::Server(server.name.as_str().to_owned())).await?;
+        match preface::hear(&mut stream).await? {
+            Told::Ready => Ok(stream),
+            Told::Failed(reason) => Err(io::Error::other(reason)),
+            Told::Report(_) => Err(io::Error::other("an answer to something else")),
+        }
+    }
+}
+
+/// Starts the process in the background and waits until it listens.
+pub(crate) async fn start(context: &Context, place: &Place, idle: Duration) -> Result<(), Failure> {
+    let failed = |error: &io::Error| Failure::other("the background process cannot be started").cause(error);
+    let Some(executable) = context.env.executable() else {
+        return Err(Failure::other("helve does not know where it lies itself"));
+    };
+    let log = open_private(&place.log()).map_err(|error| failed(&error))?;
+    let mut child = command(context, executable, idle)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(log)
+        .spawn()
+        .map_err(|error| failed(&error))?;
+    let deadline = Instant::now() + STARTING;
+    loop {
+        if place.ask(Preface::Status).await.is_ok() {
+            return Ok(());
+        }
+        if let Some(problem) = has_failed(&mut child, deadline) {
+            let words = fs_err::read_to_string(place.log()).unwrap_or_default();
+            let failure = Failure::other(format!("the background process did not start: {problem}"));
+            let words = words.trim();
+            return Err(if words.is_empty() { failure } else { failure.hint(format!("it said: {words}")) });
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+fn has_failed(child: &mut Child, deadline: Instant) -> Option<String> {
+    match child.try_wait() {
+        // It found that another one was faster, and that one listens, or will.
+        Ok(Some(status)) if status.success() => None,
+        Ok(Some(status)) => Some(status.to_string()),
+        Ok(None) | Err(_) if Instant::now() > deadline => Some("it does not listen".to_owned()),
+        Ok(None) | Err(_) => None,
+    }
+}
+
+/// The same program with the same configuration, as `helve keep run`.
+#[expect(clippy::disallowed_methods, reason = "the one process that is to outlive this one")]
+fn command(context: &Context, executable: &Path, idle: Duration) -> Command {
+    let options = &context.options;
+    let mut command = Command::new(executable);
+    command.current_dir(context.env.working_directory());
+    for file in &options.files {
+        command.arg("--config").arg(file);
+    }
+    if let Some(dialect) = &options.dialect {
+        command.arg("--dialect").arg(dialect.name());
+    }
+    if options.no_discover {
+        command.arg("--no-discover");
+    }
+    command.args(["keep", "run", "--idle"]).arg(format!("{}ms", idle.as_millis()));
+    command
+}
+
+/// Where sockets are: the runtime directory, or where nobody else can look.
+fn directory(context: &Context) -> Option<PathBuf> {
+    let directories = &context.env.directories;
+    directories.runtime.clone().or_else(|| directories.state.as_ref().map(|state| state.join("run")))
+}
+
+/// The key of the fingerprints; made when it is first needed.
+fn key(context: &Context) -> Result<Option<[u8; 32]>, Failure> {
+    let Some(state) = &context.env.directories.state else { return Ok(None) };
+    let path = state.join(KEY_FILE);
+    let read = || fs_err::read(&path).ok().and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
+    if let Some(key) = read() {
+        return Ok(Some(key));
+    }
+    let mut key = [0; 32];
+    getrandom::fill(&mut key).map_err(|error| Failure::other("the system has no randomness").cause(&error))?;
+    let write = || -> io::Result<()> {
+        private_directory(state)?;
+        let mut file = tempfile::Builder::new().prefix(".keep").tempfile_in(state)?;
+        io::Write::write_all(&mut file, &key)?;
+        // Whoever was faster wins: one key for all.
+        match file.persist_noclobber(&path) {
+            Ok(_) => Ok(()),
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            Err(error) => Err(error.error),
+        }
+    };
+    write().map_err(|error| Failure::file(&error))?;
+    Ok(read())
+}
+
+fn private_directory(path: &Path) -> io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+fn open_private(path: &Path) -> io::Result<std::fs::File> {
+    if let Some(parent) = path.parent() {
+        private_directory(parent)?;
+    }
+    std::fs::OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(path)
+}
