@@ -28,7 +28,11 @@ pub(crate) struct Catalog {
     /// Of the shared snapshot, and of the agent's own.
     generation: (u64, u64),
     tools: HashMap<String, Arc<ToolEntry>>,
+    /// The names in the order of the list.
+    names: Vec<String>,
     pub(crate) tool_list: Pages,
+    /// Of all definitions together.
+    pub(crate) bytes: usize,
     /// The servers that have resources or prompts.
     pub(crate) servers: Vec<ServerName>,
 }
@@ -81,16 +85,27 @@ impl Catalog {
             if tool.name().tool.as_str() == name { raw.clone() } else { with_member(raw, "name", &quoted(name)) }
         });
         let tool_list = Pages::new("tools", definitions);
-        let tools = names.into_iter().zip(entries.into_iter().cloned()).collect();
+        let bytes = tool_list.pages.iter().map(String::len).sum();
+        let tools = names.iter().cloned().zip(entries.into_iter().cloned()).collect();
         let has_more = |entry: &&Arc<ServerEntry>| {
             entry.greeting().is_some_and(|greeting| greeting.offers("resources") || greeting.offers("prompts"))
         };
         let servers = servers.into_iter().filter(has_more).map(|entry| entry.name().clone()).collect();
-        Self { generation, tools, tool_list, servers }
+        Self { generation, tools, names, tool_list, bytes, servers }
     }
 
     pub(crate) fn tool(&self, name: &str) -> Option<&Arc<ToolEntry>> {
         self.tools.get(name)
+    }
+
+    /// Every tool, in the order of the list.
+    pub(crate) fn in_order(&self) -> impl Iterator<Item = (&str, &Arc<ToolEntry>)> {
+        self.names.iter().filter_map(|name| Some((name.as_str(), self.tools.get(name)?)))
+    }
+
+    /// How many tools there are.
+    pub(crate) const fn len(&self) -> usize {
+        self.names.len()
     }
 }
 

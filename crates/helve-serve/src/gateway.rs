@@ -16,6 +16,7 @@ use crate::agent::Agent;
 use crate::book::Books;
 use crate::catalog::{Catalog, Catalogs};
 use crate::conversation::Parking;
+use crate::discovery::{self, Discovery};
 use crate::limits::Limits;
 use crate::naming::Naming;
 use crate::news::{self, Listeners};
@@ -78,6 +79,8 @@ pub struct Options {
     /// How long the first list waits for servers that are still connecting. `None`: it does not; they are announced when
     /// they come.
     pub wait: Option<Duration>,
+    /// Whether agents get all tools, or three to find the others with.
+    pub discovery: Discovery,
     /// What agents may cost.
     pub limits: Limits,
     /// The name and version we give.
@@ -89,6 +92,7 @@ impl Default for Options {
         Self {
             naming: Naming::default(),
             wait: None,
+            discovery: Discovery::default(),
             limits: Limits::default(),
             server: ("helve".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
         }
@@ -239,7 +243,10 @@ impl Gateway {
 
     /// What the servers want a model to know.
     pub(crate) fn instructions(&self) -> Option<String> {
-        offers::instructions(&self.host)
+        let catalog = self.catalog();
+        let own = self.options.discovery.is_on(&catalog).then(|| discovery::instructions(catalog.len()));
+        let told: Vec<String> = own.into_iter().chain(offers::instructions(&self.host)).collect();
+        (!told.is_empty()).then(|| told.join("\n\n"))
     }
 
     /// Waits for servers that are still connecting, if lists are to wait for them.

@@ -14,6 +14,7 @@ mod book;
 mod capabilities;
 mod catalog;
 mod conversation;
+mod discovery;
 mod door;
 mod era;
 mod exchange;
@@ -38,6 +39,7 @@ mod tasks;
 mod tools;
 mod watching;
 
+pub use discovery::Discovery;
 pub use gateway::{Gateway, HostSource, Options, Purpose};
 pub use limits::Limits;
 pub use naming::Naming;

@@ -7,6 +7,7 @@ use helve::{CallContext, ToolEntry};
 use helve_model::json::RawJson;
 use helve_wire::RpcError;
 
+use crate::discovery::{self, Step};
 use crate::exchange::Exchange;
 use crate::gateway::Lodging;
 use crate::refusal::{self, invalid_params};
@@ -17,8 +18,19 @@ const TOOL_COMES_WITHIN: Duration = Duration::from_secs(30);
 
 pub(crate) async fn list(exchange: &Exchange, request: &Request) -> Result<RawJson, RpcError> {
     exchange.gateway.settle().await;
-    let page = exchange.catalog().tool_list.page(request.param("cursor").as_ref());
+    let (catalog, cursor) = (exchange.catalog(), request.param("cursor"));
+    let page = if exchange.gateway.options.discovery.is_on(&catalog) {
+        discovery::list().page(cursor.as_ref())
+    } else {
+        catalog.tool_list.page(cursor.as_ref())
+    };
     page.ok_or_else(|| invalid_params("there is no page of this cursor"))
+}
+
+/// What a call means: itself, one by another name, or something that is answered at once.
+pub(crate) fn meant(exchange: &Exchange, request: &Request) -> Option<Result<Step, RpcError>> {
+    let catalog = exchange.catalog();
+    if exchange.gateway.options.discovery.is_on(&catalog) { discovery::step(&catalog, request) } else { None }
 }
 
 /// The tool that a call names. One that is not there may come with a server that is not there yet.

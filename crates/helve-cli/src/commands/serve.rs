@@ -9,7 +9,7 @@ use helve::{Answerer, CallError, Host};
 use helve_config::Configuration;
 use helve_model::Origin;
 use helve_serve::face::http::{Guard, HttpFace};
-use helve_serve::{Gateway, HostSource, Naming, Options, Purpose, face};
+use helve_serve::{Discovery, Gateway, HostSource, Naming, Options, Purpose, face};
 use helve_wire::BoxFuture;
 use secrecy::SecretString;
 use tokio::net::TcpListener;
@@ -55,6 +55,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     wait: Option<Duration>,
 
+    /// List all tools, or three to search with: all, search, or all up to so many KB
+    #[arg(long, value_name = "WAY", default_value = "128", value_parser = discovery)]
+    discover: Discovery,
+
     /// Only agents that bring the token in this file; HELVE_SERVE_TOKEN is one too
     #[arg(long, value_name = "FILE", requires = "http", value_hint = clap::ValueHint::FilePath)]
     token_file: Option<PathBuf>,
@@ -71,7 +75,8 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     let configuration = context.load()?;
     context.report_problems(&configuration);
-    let options = Options { naming: args.prefix.clone(), wait: args.wait, ..Options::default() };
+    let options =
+        Options { naming: args.prefix.clone(), wait: args.wait, discovery: args.discover, ..Options::default() };
     let recipe = recipe(context, &configuration)?;
     match args.http {
         None => block_on(on_standard_streams(context, recipe, options)),
@@ -199,6 +204,18 @@ async fn follow_configuration<'a>(context: &Context, host: impl Fn() -> Option<&
         if let Some(host) = host() {
             reloader.look(context, host).await;
         }
+    }
+}
+
+/// When agents get the three tools of discovery instead of all.
+fn discovery(text: &str) -> Result<Discovery, String> {
+    match text {
+        "all" => Ok(Discovery::All),
+        "search" => Ok(Discovery::Search),
+        size => size
+            .parse::<usize>()
+            .map(|kilobytes| Discovery::Above(kilobytes.saturating_mul(1 << 10)))
+            .map_err(|_| "write all, search, or a number of kilobytes".to_owned()),
     }
 }
 

@@ -7,6 +7,7 @@ use helve_wire::plane::quoted;
 use helve_wire::{Era, RpcError, Verdict};
 
 use crate::agent::Agent;
+use crate::discovery::Step;
 use crate::exchange::Exchange;
 use crate::gateway::Gateway;
 use crate::news::Level;
@@ -89,6 +90,12 @@ async fn set_log_level(exchange: &Exchange, request: &Request) -> Result<RawJson
 }
 
 async fn call_tool(exchange: &Exchange, request: &Request, meta: &Meta) -> Result<RawJson, RpcError> {
+    let meant = tools::meant(exchange, request).transpose()?;
+    let request = match &meant {
+        None => request,
+        Some(Step::Call(meant)) => meant,
+        Some(Step::Answered(answer)) => return Ok(answer.clone()),
+    };
     let tool = tools::find(exchange, &request.required("name")?).await?;
     let lodging = exchange.host_for(&tool.name().server).await.map_err(|error| refusal::of_call(&error))?;
     let arguments = request.param("arguments").unwrap_or_else(RawJson::empty_object);

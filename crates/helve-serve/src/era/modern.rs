@@ -11,6 +11,7 @@ use helve_wire::{BoxFuture, ClientCapabilities, Era, QuestionKind, Relayed, RpcE
 use super::listen;
 use crate::capabilities;
 use crate::conversation::{Line, OpenCall};
+use crate::discovery::Step;
 use crate::exchange::Exchange;
 use crate::gateway::{Gateway, Lodging};
 use crate::news::Level;
@@ -110,6 +111,12 @@ fn discover(gateway: &Gateway) -> RawJson {
 }
 
 async fn call_tool(exchange: &Exchange, request: &Request, meta: Meta) -> Result<RawJson, RpcError> {
+    let meant = tools::meant(exchange, request).transpose()?;
+    let request = match &meant {
+        None => request,
+        Some(Step::Call(meant)) => meant,
+        Some(Step::Answered(answer)) => return Ok(answer.clone()),
+    };
     let tool = tools::find(exchange, &request.required("name")?).await?;
     let arguments = request.param("arguments").unwrap_or_else(RawJson::empty_object);
     let server = tool.name().server.clone();

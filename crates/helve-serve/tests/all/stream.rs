@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use helve_serve::Naming;
+use helve_serve::{Discovery, Gateway, Naming, Options};
 use helve_testkit::{Recording, Scenario};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{StreamAgent, gateway, host, modern_meta, stdio_server};
 
@@ -138,5 +138,48 @@ async fn a_changed_list_is_announced() {
     }
     let (list, _) = agent.ask(2, "tools/list", json!({})).await;
     assert!(list["result"]["tools"].as_array().unwrap().iter().any(|tool| tool["name"] == "added"));
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn three_tools_find_all_others() {
+    let host = host(vec![stdio_server("one", &Scenario::legacy())]).await;
+    let options = Options { naming: Naming::Server, discovery: Discovery::Search, ..Options::default() };
+    let gateway = Gateway::new(host.clone(), options);
+    let mut agent = StreamAgent::connect(&gateway);
+    let hello = agent.initialize(json!({})).await;
+    assert!(hello["result"]["instructions"].as_str().unwrap().contains("search_tools"), "{hello}");
+    let (list, _) = agent.ask(1, "tools/list", json!({})).await;
+    let names: Vec<&str> =
+        list["result"]["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["search_tools", "describe_tool", "call_tool"]);
+
+    let call = |name: &str, arguments: Value| json!({"name": name, "arguments": arguments});
+    let (found, _) = agent.ask(2, "tools/call", call("search_tools", json!({"query": "echo", "limit": 1}))).await;
+    assert_eq!(found["result"]["structuredContent"]["tools"][0]["name"], "one__echo", "{found}");
+    let (described, _) = agent.ask(3, "tools/call", call("describe_tool", json!({"name": "one__echo"}))).await;
+    assert_eq!(described["result"]["structuredContent"]["name"], "one__echo");
+    assert!(described["result"]["structuredContent"]["inputSchema"].is_object());
+    let inner = json!({"name": "one__echo", "arguments": {"b": 1, "a": 2}});
+    let (echoed, _) = agent.ask(4, "tools/call", call("call_tool", inner)).await;
+    assert_eq!(echoed["result"]["structuredContent"], json!({"b": 1, "a": 2}), "{echoed}");
+    let (unknown, _) = agent.ask(5, "tools/call", call("call_tool", json!({"name": "nothing"}))).await;
+    assert_eq!(unknown["error"]["code"], -32602);
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn many_definitions_switch_discovery_on() {
+    let host = host(vec![stdio_server("one", &Scenario::legacy().generated_tools(200, 1_000))]).await;
+    let count = async |discovery: Discovery| {
+        let options = Options { discovery, ..Options::default() };
+        let gateway = Gateway::new(host.clone(), options);
+        let mut agent = StreamAgent::connect(&gateway);
+        agent.initialize(json!({})).await;
+        agent.ask(1, "tools/list", json!({})).await.0["result"]["tools"].as_array().unwrap().len()
+    };
+    assert_eq!(count(Discovery::default()).await, 3);
+    assert!(count(Discovery::All).await > 200);
+    assert!(count(Discovery::Above(10 << 20)).await > 200);
     host.shutdown().await;
 }

@@ -1,0 +1,133 @@
+//! Progressive discovery: instead of hundreds of definitions an agent gets three tools, by which it finds, reads and calls
+//! the others.
+
+use helve_model::json::RawJson;
+use helve_model::{Definition as _, Outcome};
+use helve_wire::RpcError;
+use helve_wire::plane::quoted;
+
+use crate::catalog::{Catalog, Pages};
+use crate::refusal::invalid_params;
+use crate::request::{Request, with_member};
+
+/// When agents get the three tools instead of all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Discovery {
+    /// Never.
+    All,
+    /// Always.
+    Search,
+    /// When all definitions together have more bytes than this.
+    Above(usize),
+}
+
+/// What becomes of a call under discovery.
+pub(crate) enum Step {
+    /// It is answered here.
+    Answered(RawJson),
+    /// It is the call of another tool.
+    Call(Request),
+}
+
+/// About so many tokens as a model should spend on tools it may never use: four bytes each.
+const DEFAULT_ABOVE: usize = 128 << 10;
+
+/// How many tools a search gives unless it says otherwise, and at most.
+const FOUND: usize = 10;
+const FOUND_AT_MOST: usize = 50;
+
+/// How much a word counts in a tool's name, and in what is said about it.
+const IN_NAME: usize = 3;
+const IN_DESCRIPTION: usize = 1;
+
+const SEARCH: &str = r#"{"name":"search_tools","title":"Search tools","description":"Find tools by words of what you want to do. Gives names and descriptions, the best first; describe_tool has the arguments of one, call_tool calls it.","inputSchema":{"type":"object","properties":{"query":{"type":"string","description":"Words to look for; none for all tools"},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"How many to give; 10 unless said"}},"required":["query"]},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#;
+const DESCRIBE: &str = r#"{"name":"describe_tool","title":"Describe a tool","description":"The whole definition of one tool: what it does, and the schema of its arguments.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"A name that search_tools gave"}},"required":["name"]},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#;
+const CALL: &str = r#"{"name":"call_tool","title":"Call a tool","description":"Call one of the tools that search_tools finds.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"A name that search_tools gave"},"arguments":{"type":"object","description":"Arguments that fit the schema describe_tool gives"}},"required":["name"]}}"#;
+
+impl Default for Discovery {
+    fn default() -> Self {
+        Self::Above(DEFAULT_ABOVE)
+    }
+}
+
+impl Discovery {
+    /// Do agents that see this catalog get the three tools?
+    pub(crate) const fn is_on(self, catalog: &Catalog) -> bool {
+        match self {
+            Self::All => false,
+            Self::Search => true,
+            Self::Above(bytes) => catalog.bytes > bytes,
+        }
+    }
+}
+
+/// The list of the three tools.
+pub(crate) fn list() -> Pages {
+    Pages::new("tools", [SEARCH, DESCRIBE, CALL].into_iter().map(RawJson::from_static))
+}
+
+/// What a model has to know about it.
+pub(crate) fn instructions(tools: usize) -> String {
+    format!(
+        "There are {tools} tools behind search_tools: look for one, read it with describe_tool, call it with call_tool."
+    )
+}
+
+/// What a call means while discovery is on; `None`: what it says.
+pub(crate) fn step(catalog: &Catalog, request: &Request) -> Option<Result<Step, RpcError>> {
+    let arguments = || request.param("arguments").unwrap_or_else(RawJson::empty_object);
+    match request.required("name").ok()?.as_str() {
+        "search_tools" => Some(Ok(Step::Answered(search(catalog, &arguments())))),
+        "describe_tool" => Some(describe(catalog, &arguments()).map(Step::Answered)),
+        "call_tool" => Some(call(request, &arguments()).map(Step::Call)),
+        _ => None,
+    }
+}
+
+fn search(catalog: &Catalog, arguments: &RawJson) -> RawJson {
+    let query = arguments.member_str("query").unwrap_or_default().to_lowercase();
+    let words: Vec<&str> =
+        query.split(|character: char| !character.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let limit = arguments.member("limit").and_then(|limit| limit.parse::<usize>().ok());
+    let limit = limit.unwrap_or(FOUND).clamp(1, FOUND_AT_MOST);
+    let mut found: Vec<(usize, &str, String)> = catalog
+        .in_order()
+        .filter_map(|(name, tool)| {
+            let description = tool.view().description.clone().unwrap_or_default();
+            let (low_name, low_description) = (name.to_lowercase(), description.to_lowercase());
+            let score = words.iter().map(|word| {
+                IN_NAME * usize::from(low_name.contains(word))
+                    + IN_DESCRIPTION * usize::from(low_description.contains(word))
+            });
+            let score: usize = score.sum();
+            (score > 0 || words.is_empty()).then_some((score, name, description))
+        })
+        .collect();
+    // Stable: of equals the first in the list stays first.
+    found.sort_by_key(|(score, _, _)| std::cmp::Reverse(*score));
+    let tools: Vec<String> = found
+        .iter()
+        .take(limit)
+        .map(|(_, name, description)| format!(r#"{{"name":{},"description":{}}}"#, quoted(name), quoted(description)))
+        .collect();
+    let result = RawJson::assembled(format!(r#"{{"found":{},"tools":[{}]}}"#, found.len(), tools.join(",")));
+    Outcome::structured(&result, result.as_str()).raw().clone()
+}
+
+fn describe(catalog: &Catalog, arguments: &RawJson) -> Result<RawJson, RpcError> {
+    let name = arguments.member_str("name").unwrap_or_default();
+    let tool = catalog.tool(&name).ok_or_else(|| invalid_params(format!("Unknown tool: {name}")))?;
+    let definition = with_member(tool.definition().raw(), "name", &quoted(&name));
+    Ok(Outcome::structured(&definition, definition.as_str()).raw().clone())
+}
+
+/// The call that is meant, with everything else the request says.
+fn call(request: &Request, arguments: &RawJson) -> Result<Request, RpcError> {
+    let name = arguments.member("name").filter(|name| name.as_str().starts_with('"'));
+    let (Some(name), Some(params)) = (name, &request.params) else {
+        return Err(invalid_params("`name` is missing, or no string"));
+    };
+    let inner = arguments.member("arguments").unwrap_or_else(RawJson::empty_object);
+    let params = with_member(&with_member(params, "name", name.as_str()), "arguments", inner.as_str());
+    Ok(Request { id: request.id.clone(), method: request.method.clone(), params: Some(params) })
+}
