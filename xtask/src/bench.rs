@@ -60,7 +60,7 @@ struct Beside {
     /// End with one line of JSON: {"measures": [{"name", "ratio", "goal", "met"}]}
     #[arg(long)]
     json: bool,
-    /// Only this measure: of the host call, kept, ready, hold; of the program tools, call, started
+    /// Only this measure: of the host call, kept, ready, hold; of the program tools, call, warm, started, hold
     #[arg(long, value_name = "MEASURE")]
     only: Option<String>,
     /// Rounds to take medians over [default: 7 of the host, 5 of the program]

@@ -4,6 +4,7 @@ mod call;
 mod hold;
 mod started;
 mod tools;
+mod warm;
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -21,8 +22,13 @@ use crate::rules::server_name;
 /// A measure's name and how to take it.
 type Measure = (&'static str, fn(&Cli) -> Result<Vec<Line>>);
 
-pub(crate) const MEASURES: &[Measure] =
-    &[("tools", tools::measure), ("call", call::measure), ("started", started::measure), ("hold", hold::measure)];
+pub(crate) const MEASURES: &[Measure] = &[
+    ("tools", tools::measure),
+    ("call", call::measure),
+    ("warm", warm::measure),
+    ("started", started::measure),
+    ("hold", hold::measure),
+];
 
 /// Milliseconds that the servers' lists may be kept: longer than any measure takes.
 const KEPT_FOR: usize = 3_600_000;

@@ -7,16 +7,21 @@ const TICKS_PER_SECOND: f64 = 100.0;
 
 /// Seconds this process has used, its children not counted.
 pub(crate) fn own() -> Result<f64> {
-    read(11)
+    read("/proc/self/stat", 11)
+}
+
+/// Seconds another process has used, its children not counted.
+pub(crate) fn of(process: u32) -> Result<f64> {
+    read(&format!("/proc/{process}/stat"), 11)
 }
 
 /// Seconds the children that were waited for have used.
 pub(crate) fn of_children() -> Result<f64> {
-    read(13)
+    read("/proc/self/stat", 13)
 }
 
-fn read(field: usize) -> Result<f64> {
-    let stat = fs_err::read_to_string("/proc/self/stat")?;
+fn read(file: &str, field: usize) -> Result<f64> {
+    let stat = fs_err::read_to_string(file)?;
     seconds_in(&stat, field).context("the kernel does not say what processes cost")
 }
 
