@@ -55,7 +55,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = duration)]
     wait: Option<Duration>,
 
-    /// List: all, search (three tools to find the others), or all up to so many KB
+    /// What is listed: all, search (three tools), or all up to so many KB
     #[arg(long, value_name = "WAY", default_value = "128", value_parser = discovery)]
     discover: Discovery,
 
