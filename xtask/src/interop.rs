@@ -1,5 +1,7 @@
-//! Owns `cargo xtask interop`: visits to servers we did not write, over every transport, in both eras.
+//! Owns `cargo xtask interop`: visits to servers we did not write and by clients we did not write, over every transport, in
+//! both eras.
 
+mod agents;
 mod besides;
 mod probe;
 mod process;
@@ -15,12 +17,13 @@ use clap::Args;
 use helve_model::ToolDefinition;
 use xtask::table;
 
+use self::agents::Agents;
 use self::servers::{Era, Server, Transport};
 use self::signatures::Parsers;
 use self::visit::Found;
-use crate::programs::{build, interop_directory};
+use crate::programs::{build, build_with, interop_directory};
 
-/// Visit real servers from the registries (installs them under target/interop)
+/// Visit real servers from the registries, and have real clients visit `helve serve` (installs them under target/interop)
 ///
 /// The signatures of all their tools are then parsed by Python and by the TypeScript compiler.
 #[derive(Debug, Args)]
@@ -28,9 +31,19 @@ pub(crate) struct Interop {
     /// Visit only servers with this name
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
-    /// Install the servers and stop there
+    /// Have clients visit and nothing else; only those with the name given by `--only`
+    #[arg(long)]
+    agents: bool,
+    /// Install the servers and clients and stop there
     #[arg(long)]
     install: bool,
+}
+
+/// How the visits went, one row for each.
+#[derive(Debug, Default)]
+struct Told {
+    rows: Vec<Vec<String>>,
+    bad: usize,
 }
 
 impl Interop {
@@ -39,47 +52,70 @@ impl Interop {
         let directory = interop_directory(root)?;
         let scratch = directory.join("scratch");
         fs_err::create_dir_all(&scratch)?;
-        let mut servers = servers::install(&directory, &scratch)?;
+        let servers = servers::install(&directory, &scratch)?;
         let parsers = Parsers::install(&directory)?;
-        servers.retain(|server| self.only.as_deref().is_none_or(|only| only == server.name));
-        if servers.is_empty() {
-            bail!("no such server: {}", self.only.as_deref().unwrap_or_default());
-        }
+        let agents = Agents::install(&directory)?;
         if self.install {
             return Ok(());
         }
         let mark = process::mark();
-        let mut rows = Vec::new();
+        let mut told = Told::default();
+        if !self.agents {
+            self.visit_servers(&servers, &parsers, &scratch, &mark, &mut told)?;
+        }
+        if self.agents || self.only.is_none() {
+            let helve = &build(root, "helve-cli", false, &["helve"])?[0];
+            if !self.agents {
+                told.add("the program helve", "all", program::session(helve, &servers, &directory, &mark));
+            }
+            let rmcp = &build_with(root, "helve-testkit", &["rmcp-agent"], &["helve-testkit-rmcp-agent"])?[0];
+            let tell = |subject: &str, means: &str, outcome| told.add(subject, means, outcome);
+            agents.with_rmcp(rmcp).visit(helve, &servers, self.only.as_deref(), &mark, tell)?;
+        }
+        println!("{}", table::render(&["server or agent", "transport", "visit"], &[], &told.rows));
+        if told.bad > 0 {
+            bail!("{} of {} failed", told.bad, told.rows.len());
+        }
+        Ok(())
+    }
+
+    fn visit_servers(
+        &self,
+        servers: &[Server],
+        parsers: &Parsers,
+        scratch: &Path,
+        mark: &str,
+        told: &mut Told,
+    ) -> Result<()> {
+        let is_wanted = |server: &&Server| self.only.as_deref().is_none_or(|only| only == server.name);
+        let servers: Vec<&Server> = servers.iter().filter(is_wanted).collect();
+        if servers.is_empty() {
+            bail!("no such server: {}", self.only.as_deref().unwrap_or_default());
+        }
         let mut tools: Vec<(&str, ToolDefinition)> = Vec::new();
-        let mut bad = 0;
-        let mut tell = |subject: &str, means: &str, outcome: Result<String>| {
-            let told = outcome.unwrap_or_else(|error| {
-                bad += 1;
-                format!("FAILED: {error:#}")
-            });
-            rows.push(vec![subject.to_owned(), means.to_owned(), told]);
-        };
         for server in &servers {
-            let outcome = visit(server, &mark).map(|found| {
+            let outcome = visit(server, mark).map(|found| {
                 tools.extend(found.tools.into_iter().map(|tool| (server.name, tool)));
                 found.words
             });
-            tell(server.name, transport(server), outcome);
+            told.add(server.name, transport(server), outcome);
         }
         for server in servers.iter().filter(|server| besides::has_more(server)) {
-            tell(&format!("{} besides tools", server.name), transport(server), besides::visit(server, &scratch, &mark));
+            let subject = format!("{} besides tools", server.name);
+            told.add(&subject, transport(server), besides::visit(server, scratch, mark));
         }
-        tell("signatures", "", parsers.check(&tools));
-        if self.only.is_none() {
-            let session = build(root, "helve-cli", false, &["helve"])
-                .and_then(|built| program::session(&built[0], &servers, &directory, &mark));
-            tell("the program helve", "all", session);
-        }
-        println!("{}", table::render(&["server", "transport", "visit"], &[], &rows));
-        if bad > 0 {
-            bail!("{bad} of {} failed", rows.len());
-        }
+        told.add("signatures", "", parsers.check(&tools));
         Ok(())
+    }
+}
+
+impl Told {
+    fn add(&mut self, subject: &str, means: &str, outcome: Result<String>) {
+        let words = outcome.unwrap_or_else(|error| {
+            self.bad += 1;
+            format!("FAILED: {error:#}")
+        });
+        self.rows.push(vec![subject.to_owned(), means.to_owned(), words]);
     }
 }
 

@@ -18,11 +18,27 @@ pub(crate) fn run(command: &mut Command, advice: &str) -> Result<()> {
 
 /// Builds binaries of a package and says where they are.
 pub(crate) fn build(root: &Path, package: &str, release: bool, names: &[&str]) -> Result<Vec<PathBuf>> {
-    let mut command = Command::new(env!("CARGO"));
-    command.args(["build", "--quiet", "--package", package, "--message-format", "json-render-diagnostics"]);
+    let mut command = building(package);
     if release {
         command.arg("--release");
     }
+    built(command, root, names)
+}
+
+/// The same in debug, with features that are off otherwise.
+pub(crate) fn build_with(root: &Path, package: &str, features: &[&str], names: &[&str]) -> Result<Vec<PathBuf>> {
+    let mut command = building(package);
+    command.args(["--features", &features.join(",")]);
+    built(command, root, names)
+}
+
+fn building(package: &str) -> Command {
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["build", "--quiet", "--package", package, "--message-format", "json-render-diagnostics"]);
+    command
+}
+
+fn built(mut command: Command, root: &Path, names: &[&str]) -> Result<Vec<PathBuf>> {
     for name in names {
         command.args(["--bin", name]);
     }

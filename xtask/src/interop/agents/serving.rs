@@ -1,0 +1,151 @@
+//! Owns how `helve serve` is set up for a visit: a home of its own, three real servers, and a copy of all that is said to
+//! the one that agents ask most of.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use fs_err::File;
+use serde_json::{Value, json};
+
+use crate::interop::process::{self, MARK};
+use crate::interop::servers::{Server, Transport};
+
+/// The servers behind helve.
+const BEHIND: &[&str] = &["everything", "filesystem", "time"];
+
+/// Time for the program to start on a busy machine.
+const START: Duration = Duration::from_secs(30);
+
+/// A place that `helve serve` can be started in.
+#[derive(Debug)]
+pub(crate) struct Serving {
+    pub(crate) helve: PathBuf,
+    home: PathBuf,
+    pub(crate) scratch: PathBuf,
+    /// Where all of it lies.
+    pub(crate) directory: PathBuf,
+    pub(crate) mark: String,
+}
+
+/// `helve serve --http`; killed when dropped.
+#[derive(Debug)]
+pub(crate) struct Listening {
+    child: Child,
+    pub(crate) url: String,
+}
+
+impl Serving {
+    /// Makes the place anew and writes the configuration.
+    pub(crate) fn prepare(helve: &Path, directory: &Path, servers: &[Server], mark: &str) -> Result<Self> {
+        if directory.exists() {
+            fs_err::remove_dir_all(directory)?;
+        }
+        let (home, scratch) = (directory.join("home"), directory.join("scratch"));
+        fs_err::create_dir_all(&home)?;
+        fs_err::create_dir_all(&scratch)?;
+        let (helve, directory, mark) = (helve.to_owned(), directory.to_owned(), mark.to_owned());
+        let serving = Self { helve, home, scratch, directory, mark };
+        fs_err::write(serving.configuration(), serving.servers(servers)?)?;
+        Ok(serving)
+    }
+
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let configuration = self.configuration().display().to_string();
+        ["serve", "--wait", "30s", "--no-discover", "--config", &configuration].map(str::to_owned).to_vec()
+    }
+
+    /// All that `helve` gets to see of the environment.
+    pub(crate) fn environment(&self) -> Result<Value> {
+        let path = std::env::var("PATH").context("no PATH")?;
+        Ok(json!({"HOME": self.home, "PATH": path, MARK: self.mark}))
+    }
+
+    /// Starts it, and waits until it says where.
+    pub(crate) fn listen(&self) -> Result<Listening> {
+        let environment = self.environment()?;
+        let variables = environment.as_object().into_iter().flatten();
+        let mut child = Command::new(&self.helve)
+            .args(self.arguments())
+            .args(["--http", "127.0.0.1:0"])
+            .env_clear()
+            .envs(variables.filter_map(|(name, value)| Some((name, value.as_str()?))))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(File::create(self.directory.join("helve.log"))?.into_parts().0)
+            .spawn()
+            .with_context(|| format!("cannot start {}", self.helve.display()))?;
+        let lines = process::lines_of(child.stdout.take().context("no stdout")?);
+        let mut listening = Listening { child, url: String::new() };
+        listening.url = lines.recv_timeout(START).context("helve serve --http does not say where it listens")?;
+        Ok(listening)
+    }
+
+    /// All that was said to `everything`, by line.
+    pub(crate) fn wire(&self) -> Result<Vec<Value>> {
+        let text = fs_err::read_to_string(self.copy())?;
+        text.lines().map(|line| serde_json::from_str(line).with_context(|| line.to_owned())).collect()
+    }
+
+    fn servers(&self, servers: &[Server]) -> Result<String> {
+        let mut text = String::from("[[rules]]\ntool = \"*/*\"\naction = \"allow\"\n");
+        for name in BEHIND {
+            let mut among = servers.iter().filter(|server| server.transport == Transport::Stdio);
+            let server =
+                among.find(|server| server.name == *name).with_context(|| format!("{name} is not installed"))?;
+            let mut command = vec![server.program.display().to_string()];
+            command.extend(self.arguments_of(server));
+            if *name == "everything" {
+                // The copy proves what arrived, which no client can tell.
+                let script = r#"copy="$1"; shift; tee -a "$copy" | exec "$@""#;
+                let shell = ["sh", "-c", script, "sh", &self.copy().display().to_string()].map(str::to_owned);
+                command.splice(0..0, shell);
+            }
+            // Texts and lists of texts are written in TOML as they are in JSON.
+            let (command, mark) = (json!(command), json!(self.mark));
+            text.push_str(&format!("\n[servers.{name}]\ncommand = {command}\nenv = {{ {MARK} = {mark} }}\n"));
+        }
+        Ok(text)
+    }
+
+    /// The file server may write where the agents do.
+    fn arguments_of(&self, server: &Server) -> Vec<String> {
+        if server.name != "filesystem" {
+            return server.arguments.clone();
+        }
+        let script = server.arguments.first().cloned();
+        script.into_iter().chain([self.scratch.display().to_string()]).collect()
+    }
+
+    fn configuration(&self) -> PathBuf {
+        self.home.join("helve.toml")
+    }
+
+    fn copy(&self) -> PathBuf {
+        self.directory.join("said-to-everything.jsonl")
+    }
+}
+
+impl Listening {
+    /// Where clients of the first transport over HTTP come in.
+    pub(crate) fn sse_url(&self) -> String {
+        self.url.replace("/mcp", "/sse")
+    }
+
+    /// Ends it as a person would.
+    pub(crate) fn stop(mut self) -> Result<()> {
+        let asked = Command::new("kill").arg(self.child.id().to_string()).status()?;
+        ensure!(asked.success(), "helve serve --http was gone already");
+        let status = self.child.wait()?;
+        ensure!(status.success(), "helve serve --http ended with {status}");
+        Ok(())
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
