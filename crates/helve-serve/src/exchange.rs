@@ -43,8 +43,10 @@ impl Exchange {
         let on_progress = meta.progress_token.clone().map(|token| relay_progress(Arc::clone(&self.stream), token));
         let mut context = CallContext { on_progress, relayed: task, ..self.common_context(server, answerer, meta) };
         // A modern server logs only for those who say so in each request; an agent of the other era need not say anything.
-        let level = self.agent.log_level().map_or(UNASKED_LOG_LEVEL, Level::word);
-        context.meta = Some(with_log_level(context.meta.as_ref(), level));
+        if self.gateway.may_be_modern(server) {
+            let level = self.agent.log_level().map_or(UNASKED_LOG_LEVEL, Level::word);
+            context.meta = Some(with_log_level(context.meta.as_ref(), level));
+        }
         context
     }
 

@@ -188,11 +188,20 @@ impl Gateway {
     /// The host that runs this server for this agent: the shared one, if the server can be shared.
     pub(crate) async fn host_for(&self, agent: &Arc<Agent>, server: &ServerName) -> Result<Lodging, CallError> {
         match &self.source {
-            Some(source) if !is_shareable(&self.host, server) => {
+            // A modern server keeps nothing between requests, and tools of this process know no agents. A legacy server
+            // may keep anything, and cannot say whom it asks.
+            Some(source) if !self.may_be_modern(server) => {
                 Ok(Lodging { host: agent.own_host(&**source).await?, is_shared: false })
             }
             _ => Ok(Lodging { host: self.host.clone(), is_shared: true }),
         }
+    }
+
+    /// False for a server that is known to be of the legacy era.
+    pub(crate) fn may_be_modern(&self, server: &ServerName) -> bool {
+        let snapshot = self.host.snapshot();
+        let greeting = snapshot.server(server.as_str()).and_then(|entry| entry.greeting());
+        greeting.is_none_or(|greeting| greeting.verdict.era == Era::Modern)
     }
 
     /// True when nobody but one agent uses the host.
@@ -255,14 +264,6 @@ impl Gateway {
             self.host.settled(wait).await;
         }
     }
-}
-
-/// A modern server keeps nothing between requests, and tools of this process know no agents. A legacy server may keep
-/// anything, and cannot say whom it asks.
-fn is_shareable(host: &Host, server: &ServerName) -> bool {
-    let snapshot = host.snapshot();
-    let greeting = snapshot.server(server.as_str()).and_then(|entry| entry.greeting());
-    greeting.is_none_or(|greeting| greeting.verdict.era == Era::Modern)
 }
 
 impl Drop for Gateway {

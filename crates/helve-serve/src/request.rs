@@ -57,13 +57,13 @@ impl Meta {
         let mut rest = String::new();
         for member in scan::members(text).into_iter().flatten().map_while(Result::ok) {
             let value = || RawJson::part_of(text, member.value);
-            match member.raw_key.strip_prefix(RESERVED).unwrap_or(member.raw_key) {
-                "progressToken" => meta.progress_token = Some(value()),
-                "protocolVersion" => meta.protocol_version = Some(value()),
-                "clientCapabilities" => meta.client_capabilities = Some(value()),
-                "clientInfo" => {}
-                key => {
-                    if key == "logLevel" {
+            match (member.raw_key, member.raw_key.strip_prefix(RESERVED)) {
+                ("progressToken", _) => meta.progress_token = Some(value()),
+                (_, Some("protocolVersion")) => meta.protocol_version = Some(value()),
+                (_, Some("clientCapabilities")) => meta.client_capabilities = Some(value()),
+                (_, Some("clientInfo")) => {}
+                (_, reserved) => {
+                    if reserved == Some("logLevel") {
                         meta.log_level = value().parse().ok();
                     }
                     let comma = if rest.is_empty() { '{' } else { ',' };
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn metadata_is_sorted_by_whom_it_is_for() {
-        let params = r#"{"name":"x","_meta":{"progressToken":"a","io.modelcontextprotocol/protocolVersion":"v","io.modelcontextprotocol/clientCapabilities":{"roots":{}},"trace":"1-2","io.modelcontextprotocol/logLevel":"info"}}"#;
+        let params = r#"{"name":"x","_meta":{"progressToken":"a","io.modelcontextprotocol/protocolVersion":"v","io.modelcontextprotocol/clientCapabilities":{"roots":{}},"trace":"1-2","protocolVersion":"its own","io.modelcontextprotocol/logLevel":"info"}}"#;
         let request = Request {
             id: RawJson::from_static("1"),
             method: "tools/call".to_owned(),
@@ -108,7 +108,8 @@ mod tests {
         assert_eq!(meta.protocol_version.unwrap().as_str(), r#""v""#);
         assert_eq!(meta.client_capabilities.unwrap().as_str(), r#"{"roots":{}}"#);
         assert_eq!(meta.log_level.as_deref(), Some("info"));
-        assert_eq!(meta.rest.unwrap().as_str(), r#"{"trace":"1-2","io.modelcontextprotocol/logLevel":"info"}"#);
+        let rest = r#"{"trace":"1-2","protocolVersion":"its own","io.modelcontextprotocol/logLevel":"info"}"#;
+        assert_eq!(meta.rest.unwrap().as_str(), rest);
         assert_eq!(request.required("name").unwrap(), "x");
         assert!(request.required("uri").is_err());
     }
