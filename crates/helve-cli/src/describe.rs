@@ -131,6 +131,8 @@ pub(crate) fn details(context: &Context, spec: &ServerSpec, secrets: Secrets) ->
             flag(spec.required, "helve does not start without it"),
             flag(spec.lazy, "starts at first use"),
             flag(spec.one_at_a_time, "takes one request at a time"),
+            spec.shared
+                .map(|shared| if shared { "is shared by all agents" } else { "is one for each agent" }.to_owned()),
             spec.oauth.as_ref().and_then(|oauth| flag(!oauth.enabled, "must not be signed in to")),
             spec.protocol_version.as_ref().map(|version| format!("speaks protocol version {version}")),
             spec.startup_timeout.map(|timeout| format!("may take {timeout:?} to start")),

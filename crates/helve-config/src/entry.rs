@@ -71,6 +71,7 @@ fn describe(values: &mut Values<'_, '_>, transport: TransportSpec) {
         .bool(Field::OneAtATime)
         .or_else(|| values.bool(Field::Parallel).map(|parallel| !parallel))
         .unwrap_or(false);
+    spec.shared = values.bool(Field::Shared);
     spec.inherit_environment = values.bool(Field::InheritEnvironment).unwrap_or(false);
     spec.protocol_version = values.string(Field::ProtocolVersion).map(|(version, _)| version.to_owned());
     spec.max_retries = values.count(Field::MaxRetries);

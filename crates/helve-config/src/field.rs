@@ -41,6 +41,7 @@ pub(crate) enum Field {
     /// `keep-alive` or `ephemeral`, and helve's own lazy start.
     Lazy,
     OneAtATime,
+    Shared,
     Parallel,
     ProtocolVersion,
     StartupTimeout(Unit),

@@ -188,6 +188,10 @@ fn server_key(known: &Known) -> Value {
         Field::Required => flag("helve does not start without it.", false),
         Field::Lazy => flag("Started at first use.", false),
         Field::OneAtATime => flag("One request at a time.", false),
+        Field::Shared => json!({
+            "description": "Agents that `helve serve` serves share it, or each has one of its own; as its protocol allows when left away.",
+            "type": "boolean"
+        }),
         Field::ProtocolVersion => text("The protocol version to speak; found out when left away."),
         Field::StartupTimeout(_) => seconds("How long it may take to start.", None),
         Field::CallTimeout(_) => seconds("How long a call may stay without answer or progress.", None),

@@ -132,6 +132,9 @@ pub fn hash_server(spec: &ServerSpec, rules: &[Rule], project: &Path) -> TrustHa
         }
     }
     hasher.part("inherits", if spec.inherit_environment { "yes" } else { "no" });
+    if let Some(shared) = spec.shared {
+        hasher.part("shared", if shared { "by all" } else { "by nobody" });
+    }
     if let Some(oauth) = &spec.oauth {
         hasher.part("client", oauth.client_id.as_ref().map_or("", hashed));
         hasher.part("metadata", oauth.metadata_url.as_ref().map_or("", hashed));

@@ -24,6 +24,8 @@ pub struct ServerSpec {
     pub lazy: bool,
     /// Requests are sent one at a time, for servers that cannot take more.
     pub one_at_a_time: bool,
+    /// Agents that are served share it, or each has one of its own; `None`: as its protocol allows.
+    pub shared: Option<bool>,
     /// The protocol version to speak; `None` finds out.
     pub protocol_version: Option<String>,
     /// How long start-up may take.
@@ -166,6 +168,7 @@ impl ServerSpec {
             required: false,
             lazy: false,
             one_at_a_time: false,
+            shared: None,
             protocol_version: None,
             startup_timeout: None,
             call_timeout: None,

@@ -190,11 +190,17 @@ impl Gateway {
         match &self.source {
             // A modern server keeps nothing between requests, and tools of this process know no agents. A legacy server
             // may keep anything, and cannot say whom it asks.
-            Some(source) if !self.may_be_modern(server) => {
+            Some(source) if !self.may_be_shared(server) => {
                 Ok(Lodging { host: agent.own_host(&**source).await?, is_shared: false })
             }
             _ => Ok(Lodging { host: self.host.clone(), is_shared: true }),
         }
+    }
+
+    /// Do all agents share this server? As its entry says, else as its era allows.
+    fn may_be_shared(&self, server: &ServerName) -> bool {
+        let said = self.host.snapshot().server(server.as_str()).and_then(|entry| entry.spec().shared);
+        said.unwrap_or_else(|| self.may_be_modern(server))
     }
 
     /// False for a server that is known to be of the legacy era.

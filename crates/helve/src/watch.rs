@@ -285,6 +285,29 @@ impl WatchFilter {
     }
 }
 
+impl WatchEvent {
+    /// As JSON, for those who are told in texts: which watch, what happened, and the content or the error.
+    #[must_use]
+    pub fn to_json(&self) -> RawJson {
+        let text = |text: &str| serde_json::Value::from(text);
+        let (word, more) = match &self.change {
+            Change::Updated(_) => ("updated", String::new()),
+            Change::MayHaveChanged => ("may_have_changed", String::new()),
+            Change::Content(content) => ("content", format!(r#","content":{content}"#)),
+            Change::Failed(error) => ("failed", format!(r#","error":{}"#, error.to_json())),
+            Change::Ended(error) => ("ended", format!(r#","error":{}"#, error.to_json())),
+        };
+        let reason = self.reason.as_deref().map(|reason| format!(r#","reason":{}"#, text(reason))).unwrap_or_default();
+        RawJson::assembled(format!(
+            r#"{{"watch":"{}","server":{},"target":{}{reason},"change":"{word}","superseded":{}{more}}}"#,
+            self.id,
+            text(self.server.as_str()),
+            text(&self.target),
+            self.superseded,
+        ))
+    }
+}
+
 impl Inner {
     /// Lets go of what a watch holds.
     fn release(&self, watch: &Watch) {

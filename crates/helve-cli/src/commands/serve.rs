@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use helve::{Answerer, CallError, Host};
+use helve::{Answerer, CallError, Host, management_tools};
 use helve_config::Configuration;
-use helve_model::Origin;
+use helve_model::json::RawJson;
+use helve_model::{Origin, ServerName};
 use helve_serve::face::http::{Guard, HttpFace};
 use helve_serve::{Discovery, Gateway, HostSource, Naming, Options, Purpose, face};
 use helve_wire::BoxFuture;
@@ -26,6 +27,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Agents know best how long they want to wait: without a word about it in any file, calls may take so long.
 const CALL_TIME: Duration = Duration::from_secs(10 * 60);
+
+/// What the management tools have for a server's name.
+const MANAGEMENT: &str = "helve";
 
 /// The variable that a token can be handed over in.
 const TOKEN_VARIABLE: &str = "HELVE_SERVE_TOKEN";
@@ -59,6 +63,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "WAY", default_value = "128", value_parser = discovery)]
     discover: Discovery,
 
+    /// Offer tools to list, read and watch resources too; on standard streams
+    #[arg(long, conflicts_with = "http")]
+    manage: bool,
+
+    /// Forget sessions that are not used for so long: 30m, 1h
+    #[arg(long, value_name = "TIME", requires = "http", value_parser = duration)]
+    session_idle: Option<Duration>,
+
     /// Only agents that bring the token in this file; HELVE_SERVE_TOKEN is one too
     #[arg(long, value_name = "FILE", requires = "http", value_hint = clap::ValueHint::FilePath)]
     token_file: Option<PathBuf>,
@@ -75,11 +87,14 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     let configuration = context.load()?;
     context.report_problems(&configuration);
-    let options =
+    let mut options =
         Options { naming: args.prefix.clone(), wait: args.wait, discovery: args.discover, ..Options::default() };
+    if let Some(idle) = args.session_idle {
+        options.limits.session_idle = idle;
+    }
     let recipe = recipe(context, &configuration)?;
     match args.http {
-        None => block_on(on_standard_streams(context, recipe, options)),
+        None => block_on(on_standard_streams(context, recipe, args.manage, options)),
         Some(address) => {
             let guard = guard(context, &args, address)?;
             block_on(over_http(context, recipe, options, address, guard))
@@ -87,9 +102,14 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     }
 }
 
-async fn on_standard_streams(context: &Context, recipe: Recipe, options: Options) -> Result<(), Failure> {
+async fn on_standard_streams(
+    context: &Context,
+    recipe: Recipe,
+    manages: bool,
+    options: Options,
+) -> Result<(), Failure> {
     let broken = |error: std::io::Error| Failure::other("the agent cannot be served").cause(&error);
-    let source = OneHost { recipe, started: OnceLock::new() };
+    let source = OneHost { recipe, manages, started: OnceLock::new() };
     let (reader, writer) = (stdio::input().map_err(broken)?, stdio::output().map_err(broken)?);
     let served = tokio::select! {
         served = face::stream::serve_alone(&source, options, reader, writer) => match served {
@@ -142,16 +162,36 @@ fn recipe(context: &Context, configuration: &Configuration) -> Result<Recipe, Fa
 /// Starts the host of the only agent, and knows it from then on.
 struct OneHost {
     recipe: Recipe,
+    manages: bool,
     started: OnceLock<Host>,
 }
 
 impl HostSource for OneHost {
     fn start(&self, answerer: Arc<dyn Answerer>, _purpose: Purpose) -> BoxFuture<'_, Result<Host, CallError>> {
         Box::pin(async move {
-            let host = self.recipe.builder().answerer(answerer).start().await?;
+            let host = self.recipe.builder().answerer(Arc::clone(&answerer)).start().await?;
+            if self.manages {
+                manage(&host, answerer)?;
+            }
             Ok(self.started.get_or_init(|| host).clone())
         })
     }
+}
+
+/// Offers the management tools; what is watched with them is told as log messages.
+fn manage(host: &Host, answerer: Arc<dyn Answerer>) -> Result<(), CallError> {
+    let name = ServerName::new(MANAGEMENT)
+        .map_err(|problem| CallError::new(helve_model::ErrorCode::Config, problem.to_string()))?;
+    let watcher = host.watcher();
+    host.put_toolbox(management_tools(name, host, &watcher))?;
+    drop(tokio::spawn(async move {
+        loop {
+            let event = watcher.next().await;
+            let params = format!(r#"{{"level":"notice","logger":"helve/watch","data":{}}}"#, event.to_json());
+            answerer.log(&event.server, &RawJson::assembled(params));
+        }
+    }));
+    Ok(())
 }
 
 /// Starts the host that all agents share, and hosts for agents that need servers of their own.

@@ -152,3 +152,16 @@ fn built_in_tools_as_servers_of_their_own() {
     error: the database `[ROOT]/project/missing.db` cannot be opened: No such file or directory (os error 2)
     ");
 }
+
+/// The six tools, beside those of the servers, for an agent that starts helve itself.
+#[test]
+fn management_tools_are_offered_by_choice() {
+    let env = with_servers(&[("peer", Scenario::legacy())], ALLOW);
+    let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+    let list = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\",\"params\":{{{meta}}}}}\n");
+    let listed = |arguments: &[&str]| String::from_utf8(env.output(arguments, &list).stdout).unwrap();
+    let plain = listed(&["serve", "--wait", "30s"]);
+    assert!(plain.contains("mcp__peer__echo") && !plain.contains("ListMcpResources"), "{plain}");
+    let managed = listed(&["serve", "--wait", "30s", "--manage"]);
+    assert!(managed.contains("mcp__peer__echo") && managed.contains("mcp__helve__ListMcpResources"), "{managed}");
+}

@@ -54,6 +54,7 @@ pub(crate) const KEYS: &[Known] = &[
     known("required", Field::Required),
     known("lazy", Field::Lazy),
     known("one_at_a_time", Field::OneAtATime),
+    known("shared", Field::Shared),
     known("protocol_version", Field::ProtocolVersion),
     known("startup_timeout_seconds", Field::StartupTimeout(Unit::Seconds)),
     known("timeout_seconds", Field::CallTimeout(Unit::Seconds)),

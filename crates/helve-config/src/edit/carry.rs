@@ -266,6 +266,9 @@ impl Carrier<'_> {
         if !spec.enabled {
             self.put("enabled", Written::Flag(false));
         }
+        if let Some(shared) = spec.shared {
+            self.put("shared", Written::Flag(shared));
+        }
         if let Some(readonly) = spec.access.readonly {
             self.put("readonly", Written::Flag(readonly));
         }

@@ -32,6 +32,28 @@ async fn a_server_that_dies_costs_one_call() {
     host.shutdown().await;
 }
 
+/// A legacy server is started for each agent that calls it; one that is said to be shared is not.
+#[tokio::test]
+async fn an_entry_says_who_shares_a_server() {
+    for (said, starts) in [(None, 3), (Some(true), 1), (Some(false), 3)] {
+        let directory = tempfile::tempdir().unwrap();
+        let record = directory.path().join("record");
+        let mut server = stdio_server("one", &Scenario::legacy().record_to(&record));
+        server.shared = said;
+        let options = Options { naming: Naming::None, wait: Some(DEADLINE), ..Options::default() };
+        let gateway = Gateway::shared(Arc::new(Servers(vec![server])), options).await.unwrap();
+        for _ in 0..2 {
+            let mut agent = StreamAgent::connect(&gateway);
+            agent.initialize(json!({})).await;
+            let (echoed, _) = agent.ask(1, "tools/call", json!({"name": "echo", "arguments": {"x": 1}})).await;
+            assert_eq!(echoed["result"]["structuredContent"], json!({"x": 1}), "{echoed}");
+        }
+        let recorded = std::fs::read_to_string(&record).unwrap();
+        assert_eq!(recorded.matches(r#"\"initialize\""#).count(), starts, "{said:?}");
+        gateway.host().shutdown().await;
+    }
+}
+
 #[tokio::test]
 async fn what_has_to_be_asked_is_asked_of_the_agents_person() {
     let builder = helve::Host::builder().server(stdio_server("one", &Scenario::legacy()));
