@@ -1,7 +1,7 @@
 //! The way to one server: its live session, or why there is none, and how a call waits for one.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -50,7 +50,8 @@ pub(crate) struct Link {
     session: ArcSwapOption<Session>,
     status: watch::Sender<ServerStatus>,
     /// Its tools are wanted in the catalog.
-    is_on: AtomicBool,
+    /// Held while status and session follow it: somebody may switch while the supervisor still does what was wanted before.
+    is_on: Mutex<bool>,
     /// Why the last attempt failed, in full; `status` has one line of it.
     last_error: ArcSwapOption<CallError>,
     facts: Mutex<LinkFacts>,
@@ -100,7 +101,7 @@ impl Link {
             server: spec.name.clone(),
             spec,
             session: ArcSwapOption::empty(),
-            is_on: AtomicBool::new(!matches!(status, ServerStatus::Disabled(_))),
+            is_on: Mutex::new(!matches!(status, ServerStatus::Disabled(_))),
             status: watch::Sender::new(status),
             last_error: ArcSwapOption::empty(),
             facts: Mutex::default(),
@@ -125,16 +126,26 @@ impl Link {
 
     /// True while its tools are wanted in the catalog.
     pub(crate) fn is_on(&self) -> bool {
-        self.is_on.load(Ordering::Acquire)
+        *lock(&self.is_on)
     }
 
     /// Switches it on or off, for calls at once; the supervisor has to be told. False when it was so already.
     pub(crate) fn switch(&self, on: bool) -> bool {
-        if self.is_on.swap(on, Ordering::AcqRel) == on {
+        let mut is_on = lock(&self.is_on);
+        if *is_on == on {
             return false;
         }
+        *is_on = on;
         self.set_down(self.switched(on), None);
         true
+    }
+
+    /// Its status is that of a server that is off, unless it was switched on meanwhile.
+    pub(crate) fn stay_off(&self) {
+        let is_on = lock(&self.is_on);
+        if !*is_on {
+            self.set_down(self.switched(*is_on), None);
+        }
     }
 
     /// The status of a server that was just switched on or off.
@@ -209,9 +220,10 @@ impl Link {
         drop(self.commands.send(command));
     }
 
-    /// There is a session now, and a status that says so.
+    /// There is a session now, and a status that says so; not for a server that was switched off meanwhile.
     pub(crate) fn set_up(&self, session: Session) {
-        if self.retired.get().is_some() {
+        let is_on = lock(&self.is_on);
+        if !*is_on || self.retired.get().is_some() {
             return;
         }
         *lock(&self.prompts) = None;

@@ -437,7 +437,8 @@ impl Supervisor {
             self.withdraw();
             let off = self.link.switched(on);
             self.answer_waiting(&Err(Arc::new(self.link.unavailable(&off))));
-            return self.set_status(off);
+            self.link.stay_off();
+            return self.tell_status();
         }
         if let State::Up(up) = &self.state {
             return self.show(up.session.clone());

@@ -51,6 +51,23 @@ async fn toggled_off_its_tools_leave_and_on_they_return_with_the_same_process() 
     host.shutdown().await;
 }
 
+/// However far the supervisor is behind: off is off at once, and a call after on waits for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn off_and_on_faster_than_anybody_follows() {
+    let host = host([stdio("files", &Scenario::dual())]).await;
+    for round in 0..2_000 {
+        host.toggle("files", false).unwrap();
+        if round % 2 == 0 {
+            let refused = call(&host, "files/echo", "{}").await.unwrap_err();
+            assert_eq!(refused.code(), ErrorCode::ServerDisabled, "{}", shown(&refused));
+        }
+        host.toggle("files", true).unwrap();
+        call(&host, "files/echo", "{}").await.unwrap_or_else(|error| panic!("round {round}: {}", shown(&error)));
+    }
+    assert_eq!(host.server_status("files").unwrap().restarts, 0);
+    host.shutdown().await;
+}
+
 #[tokio::test]
 async fn a_crashed_server_comes_back_and_calls_wait_for_it() {
     let host = host([stdio("files", &Scenario::dual())]).await;
