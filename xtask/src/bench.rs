@@ -1,5 +1,6 @@
 //! Owns `cargo xtask bench`: builds the benchmark in release and runs it.
 
+mod gateways;
 mod peers;
 
 use std::path::Path;
@@ -7,11 +8,12 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
+use serde_json::Value;
 
 use crate::programs::{build, interop_directory};
 
 /// Measure in release: the wire against the floors and rmcp, the pure crates against the clock, the host and the program
-/// `helve` beside other clients
+/// `helve` beside other clients, `helve serve` beside other gateways
 #[derive(Debug, Args)]
 pub(crate) struct Bench {
     #[command(subcommand)]
@@ -23,6 +25,7 @@ enum What {
     Cli(Cli),
     Host(Host),
     Pure(Pure),
+    Serve(Serve),
     Wire(Wire),
 }
 
@@ -48,10 +51,20 @@ struct Host {
     beside: Beside,
 }
 
-/// How measures beside other clients are taken and told.
+/// `helve serve`: what the hop costs, how much goes through, what it holds, how it starts, what agents leave behind
+///
+/// Agents over HTTP, the thin echo server behind the gateway; beside the server without a gateway, and beside supergateway,
+/// mcp-proxy (npm and Python) and fastmcp, which are installed under target/interop.
+#[derive(Debug, Args)]
+struct Serve {
+    #[command(flatten)]
+    beside: Beside,
+}
+
+/// How measures beside other clients and gateways are taken and told.
 #[derive(Debug, Args)]
 struct Beside {
-    /// Without other clients: nothing is installed
+    /// Without others: nothing is installed
     #[arg(long)]
     alone: bool,
     /// Fail when a goal is missed
@@ -60,10 +73,11 @@ struct Beside {
     /// End with one line of JSON: {"measures": [{"name", "ratio", "goal", "met"}]}
     #[arg(long)]
     json: bool,
-    /// Only this measure: of the host call, kept, ready, hold; of the program tools, call, warm, started, hold
+    /// Only this measure: of the host call, kept, ready, hold; of the program tools, call, warm, started, hold; of serve
+    /// calls, http, large, start, abandoned
     #[arg(long, value_name = "MEASURE")]
     only: Option<String>,
-    /// Rounds to take medians over [default: 7 of the host, 5 of the program]
+    /// Rounds to take medians over [default: 7 of the host, 5 of the others]
     #[arg(long, value_name = "N")]
     rounds: Option<usize>,
 }
@@ -113,6 +127,7 @@ impl Bench {
             What::Cli(cli) => cli.run(root),
             What::Host(host) => host.run(root),
             What::Pure(pure) => pure.run(root),
+            What::Serve(serve) => serve.run(root),
             What::Wire(wire) => wire.run(root),
         }
     }
@@ -126,7 +141,7 @@ impl Cli {
         let [helve] = built.as_slice() else { bail!("not everything was built") };
         let mut command = Command::new(bench);
         command.arg("cli").arg("--server").arg(server).arg("--helve").arg(helve);
-        self.beside.run(command, root)
+        self.beside.run(command, root, peers::install)
     }
 }
 
@@ -139,14 +154,26 @@ impl Host {
         if self.counts {
             command.arg("--counts");
         }
-        self.beside.run(command, root)
+        self.beside.run(command, root, peers::install)
+    }
+}
+
+impl Serve {
+    fn run(&self, root: &Path) -> Result<()> {
+        let built = build(root, "xtask", true, &["xtask-bench", "xtask-echo-server"])?;
+        let [bench, server] = built.as_slice() else { bail!("not everything was built") };
+        let built = build(root, "helve-cli", true, &["helve"])?;
+        let [helve] = built.as_slice() else { bail!("not everything was built") };
+        let mut command = Command::new(bench);
+        command.arg("serve").arg("--server").arg(server).arg("--helve").arg(helve);
+        self.beside.run(command, root, gateways::install)
     }
 }
 
 impl Beside {
-    fn run(&self, mut command: Command, root: &Path) -> Result<()> {
+    fn run(&self, mut command: Command, root: &Path, install: fn(&Path) -> Result<Value>) -> Result<()> {
         if !self.alone {
-            command.arg("--peers").arg(peers::install(&interop_directory(root)?)?.to_string());
+            command.arg("--peers").arg(install(&interop_directory(root)?)?.to_string());
         }
         for (option, is_wanted) in [("--check", self.check), ("--json", self.json)] {
             if is_wanted {

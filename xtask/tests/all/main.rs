@@ -61,6 +61,26 @@ fn the_http_floor_is_timed() {
 }
 
 #[test]
+fn work_through_a_gateway_is_measured() {
+    let calls = work_through_nothing(json!({"calls": {"seconds": 0.2}}));
+    for field in ["/alone", "/one_agent/rate", "/one_agent/p99", "/many_agents/rate", "/idle", "/loaded"] {
+        assert!(calls.pointer(field).unwrap().as_f64().unwrap() > 0.0, "{field}: {calls}");
+    }
+    assert!(number(&work_through_nothing(json!({"http": {"seconds": 0.1}})), "alone") > 0.0);
+    assert!(number(&work_through_nothing(json!("start")), "start") > 0.0);
+    let large = work_through_nothing(json!({"large": {"bytes": 1_000_000, "calls": 2}}));
+    assert!(number(&large, "large") > 0.0, "{large}");
+}
+
+/// The server alone, as gateways are measured.
+fn work_through_nothing(work: Value) -> Value {
+    let job = json!({"gateway": {"manner": "direct", "program": SERVER}, "server": SERVER, "work": work});
+    let output = Command::new(BENCH).arg("serve-child").arg(job.to_string()).output().unwrap();
+    assert!(output.status.success(), "{job}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
 fn the_echo_server_counts_connections() {
     let mut server = Command::new(SERVER).arg("http").stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::job::{Job, Kind, Sample, Subject, Work};
 
@@ -42,27 +44,31 @@ impl Bench {
     }
 
     fn run(&self, job: &Job) -> Result<Sample> {
-        const PRIORITY: &str = "10";
-        let this = std::env::current_exe()?;
-        let mut command = if self.real_time {
-            let mut chrt = Command::new("chrt");
-            chrt.args(["-f", PRIORITY]).arg(this);
-            chrt
-        } else {
-            Command::new(this)
-        };
-        let output = command
-            .arg("child")
-            .arg(serde_json::to_string(job)?)
-            .stdin(Stdio::null())
-            .stderr(Stdio::inherit())
-            .output()
-            .context("cannot start the child")?;
-        if !output.status.success() {
-            bail!("{:?} of {:?} failed ({})", job.work, job.subject, output.status);
-        }
-        serde_json::from_slice(&output.stdout).context("the child did not report")
+        in_child("child", job, self.real_time).with_context(|| format!("{:?} of {:?}", job.work, job.subject))
     }
+}
+
+/// Has this program do a job by one of its hidden verbs, in a process of its own. Gives its report.
+pub(crate) fn in_child<S: DeserializeOwned>(verb: &str, job: &impl Serialize, real_time: bool) -> Result<S> {
+    const PRIORITY: &str = "10";
+    let this = std::env::current_exe()?;
+    let mut command = if real_time {
+        let mut chrt = Command::new("chrt");
+        chrt.args(["-f", PRIORITY]).arg(this);
+        chrt
+    } else {
+        Command::new(this)
+    };
+    let output = command
+        .arg(verb)
+        .arg(serde_json::to_string(job)?)
+        .stdin(Stdio::null())
+        .output()
+        .context("cannot start the child")?;
+    if !output.status.success() {
+        bail!("failed ({}): {}", output.status, String::from_utf8_lossy(&output.stderr).trim());
+    }
+    serde_json::from_slice(&output.stdout).context("the child did not report")
 }
 
 /// One job's samples, round by round.

@@ -63,7 +63,7 @@ impl Cli {
             let own = index.to_string();
             json!({
                 "command": self.server,
-                "args": ["stdio", "--tools", tools, "--ttl", ttl, "--started", home.log(), "--text", own],
+                "args": ["stdio", "--tools", tools, "--ttl", ttl, "--started", home.log(), "--structured", own],
             })
         };
         let entries: Map<String, Value> = (0..servers).map(|index| (server_name(index), entry(index))).collect();

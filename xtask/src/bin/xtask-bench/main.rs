@@ -1,5 +1,5 @@
 //! The benchmarks, built in release by `cargo xtask bench`: for the wire and the host a driver that runs itself as its
-//! children, for the pure crates loops in this process, for the program `helve` the program itself.
+//! children, for the pure crates loops in this process, for the program `helve` and gateways the programs themselves.
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -20,6 +20,7 @@ mod processor;
 mod pure;
 mod report;
 mod rules;
+mod serve;
 mod soak;
 mod stats;
 mod subject;
@@ -35,6 +36,7 @@ use crate::cli::Cli;
 use crate::job::{Kind, Subject};
 use crate::peers::Peers;
 use crate::report::Line;
+use crate::serve::{Installed, Serve};
 use crate::soak::Soak;
 
 #[derive(Debug, Parser)]
@@ -112,6 +114,23 @@ enum Command {
         #[command(flatten)]
         told: Told,
     },
+    /// Take the measures of `helve serve`
+    Serve {
+        /// The program
+        #[arg(long)]
+        helve: PathBuf,
+        /// The thin echo server
+        #[arg(long)]
+        server: PathBuf,
+        /// Other gateways, as JSON
+        #[arg(long, default_value = "[]")]
+        peers: Installed,
+        /// Rounds; the medians are taken over them
+        #[arg(long, default_value_t = 5)]
+        rounds: usize,
+        #[command(flatten)]
+        told: Told,
+    },
     /// Make the long runs
     Soak {
         /// The thin echo server
@@ -142,6 +161,9 @@ enum Command {
     /// Do one piece of work and report (used by the driver)
     #[command(hide = true)]
     Child { job: String },
+    /// Start one gateway, work through it and report (used by the driver)
+    #[command(hide = true)]
+    ServeChild { job: String },
     /// Serve the other end of the HTTP floor (used by the driver)
     #[command(hide = true)]
     ServeHyper,
@@ -169,6 +191,7 @@ fn main() -> ExitCode {
     }
     let outcome = match Arguments::parse().command {
         Command::Child { job } => child(&job),
+        Command::ServeChild { job } => serve_child(&job),
         Command::ServeHyper => child::serve(subject::serve_hyper()),
         Command::Soak { server, candidate, cycles, bytes } => {
             let mut runs = vec![Soak::Cycles(cycles)];
@@ -189,6 +212,10 @@ fn main() -> ExitCode {
             host(&bench, &peers, counts, &told)
         }
         Command::Cli { helve, server, peers, rounds, told } => cli(&Cli { helve, server, peers, rounds }, &told),
+        Command::Serve { helve, server, peers, rounds, told } => {
+            let serve = Serve { helve, server, peers, rounds, real_time: real_time(false) };
+            take(serve::MEASURES, &told, |measure| measure(&serve))
+        }
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -261,6 +288,12 @@ fn tell(lines: &[Line], told: &Told) -> Result<()> {
 fn soak(run: Soak, subject: Subject, server: &Path) -> Result<()> {
     let seen = soak::run(run, subject, server.to_path_buf()).with_context(|| format!("{run:?}"))?;
     println!("{run:?}: {seen}");
+    Ok(())
+}
+
+fn serve_child(job: &str) -> Result<()> {
+    let sample = serve::run(&serde_json::from_str(job)?)?;
+    println!("{}", serde_json::to_string(&sample)?);
     Ok(())
 }
 

@@ -31,14 +31,14 @@ pub(crate) const TIMINGS: &[Measure] = &[
     ("connect", connect::measure),
 ];
 
-fn microseconds(seconds: f64) -> String {
+pub(crate) fn microseconds(seconds: f64) -> String {
     format!("{:.1} µs", seconds * 1e6)
 }
 
-fn milliseconds(seconds: f64) -> String {
+pub(crate) fn milliseconds(seconds: f64) -> String {
     format!("{:.2} ms", seconds * 1e3)
 }
 
-fn megabytes(bytes: f64) -> String {
+pub(crate) fn megabytes(bytes: f64) -> String {
     format!("{:.1} MB", bytes / 1e6)
 }

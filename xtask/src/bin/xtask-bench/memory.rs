@@ -1,6 +1,9 @@
-//! Owns what this process knows about memory: exact resident size and its peak, from the kernel.
+//! Owns what is known about the memory of a process: exact resident size and its peak, from the kernel.
 
 use anyhow::{Context, Result};
+
+/// What the kernel is told.
+const RESET_PEAK: &str = "5";
 
 /// Resident bytes now. `smaps_rollup` is exact; `VmRSS` lags behind by up to 64 pages a thread.
 pub(crate) fn resident() -> Result<f64> {
@@ -17,10 +20,19 @@ pub(crate) fn peak() -> Result<f64> {
     kilobytes("/proc/self/status", "VmHWM:")
 }
 
+/// Resident bytes of another process at their highest since [`reset_peak_of`].
+pub(crate) fn peak_of(process: u32) -> Result<f64> {
+    kilobytes(&format!("/proc/{process}/status"), "VmHWM:")
+}
+
 /// Starts the peak anew at the present size.
 pub(crate) fn reset_peak() -> Result<()> {
-    const RESET_PEAK: &str = "5";
     Ok(fs_err::write("/proc/self/clear_refs", RESET_PEAK)?)
+}
+
+/// The same for another process.
+pub(crate) fn reset_peak_of(process: u32) -> Result<()> {
+    Ok(fs_err::write(format!("/proc/{process}/clear_refs"), RESET_PEAK)?)
 }
 
 fn kilobytes(file: &str, field: &str) -> Result<f64> {

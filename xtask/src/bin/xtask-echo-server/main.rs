@@ -3,7 +3,8 @@
 //!
 //! `xtask-echo-server stdio|http [--tools N] [--ttl MILLISECONDS] [--text BYTES] [--structured BYTES]`
 //! `    [--delay MILLISECONDS] [--started FILE]`
-//! Tools: `echo` (text), `text` and `structured` (prepared results), `endless` (bytes: a text nobody can hold).
+//! Tools: `echo` (text), `text` and `structured` (prepared results), `endless` (bytes: a text nobody can hold). Listed
+//! are `echo`, `text` if one is prepared, and as many others as are wanted.
 //! `--delay` makes it a server that is slow to start; `--started` makes it leave a line in a file, which tells how often
 //! it was started. Over HTTP it says `listening on port N` on stdout, and `GET /stats` counts connections and requests.
 #![expect(

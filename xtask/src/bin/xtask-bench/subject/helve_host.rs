@@ -115,7 +115,7 @@ pub(crate) async fn kept(server: &Server, servers: usize, tools: usize) -> Resul
     server.arguments.extend(["--started".to_owned(), log.display().to_string()]);
     let server = server.preparing("--ttl", KEPT_FOR);
     // The last option has no use but to make each a server of its own.
-    let own = |index| spec(&server.clone().preparing("--text", index), index);
+    let own = |index| spec(&server.clone().preparing("--structured", index), index);
     let specs = (0..servers).map(own).collect::<Result<Vec<ServerSpec>>>()?;
     let remembering = || {
         let kept = Surroundings { cache_directory: Some(directory.path().join("cache")), ..surroundings() };
