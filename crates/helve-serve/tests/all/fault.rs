@@ -48,7 +48,7 @@ async fn an_entry_says_who_shares_a_server() {
             let (echoed, _) = agent.ask(1, "tools/call", json!({"name": "echo", "arguments": {"x": 1}})).await;
             assert_eq!(echoed["result"]["structuredContent"], json!({"x": 1}), "{echoed}");
         }
-        let recorded = std::fs::read_to_string(&record).unwrap();
+        let recorded = fs_err::read_to_string(&record).unwrap();
         assert_eq!(recorded.matches(r#"\"initialize\""#).count(), starts, "{said:?}");
         gateway.host().shutdown().await;
     }
