@@ -43,7 +43,10 @@ async fn connection(stream: TcpStream, address: SocketAddr, number: u64, face: A
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "the connection may be slow");
     }
-    let user = if address.ip().is_loopback() { peer::user_of(address) } else { None };
+    let user = match stream.local_addr() {
+        Ok(local) if address.ip().is_loopback() => peer::user_of(address, local),
+        _ => None,
+    };
     let peer = Peer { connection: number, user };
     let service = service_fn(|request| {
         let face = Arc::clone(&face);
