@@ -70,8 +70,11 @@ mod diagnosis {
     const ADDRESS_BYTES: usize = 16;
     /// `INET_DIAG_NOCOOKIE`.
     const ANY_COOKIE: [u8; 8] = [0xff; 8];
-    /// Where the answer says what was asked for, the user and the inode.
+    /// `TCP_LISTEN`: where there is no such connection, the kernel names whoever listens at its address.
+    const LISTENING: u8 = 10;
+    /// Where the answer says what was asked for, the state, the user and the inode.
     const KIND_AT: usize = 4;
+    const STATE_AT: usize = 17;
     const USER_AT: usize = 80;
     const INODE_AT: usize = 84;
 
@@ -113,7 +116,8 @@ mod diagnosis {
         let kind = u16::from_ne_bytes(answer.get(KIND_AT..KIND_AT + 2)?.try_into().ok()?);
         let number = |at: usize| Some(u32::from_ne_bytes(answer.get(at..at + 4)?.try_into().ok()?));
         let (user, inode) = (number(USER_AT)?, number(INODE_AT)?);
-        (kind == BY_FAMILY && inode != 0).then_some(user)
+        let is_connection = kind == BY_FAMILY && *answer.get(STATE_AT)? != LISTENING;
+        (is_connection && inode != 0).then_some(user)
     }
 }
 
@@ -157,7 +161,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn the_kernel_answers_for_one_socket() {
+    fn the_kernel_answers_for_one_socket_and_no_listener() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (far, peer) = listener.accept().unwrap();
