@@ -3,7 +3,9 @@
 use std::fmt;
 
 use crate::json::{self, Caps, RepeatedKeys};
-use crate::validate::{InvalidArguments, LazyValidator, Unvalidated, Verdict, Violation};
+use crate::validate::{
+    ArgumentLimits, InvalidArguments, LazyValidator, MAX_ARGUMENT_DEPTH, Unvalidated, Verdict, Violation,
+};
 
 /// Bytes of a structured result that are checked.
 pub const MAX_CHECKED_RESULT_BYTES: usize = 4 * 1024 * 1024;
@@ -83,13 +85,16 @@ pub fn check_output<S: AsRef<str>>(
 }
 
 fn examine<S: AsRef<str>>(validator: &LazyValidator<S>, content: &str) -> Option<OutputProblem> {
-    let caps = Caps {
+    let limits = ArgumentLimits {
         bytes: MAX_CHECKED_RESULT_BYTES,
-        depth: crate::validate::MAX_ARGUMENT_DEPTH,
+        depth: MAX_ARGUMENT_DEPTH,
         values: MAX_CHECKED_RESULT_VALUES,
-        // What a server sends is shown as it is; here it is only looked at.
-        repeated_keys: RepeatedKeys::LastWins,
     };
+    if validator.fits_plainly(content, limits) {
+        return None;
+    }
+    // What a server sends is shown as it is; here it is only looked at.
+    let caps = Caps { repeated_keys: RepeatedKeys::LastWins, ..limits.caps() };
     let (value, shape) = match json::parse_value(content, caps) {
         Ok(read) => read,
         Err(problem) => return Some(OutputProblem::Unchecked(problem.to_string())),

@@ -386,10 +386,10 @@ impl ToolEntry {
         self.facts().unpinned
     }
 
-    /// True when the schema of its arguments has been compiled; its first call does that, nothing before it.
+    /// True when the schema of its arguments has been read; its first call does that, nothing before it.
     #[must_use]
-    pub fn is_schema_compiled(&self) -> bool {
-        self.facts.get().is_some_and(|facts| facts.validator.is_compiled())
+    pub fn is_schema_read(&self) -> bool {
+        self.facts.get().is_some_and(|facts| facts.validator.is_read())
     }
 
     /// What a person should know about its schema. Compiles it if that has not happened.

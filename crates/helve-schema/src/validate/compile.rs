@@ -12,7 +12,6 @@ use super::budget::{self, Counts, Excess, MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH, St
 use super::explain;
 use super::meter::{Metered, PatternWeight, Weight};
 use super::pattern;
-use super::plain::Plain;
 use super::{Refusal, SchemaNotice, Unvalidated};
 use crate::document::{Document, address};
 use crate::json::{self, Caps, Json, JsonProblem, Object, RepeatedKeys, push_pointer};
@@ -53,8 +52,6 @@ pub(crate) enum State {
 #[derive(Debug)]
 pub(crate) struct Checker {
     pub(crate) validator: jsonschema::Validator<Metered>,
-    /// The short way to a yes, for schemas of plain keywords.
-    pub(crate) plain: Option<Plain>,
     pub(crate) weight: Weight,
     pub(crate) counts: Counts,
 }
@@ -116,7 +113,7 @@ fn finish(
             build(&without(&unsupported, schema, "", notices), drafts, notices)?
         }
     };
-    Ok(Checker { validator, plain: Plain::read(schema), weight, counts })
+    Ok(Checker { validator, weight, counts })
 }
 
 fn survey<'a>(document: &Document<'a>) -> Result<Survey<'a>, Failure> {
@@ -132,7 +129,7 @@ fn survey<'a>(document: &Document<'a>) -> Result<Survey<'a>, Failure> {
 
 /// The drafts to try. A schema that names none is 2020-12, as the protocol says; but before it said so servers wrote
 /// older ones without saying which, so those are tried too, where 2020-12 refuses.
-fn dialect(schema: &mut Json, notices: &mut Vec<SchemaNotice>) -> Vec<Draft> {
+pub(super) fn dialect(schema: &mut Json, notices: &mut Vec<SchemaNotice>) -> Vec<Draft> {
     let Json::Object(object) = schema else { return vec![Draft::Draft202012] };
     let Some(declared) = object.get("$schema") else { return vec![Draft::Draft202012, Draft::Draft7, Draft::Draft4] };
     let name = declared.as_str().unwrap_or_default().trim_end_matches('#');

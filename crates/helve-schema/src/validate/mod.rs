@@ -23,6 +23,7 @@ pub use explain::{InvalidArguments, MAX_VIOLATIONS, Violation};
 use meter::{CHECK_LOOKS, Look, metered};
 pub(crate) use pattern::affordable as affordable_patterns;
 pub use pattern::{MAX_PATTERN_ATOMS, MAX_PATTERN_ATOMS_IN_SCHEMA};
+use plain::Plain;
 
 use crate::json::{self, Caps, JsonProblem, RepeatedKeys};
 use crate::words::{SHOWN_CHARACTERS, quoted};
@@ -59,13 +60,22 @@ impl ArgumentLimits {
     }
 }
 
-/// The validator of one tool. Making one costs nothing: the schema is compiled at the first check, once.
+/// The validator of one tool. Making one costs nothing: the schema is read at the first check, once.
 ///
 /// `S` is how the schema's text is kept: anything that can be seen as a string, so a shared buffer need not be copied.
 #[derive(Debug)]
 pub struct LazyValidator<S = Box<str>> {
     schema: S,
-    compiled: OnceLock<Box<Compiled>>,
+    read: OnceLock<Box<Read>>,
+}
+
+/// A schema after the first question about it.
+#[derive(Debug)]
+struct Read {
+    /// The short way to a yes, for schemas of plain keywords.
+    plain: Option<Plain>,
+    /// Compiled for what the short way does not answer: most tools never need it, and it costs a thousand times as much.
+    compiled: OnceLock<Compiled>,
 }
 
 /// Whether the arguments of a call fit its tool.
@@ -122,7 +132,7 @@ pub enum SchemaNotice {
 impl<S: AsRef<str>> LazyValidator<S> {
     /// Keeps the schema for later.
     pub fn new(schema: S) -> Self {
-        Self { schema, compiled: OnceLock::new() }
+        Self { schema, read: OnceLock::new() }
     }
 
     /// The text of the schema.
@@ -130,17 +140,21 @@ impl<S: AsRef<str>> LazyValidator<S> {
         self.schema.as_ref()
     }
 
-    /// Whether the schema has been compiled.
-    pub fn is_compiled(&self) -> bool {
-        self.compiled.get().is_some()
+    /// Whether anybody has asked for the schema to be read.
+    pub fn is_read(&self) -> bool {
+        self.read.get().is_some()
     }
 
     /// Checks the arguments of a call, given as JSON text. `tool` is the name to show.
     pub fn check(&self, tool: &str, arguments: &str, limits: ArgumentLimits) -> Verdict {
-        match &self.compiled().state {
-            State::Ready(checker) if checker.fits_plainly(arguments, limits) => Verdict::Valid,
-            _ => self.check_whole(tool, arguments, limits),
-        }
+        if self.fits_plainly(arguments, limits) { Verdict::Valid } else { self.check_whole(tool, arguments, limits) }
+    }
+
+    /// True when `arguments` is certainly an object that fits; false says nothing.
+    pub(crate) fn fits_plainly(&self, arguments: &str, limits: ArgumentLimits) -> bool {
+        let Some(plain) = &self.read().plain else { return false };
+        let is_valid = plain.is_sound() || matches!(self.compiled().state, State::Ready(_));
+        is_valid && plain.accepts(arguments, limits)
     }
 
     /// The same by the whole validator, whose word counts.
@@ -176,8 +190,12 @@ impl<S: AsRef<str>> LazyValidator<S> {
         if let State::Unvalidated(reason) = &self.compiled().state { Some(reason) } else { None }
     }
 
+    fn read(&self) -> &Read {
+        self.read.get_or_init(|| Box::new(Read { plain: Plain::read(self.schema()), compiled: OnceLock::new() }))
+    }
+
     fn compiled(&self) -> &Compiled {
-        self.compiled.get_or_init(|| Box::new(compile::compile(self.schema.as_ref())))
+        self.read().compiled.get_or_init(|| compile::compile(self.schema()))
     }
 
     fn misfit(&self, tool: &str, violation: Violation) -> Verdict {
@@ -186,10 +204,6 @@ impl<S: AsRef<str>> LazyValidator<S> {
 }
 
 impl Checker {
-    fn fits_plainly(&self, arguments: &str, limits: ArgumentLimits) -> bool {
-        self.plain.as_ref().is_some_and(|plain| plain.accepts(arguments, limits))
-    }
-
     fn check(&self, tool: &str, schema: &str, value: &Value, depth: usize) -> Verdict {
         let levels = if self.counts.recursive { depth as u64 + 1 } else { 1 };
         if u64::from(self.counts.nested) * levels > MAX_FRAMES {

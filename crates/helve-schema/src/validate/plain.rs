@@ -5,19 +5,19 @@
 //! without a schema) and whatever does not fit is left to the whole validator, which alone says no, and why.
 
 use helve_model::json::letters;
+use jsonschema::Draft;
 
-use crate::json::{Json, Object};
+use crate::json::{self, Json, Object};
 
 use super::ArgumentLimits;
+use super::compile::{SCHEMA_CAPS, dialect};
 
 /// Properties of one object; each has a bit of the set of those that were seen.
 const MAX_PROPERTIES: usize = u64::BITS as usize;
+/// A schema of plain keywords that is no longer than this is within every budget.
+const MAX_SOUND_BYTES: usize = 16 * 1024;
 /// Digits of a whole number; any number of so many digits is exact in every reader.
 const MAX_DIGITS: usize = 15;
-
-/// Keywords that say nothing about which values fit. Formats describe and do not check, as in the whole validator.
-const WITHOUT_EFFECT: &[&str] =
-    &["title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "format", "$comment"];
 
 /// A schema whose every keyword is known here.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,6 +33,8 @@ pub(crate) struct Plain {
     properties: Vec<(Box<str>, Schema)>,
     /// A bit for each property that must be there.
     required: u64,
+    /// Nothing in it is beyond what is known here, so it is a valid schema.
+    is_sound: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -61,8 +63,24 @@ struct Bounds {
 }
 
 impl Plain {
-    /// Reads a schema; `None` when something in it is not known here.
-    pub(crate) fn read(schema: &Json) -> Option<Self> {
+    /// Reads a schema; `None` when it says something that is not known here.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let mut schema = json::parse(text, SCHEMA_CAPS).ok()?;
+        let mut notices = Vec::new();
+        let drafts = dialect(&mut schema, &mut notices);
+        let mut plain = Self::of(&schema)?;
+        // What is plain in these two is valid in them; older ones have rules of their own.
+        let is_recent = matches!(drafts.first(), Some(Draft::Draft202012 | Draft::Draft7));
+        plain.is_sound &= is_recent && notices.is_empty() && text.len() <= MAX_SOUND_BYTES;
+        Some(plain)
+    }
+
+    /// True when the whole validator is certain to have no word against the schema itself.
+    pub(crate) const fn is_sound(&self) -> bool {
+        self.is_sound
+    }
+
+    fn of(schema: &Json) -> Option<Self> {
         let schema = schema.as_object()?;
         let mut plain = Self {
             types: Types::ALL,
@@ -73,42 +91,58 @@ impl Plain {
             item_count: Bounds::NONE,
             properties: Vec::new(),
             required: 0,
+            is_sound: true,
         };
         for (keyword, value) in schema {
-            match keyword.as_str() {
-                "type" => plain.types = Types::read(value)?,
-                "enum" => {
-                    plain.strings =
-                        value.as_array()?.iter().map(|text| text.as_str().map(Box::from)).collect::<Option<_>>()?;
-                    if plain.strings.is_empty() {
-                        return None;
-                    }
-                }
-                "minLength" => plain.length.least = whole(value)?,
-                "maxLength" => plain.length.most = whole(value)?,
-                "minimum" => plain.number.least = whole(value)?,
-                "maximum" => plain.number.most = whole(value)?,
-                "items" => plain.items = Some(Box::new(Schema::read(value))),
-                "minItems" => plain.item_count.least = whole(value)?,
-                "maxItems" => plain.item_count.most = whole(value)?,
-                "properties" => plain.properties = properties(value.as_object()?)?,
-                // What it says of a property without a schema is not asked here.
-                "additionalProperties" => {}
-                // Needs the properties, which may stand behind it.
-                "required" => {}
-                keyword if WITHOUT_EFFECT.contains(&keyword) => {}
-                _ => return None,
-            }
+            plain.add(keyword, value)?;
         }
+        // Needs the properties, which may stand behind it.
         if let Some(required) = schema.get("required") {
             for name in required.as_array()? {
-                plain.required |= 1 << plain.property(name.as_str()?)?;
+                let bit = 1 << plain.property(name.as_str()?)?;
+                if plain.required & bit != 0 {
+                    return None;
+                }
+                plain.required |= bit;
             }
         }
         if !plain.strings.is_empty() {
             plain.types = Types { string: plain.types.string, ..Types::NONE };
         }
         Some(plain)
+    }
+
+    fn add(&mut self, keyword: &str, value: &Json) -> Option<()> {
+        match keyword {
+            "type" => self.types = Types::read(value)?,
+            "enum" => self.strings = strings(value)?,
+            "minLength" => self.length.least = count(value)?,
+            "maxLength" => self.length.most = count(value)?,
+            "minimum" => self.number.least = whole(value)?,
+            "maximum" => self.number.most = whole(value)?,
+            "items" => {
+                let items = Schema::read(value);
+                self.is_sound &= items.is_sound();
+                self.items = Some(Box::new(items));
+            }
+            "minItems" => self.item_count.least = count(value)?,
+            "maxItems" => self.item_count.most = count(value)?,
+            "properties" => {
+                self.properties = properties(value.as_object()?)?;
+                self.is_sound &= self.properties.iter().all(|(_, schema)| schema.is_sound());
+            }
+            // What it says of a property without a schema is not asked here.
+            "additionalProperties" => {
+                self.is_sound &= matches!(value, Json::Bool(_)) || Schema::read(value).is_sound();
+            }
+            "required" | "default" => {}
+            // Formats describe and do not check, as in the whole validator.
+            "title" | "description" | "format" | "$comment" => self.is_sound &= value.as_str().is_some(),
+            "deprecated" | "readOnly" | "writeOnly" => self.is_sound &= matches!(value, Json::Bool(_)),
+            "examples" => self.is_sound &= value.as_array().is_some(),
+            _ => return None,
+        }
+        Some(())
     }
 
     /// True when `arguments` is certainly an object within the limits that fits; false says nothing.
@@ -131,7 +165,11 @@ impl Plain {
 
 impl Schema {
     fn read(schema: &Json) -> Self {
-        Plain::read(schema).map_or(Self::Beyond, Self::Plain)
+        Plain::of(schema).map_or(Self::Beyond, Self::Plain)
+    }
+
+    const fn is_sound(&self) -> bool {
+        matches!(self, Self::Plain(plain) if plain.is_sound)
     }
 
     const fn plain(&self) -> Option<&Plain> {
@@ -147,6 +185,23 @@ fn properties(schemas: &Object) -> Option<Vec<(Box<str>, Schema)>> {
     known.then(|| schemas.iter().map(|(name, schema)| (Box::from(name.as_str()), Schema::read(schema))).collect())
 }
 
+/// The strings of an `enum`: at least one, none twice.
+fn strings(value: &Json) -> Option<Vec<Box<str>>> {
+    let mut strings: Vec<Box<str>> = Vec::new();
+    for text in value.as_array()? {
+        let text = text.as_str()?;
+        if strings.iter().any(|known| **known == *text) {
+            return None;
+        }
+        strings.push(Box::from(text));
+    }
+    (!strings.is_empty()).then_some(strings)
+}
+
+fn count(value: &Json) -> Option<i64> {
+    whole(value).filter(|count| *count >= 0)
+}
+
 fn whole(value: &Json) -> Option<i64> {
     if let Json::Number(number) = value { number.as_i64() } else { None }
 }
@@ -158,7 +213,8 @@ impl Types {
 
     fn read(value: &Json) -> Option<Self> {
         let mut types = Self::NONE;
-        for name in value.as_array().unwrap_or(std::slice::from_ref(value)) {
+        let names = value.as_array().unwrap_or(std::slice::from_ref(value));
+        for name in names {
             match name.as_str()? {
                 "null" => types.null = true,
                 "boolean" => types.boolean = true,
@@ -169,7 +225,8 @@ impl Types {
                 _ => return None,
             }
         }
-        Some(types)
+        let is_set = !names.is_empty() && (1..names.len()).all(|at| !names[..at].contains(&names[at]));
+        is_set.then_some(types)
     }
 }
 

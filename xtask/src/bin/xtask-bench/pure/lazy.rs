@@ -20,7 +20,7 @@ pub(crate) fn measure(count: usize) -> Result<Vec<Line>> {
         .map(|index| Arc::from(SCHEMA.replace("Repository owner", &format!("Repository owner {index}"))))
         .collect();
     let make = || -> Vec<_> { schemas.iter().map(|schema| LazyValidator::new(Arc::clone(schema))).collect() };
-    let compiled = make().iter().filter(|validator| validator.is_compiled()).count();
+    let compiled = make().iter().filter(|validator| validator.is_read()).count();
 
     let [mut making] = rounds(count, [Work { times: 1, once: &mut || drop(black_box(make())) }]);
     let size = size_of::<LazyValidator<Arc<str>>>();

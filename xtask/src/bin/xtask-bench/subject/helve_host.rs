@@ -134,7 +134,7 @@ pub(crate) async fn kept(server: &Server, servers: usize, tools: usize) -> Resul
     let (snapshot, listed) =
         timeout(PATIENCE, all_listed(&host, servers * tools)).await.context("not all were kept")?;
     let total_seconds = start.elapsed().as_secs_f64();
-    let compiled = snapshot.tools().filter(|tool| tool.is_schema_compiled()).count();
+    let compiled = snapshot.tools().filter(|tool| tool.is_schema_read()).count();
     let resident_bytes = memory::resident()?;
     host.shutdown().await;
     Ok(Sample {
