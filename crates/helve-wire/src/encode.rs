@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use helve_model::json::{RawJson, scan};
+use memchr::memmem;
 
 use crate::error::RpcError;
 
@@ -162,8 +163,13 @@ impl Meta<'_> {
     }
 
     fn has(&self, raw_key: &str) -> bool {
+        let era = self.era.as_bytes();
+        let is_key = |at: usize| {
+            let end = at + raw_key.len();
+            at.checked_sub(1).and_then(|before| era.get(before)) == Some(&b'"') && era.get(end..end + 2) == Some(b"\":")
+        };
         (raw_key == "progressToken" && self.progress_token.is_some())
-            || (!self.era.is_empty() && self.era.contains(&format!("\"{raw_key}\":")))
+            || memmem::find_iter(era, raw_key.as_bytes()).any(is_key)
     }
 }
 

@@ -48,6 +48,8 @@ struct Shared {
     era_meta: Mutex<Arc<str>>,
     /// What the server is asked to log, in that metadata.
     log_level: Mutex<Option<LogLevel>>,
+    /// That metadata as it was for the last call made in somebody else's name.
+    own_meta: Mutex<Option<call::OwnMeta>>,
     /// Which arguments of which tool HTTP repeats in headers.
     param_headers: Mutex<HashMap<String, Arc<[ParamHeader]>>>,
     listening: Mutex<subscribe::Listening>,
@@ -67,6 +69,7 @@ impl Session {
             options,
             era_meta: Mutex::new(era_meta),
             log_level: Mutex::default(),
+            own_meta: Mutex::default(),
             param_headers: Mutex::default(),
             listening: Mutex::default(),
             renewals: AtomicU64::new(0),

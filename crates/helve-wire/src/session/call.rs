@@ -15,7 +15,7 @@ use crate::encode::{Params, object, quoted};
 use crate::era::modern::{self, ResultKind};
 use crate::era::param_headers;
 use crate::error::{Error, Result};
-use crate::handler::{PeerHandler, Question, QuestionKind};
+use crate::handler::{ClientCapabilities, PeerHandler, Question, QuestionKind};
 use crate::pending::{Listener, ProgressCallback};
 use crate::request::Times;
 use crate::sync::lock;
@@ -109,6 +109,31 @@ pub(super) struct Call<'a> {
     pub(super) options: &'a CallOptions,
 }
 
+/// The metadata of calls in somebody's name, and whose it is.
+#[derive(Debug)]
+pub(super) struct OwnMeta {
+    declared: Declared,
+    log_level: Option<LogLevel>,
+    rendered: Arc<str>,
+}
+
+/// What somebody can do for a server.
+#[derive(Debug, PartialEq, Eq)]
+enum Declared {
+    /// In his own words.
+    AsWritten(RawJson),
+    Here(ClientCapabilities),
+}
+
+impl Declared {
+    fn to_json(&self) -> String {
+        match self {
+            Self::AsWritten(capabilities) => capabilities.as_str().to_owned(),
+            Self::Here(capabilities) => modern::declared(capabilities.clone()),
+        }
+    }
+}
+
 impl Shared {
     /// What a permit is for, if it is for this server and this kind of call.
     fn subject<'permit>(&self, permit: &'permit Permit, kind: CallKind) -> Result<&'permit str> {
@@ -152,7 +177,8 @@ impl Shared {
         let extra: Vec<_> = extra.iter().filter_map(|(key, value)| Some((*key, value.as_ref()?.as_str()))).collect();
         let members = with(call.members, &extra);
         let meta = self.own_meta(call.options);
-        self.ask(self.ask_for(call, Params::Members(&members), &meta, call.options.times)).await
+        let meta = meta.as_deref().unwrap_or_default();
+        self.ask(self.ask_for(call, Params::Members(&members), meta, call.options.times)).await
     }
 
     /// The modern way: as long as the server needs to know more, the same call is made again with the answers.
@@ -163,6 +189,7 @@ impl Shared {
         let mut state: Option<RawJson> = None;
         let mut times = call.options.times;
         let meta = self.own_meta(call.options);
+        let meta = meta.as_deref().unwrap_or_default();
         let mut rounds = 0..self.options.limits.rounds;
         loop {
             let mut extra = Vec::with_capacity(2);
@@ -170,7 +197,7 @@ impl Shared {
             extra.extend(state.as_ref().map(|state| ("requestState", state.as_str())));
             let members = with(call.members, &extra);
             let started = Instant::now();
-            let result = self.ask(self.ask_for(call, Params::Members(&members), &meta, times)).await?;
+            let result = self.ask(self.ask_for(call, Params::Members(&members), meta, times)).await?;
             times.total = times.total.saturating_sub(started.elapsed());
             match modern::result_kind(&result) {
                 ResultKind::Complete => return Ok(result),
@@ -201,20 +228,30 @@ impl Shared {
             .with_may_have_run(true)
     }
 
-    /// The metadata of a call that is made in somebody else's name; empty when it is made in the connection's.
-    fn own_meta(&self, options: &CallOptions) -> String {
+    /// The metadata of a call that is made in somebody else's name; `None` when it is made in the connection's.
+    fn own_meta(&self, options: &CallOptions) -> Option<Arc<str>> {
         if !self.is_modern() {
-            return String::new();
+            return None;
         }
         let capabilities = options.relayed.as_ref().and_then(|relayed| relayed.capabilities.as_ref());
         let (declared, log_level) = match (capabilities, &options.handler) {
             // What is to be logged is his to say, in his own metadata.
-            (Some(capabilities), _) => (capabilities.as_str().to_owned(), None),
-            (None, Some(handler)) => (modern::declared(handler.capabilities()), *lock(&self.log_level)),
-            (None, None) => return String::new(),
+            (Some(capabilities), _) => (Declared::AsWritten(capabilities.clone()), None),
+            (None, Some(handler)) => (Declared::Here(handler.capabilities()), *lock(&self.log_level)),
+            (None, None) => return None,
         };
-        let version = &self.greeting.verdict.version;
-        modern::request_meta(version, &self.options.client, &declared, log_level.map(LogLevel::as_str))
+        // Whoever calls calls again, and can do then what he can do now.
+        let mut last = lock(&self.own_meta);
+        match &*last {
+            Some(last) if last.declared == declared && last.log_level == log_level => Some(Arc::clone(&last.rendered)),
+            _ => {
+                let version = &self.greeting.verdict.version;
+                let level = log_level.map(LogLevel::as_str);
+                let rendered = modern::request_meta(version, &self.options.client, &declared.to_json(), level).into();
+                *last = Some(OwnMeta { declared, log_level, rendered: Arc::clone(&rendered) });
+                Some(rendered)
+            }
+        }
     }
 
     fn ask_for<'call>(
