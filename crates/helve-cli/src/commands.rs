@@ -85,7 +85,7 @@ pub(crate) enum Verb {
 
 /// Does what the command line asks; gives the exit status.
 pub(crate) fn run(env: Env, arguments: Vec<OsString>) -> u8 {
-    let cli = match Cli::try_parse_from(&arguments) {
+    let cli = match parse(&arguments) {
         Ok(cli) => cli,
         Err(error) => return options::refuse(&env, &arguments, &error),
     };
@@ -104,6 +104,18 @@ pub(crate) fn run(env: Env, arguments: Vec<OsString>) -> u8 {
             failure.exit_status()
         }
     }
+}
+
+/// Reads the command line. Describing thirty verbs takes longer than most of them, so those that scripts and agents start
+/// all the time are tried by themselves; what they cannot read is for the whole to explain.
+fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
+    let alone = match arguments.get(1).and_then(|verb| verb.to_str()) {
+        Some("call") => options::alone(arguments, Verb::Call),
+        Some("tools") => options::alone(arguments, Verb::Tools),
+        Some("serve") => options::alone(arguments, Verb::Serve),
+        _ => None,
+    };
+    alone.map_or_else(|| Cli::try_parse_from(arguments), Ok)
 }
 
 fn dispatch(context: &Context, verb: Option<Verb>) -> Result<(), Failure> {
@@ -147,3 +159,7 @@ fn dispatch(context: &Context, verb: Option<Verb>) -> Result<(), Failure> {
         Some(Verb::Complete(args)) => complete::run(context, &args),
     }
 }
+
+#[cfg(test)]
+#[path = "commands_tests.rs"]
+mod tests;

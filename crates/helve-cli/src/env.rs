@@ -56,6 +56,11 @@ pub(crate) struct Env {
     pub(crate) directories: Directories,
 }
 
+/// The first file of this name in the directories that `path` lists.
+pub(crate) fn find_in(path: &OsStr, program: &str) -> Option<PathBuf> {
+    std::env::split_paths(path).map(|directory| directory.join(program)).find(|path| path.is_file())
+}
+
 /// Where helve keeps its own things; `None` where nobody said where home is.
 #[derive(Debug)]
 pub(crate) struct Directories {
@@ -122,8 +127,7 @@ impl Env {
             let path = self.working_directory().join(program);
             return path.is_file().then_some(path);
         }
-        let directories = std::env::split_paths(self.variable_os("PATH")?);
-        directories.map(|directory| directory.join(program)).find(|path| path.is_file())
+        find_in(self.variable_os("PATH")?, program)
     }
 
     pub(crate) fn home(&self) -> Option<&Path> {

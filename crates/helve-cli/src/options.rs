@@ -32,6 +32,16 @@ pub(crate) struct Cli {
     pub(crate) verb: Option<Verb>,
 }
 
+/// A verb without the others: what stands behind its name.
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true)]
+struct Alone<A: Args> {
+    #[command(flatten)]
+    options: GlobalOptions,
+    #[command(flatten)]
+    args: A,
+}
+
 /// Options that every verb has.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Options for every command")]
@@ -83,6 +93,12 @@ pub(crate) enum ColorChoice {
     Auto,
     Always,
     Never,
+}
+
+/// Reads a command line that begins with a verb of these arguments; `None` when it is not all right.
+pub(crate) fn alone<A: Args>(arguments: &[OsString], verb: fn(A) -> Verb) -> Option<Cli> {
+    let Alone { options, args } = Alone::try_parse_from(arguments.iter().skip(2)).ok()?;
+    Some(Cli { options, verb: Some(verb(args)) })
 }
 
 /// Says what is wrong with the command line, or what was asked about it; gives the exit status.

@@ -3,7 +3,6 @@
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use helve::ElicitationAnswer;
@@ -11,7 +10,7 @@ use helve_schema::UrlRequest;
 
 use super::form::introduce;
 use super::widget::{Choice, Choices, Step, Terminal};
-use crate::env::Env;
+use crate::env::{Env, find_in};
 use crate::printer::{Line, Style};
 
 /// What opens a page in the person's browser.
@@ -23,21 +22,21 @@ const OPENERS: &[&str] = &["xdg-open", "wslview"];
 /// The way to the person's browser.
 #[derive(Debug, Clone)]
 pub(crate) struct Browser {
-    opener: Option<PathBuf>,
     variables: Vec<(OsString, OsString)>,
 }
 
 impl Browser {
     pub(crate) fn new(env: &Env) -> Self {
-        let opener = OPENERS.iter().find_map(|name| env.find_program(name));
-        Self { opener, variables: env.variables().to_vec() }
+        Self { variables: env.variables().to_vec() }
     }
 
     /// Opens a page, or says why it cannot.
     #[expect(clippy::disallowed_methods, reason = "a browser is the person's own and lives on after helve")]
     fn open(&self, url: &str) -> Result<(), String> {
-        let Some(opener) = &self.opener else { return Err(format!("there is no {}", OPENERS.join(" and no "))) };
-        let mut command = Command::new(opener);
+        let path = self.variables.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value);
+        let opener = path.and_then(|path| OPENERS.iter().find_map(|name| find_in(path, name)));
+        let Some(opener) = opener else { return Err(format!("there is no {}", OPENERS.join(" and no "))) };
+        let mut command = Command::new(&opener);
         command.arg(url).env_clear().envs(self.variables.iter().cloned());
         // Ctrl-C here is not meant for it.
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
