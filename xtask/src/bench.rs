@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
-use crate::programs::{build, interop_directory};
+use crate::programs::{Profile, build, interop_directory};
 
 /// Measure in release: the wire against the floors and rmcp, the pure crates against the clock, the host and the program
 /// `helve` beside other clients, `helve serve` beside other gateways
@@ -135,9 +135,9 @@ impl Bench {
 
 impl Cli {
     fn run(&self, root: &Path) -> Result<()> {
-        let built = build(root, "xtask", true, &["xtask-bench", "xtask-echo-server"])?;
+        let built = build(root, "xtask", Profile::Measure, &["xtask-bench", "xtask-echo-server"])?;
         let [bench, server] = built.as_slice() else { bail!("not everything was built") };
-        let built = build(root, "helve-cli", true, &["helve"])?;
+        let built = build(root, "helve-cli", Profile::Release, &["helve"])?;
         let [helve] = built.as_slice() else { bail!("not everything was built") };
         let mut command = Command::new(bench);
         command.arg("cli").arg("--server").arg(server).arg("--helve").arg(helve);
@@ -147,7 +147,7 @@ impl Cli {
 
 impl Host {
     fn run(&self, root: &Path) -> Result<()> {
-        let built = build(root, "xtask", true, &["xtask-bench", "xtask-echo-server"])?;
+        let built = build(root, "xtask", Profile::Measure, &["xtask-bench", "xtask-echo-server"])?;
         let [bench, server] = built.as_slice() else { bail!("not everything was built") };
         let mut command = Command::new(bench);
         command.arg("host").arg("--server").arg(server);
@@ -160,9 +160,9 @@ impl Host {
 
 impl Serve {
     fn run(&self, root: &Path) -> Result<()> {
-        let built = build(root, "xtask", true, &["xtask-bench", "xtask-echo-server"])?;
+        let built = build(root, "xtask", Profile::Measure, &["xtask-bench", "xtask-echo-server"])?;
         let [bench, server] = built.as_slice() else { bail!("not everything was built") };
-        let built = build(root, "helve-cli", true, &["helve"])?;
+        let built = build(root, "helve-cli", Profile::Release, &["helve"])?;
         let [helve] = built.as_slice() else { bail!("not everything was built") };
         let mut command = Command::new(bench);
         command.arg("serve").arg("--server").arg(server).arg("--helve").arg(helve);
@@ -192,7 +192,7 @@ impl Beside {
 
 impl Pure {
     fn run(&self, root: &Path) -> Result<()> {
-        let built = build(root, "xtask", true, &["xtask-bench"])?;
+        let built = build(root, "xtask", Profile::Measure, &["xtask-bench"])?;
         let [bench] = built.as_slice() else { bail!("not everything was built") };
         let mut command = Command::new(bench);
         command.arg("pure");
@@ -211,7 +211,7 @@ impl Pure {
 
 impl Wire {
     fn run(&self, root: &Path) -> Result<()> {
-        let built = build(root, "xtask", true, &["xtask-bench", "xtask-echo-server"])?;
+        let built = build(root, "xtask", Profile::Measure, &["xtask-bench", "xtask-echo-server"])?;
         let [bench, server] = built.as_slice() else { bail!("not everything was built") };
         let mut command = Command::new(bench);
         command.arg("wire").arg("--server").arg(server);

@@ -21,7 +21,7 @@ use self::agents::Agents;
 use self::servers::{Era, Server, Transport};
 use self::signatures::Parsers;
 use self::visit::Found;
-use crate::programs::{build, build_with, interop_directory};
+use crate::programs::{Profile, build, build_with, interop_directory};
 
 /// Visit real servers from the registries, and have real clients visit `helve serve` (installs them under target/interop)
 ///
@@ -64,7 +64,7 @@ impl Interop {
             self.visit_servers(&servers, &parsers, &scratch, &mark, &mut told)?;
         }
         if self.agents || self.only.is_none() {
-            let helve = &build(root, "helve-cli", false, &["helve"])?[0];
+            let helve = &build(root, "helve-cli", Profile::Dev, &["helve"])?[0];
             if !self.agents {
                 told.add("the program helve", "all", program::session(helve, &servers, &directory, &mark));
             }

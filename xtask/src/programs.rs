@@ -16,16 +16,29 @@ pub(crate) fn run(command: &mut Command, advice: &str) -> Result<()> {
     Ok(())
 }
 
+/// How a program is built.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Profile {
+    Dev,
+    /// As people run it.
+    Release,
+    /// With nobody's code favoured: for what is measured beside others in one program.
+    Measure,
+}
+
 /// Builds binaries of a package and says where they are.
-pub(crate) fn build(root: &Path, package: &str, release: bool, names: &[&str]) -> Result<Vec<PathBuf>> {
+pub(crate) fn build(root: &Path, package: &str, profile: Profile, names: &[&str]) -> Result<Vec<PathBuf>> {
     let mut command = building(package);
-    if release {
-        command.arg("--release");
-    }
+    let profile = match profile {
+        Profile::Dev => "dev",
+        Profile::Release => "release",
+        Profile::Measure => "measure",
+    };
+    command.args(["--profile", profile]);
     built(command, root, names)
 }
 
-/// The same in debug, with features that are off otherwise.
+/// The same for tests, with features that are off otherwise.
 pub(crate) fn build_with(root: &Path, package: &str, features: &[&str], names: &[&str]) -> Result<Vec<PathBuf>> {
     let mut command = building(package);
     command.args(["--features", &features.join(",")]);

@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 
-use crate::programs::build;
+use crate::programs::{Profile, build};
 
 /// Make the long runs: 10,000 connections, and answers of 4 GiB as a line and as a body
 ///
@@ -56,7 +56,7 @@ impl Soak {
     }
 
     fn run_wire(&self, root: &Path) -> Result<()> {
-        let built = build(root, "xtask", true, &["xtask-bench", "xtask-echo-server"])?;
+        let built = build(root, "xtask", Profile::Measure, &["xtask-bench", "xtask-echo-server"])?;
         let [bench, server] = built.as_slice() else { bail!("not everything was built") };
         let mut command = Command::new(bench);
         command.arg("soak").arg("--server").arg(server);
@@ -72,8 +72,8 @@ impl Soak {
 
 impl Host {
     fn run(&self, root: &Path) -> Result<()> {
-        let bench = build(root, "xtask", true, &["xtask-bench"])?;
-        let peer = build(root, "helve-testkit", true, &["helve-testkit-peer"])?;
+        let bench = build(root, "xtask", Profile::Measure, &["xtask-bench"])?;
+        let peer = build(root, "helve-testkit", Profile::Measure, &["helve-testkit-peer"])?;
         let ([bench], [peer]) = (bench.as_slice(), peer.as_slice()) else { bail!("not everything was built") };
         let mut command = Command::new(bench);
         command.arg("soak-host").arg("--peer").arg(peer);

@@ -8,7 +8,7 @@ use clap::Args;
 use super::suite::Suite;
 use super::verdict::Leg;
 use super::{Go, REVISIONS, Tally};
-use crate::programs::build;
+use crate::programs::{Profile, build};
 
 /// The program in this package that plays the client.
 const CLIENT: &str = "xtask-conformance-client";
@@ -31,7 +31,7 @@ impl Client {
         let suite = Suite::install(root)?;
         let command = match &self.command {
             Some(command) => command.clone(),
-            None => quoted(build(root, "xtask", false, &[CLIENT])?.first().context("no client was built")?),
+            None => quoted(build(root, "xtask", Profile::Dev, &[CLIENT])?.first().context("no client was built")?),
         };
         let mut tally = Tally::new(root, Leg::Client)?;
         for revision in REVISIONS.iter().filter(|known| self.revision.as_deref().is_none_or(|only| only == **known)) {

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use super::suite::Suite;
 use super::verdict::Leg;
 use super::{Go, REVISIONS, Tally};
-use crate::programs::build;
+use crate::programs::{Profile, build};
 
 const FIXTURE: &str = "helve-testkit-fixture";
 
@@ -55,8 +55,8 @@ enum Era {
 impl Server {
     pub(super) fn run(&self, root: &Path) -> Result<()> {
         let suite = Suite::install(root)?;
-        let fixture = only(build(root, "helve-testkit", false, &[FIXTURE])?)?;
-        let helve = only(build(root, "helve-cli", false, &["helve"])?)?;
+        let fixture = only(build(root, "helve-testkit", Profile::Dev, &[FIXTURE])?)?;
+        let helve = only(build(root, "helve-cli", Profile::Dev, &["helve"])?)?;
         let mut tally = Tally::new(root, Leg::Server)?;
         let mut across = Tally::with_baseline(root, Leg::Server, ACROSS)?;
         let mut went = 0;
