@@ -40,6 +40,7 @@ pub(crate) struct Outbox {
     unread: usize,
     state: Mutex<State>,
     arrived: Notify,
+    drained: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -58,6 +59,7 @@ impl Outbox {
             unread: limits.unread_bytes,
             state: Mutex::default(),
             arrived: Notify::new(),
+            drained: Notify::new(),
         }
     }
 
@@ -103,6 +105,17 @@ impl Outbox {
         lock(&self.state).bytes > self.waiting
     }
 
+    /// Waits until the agent has read so much that it may ask for more. Cancel safe.
+    pub(crate) async fn drained(&self) {
+        loop {
+            let drained = self.drained.notified();
+            if !self.is_full() {
+                return;
+            }
+            drained.await;
+        }
+    }
+
     /// Puts small messages into the buffer, or gives one large one.
     fn take(&self, buffer: &mut Vec<u8>) -> io::Result<Option<Message>> {
         let mut state = lock(&self.state);
@@ -115,7 +128,11 @@ impl Outbox {
                 return Ok(None);
             }
             let Some(message) = state.queue.pop_front() else { return Ok(None) };
+            let was_full = state.bytes > self.waiting;
             state.bytes -= message.len();
+            if was_full && state.bytes <= self.waiting {
+                self.drained.notify_one();
+            }
             if is_large {
                 return Ok(Some(message));
             }

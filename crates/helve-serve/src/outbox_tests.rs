@@ -64,3 +64,20 @@ async fn small_and_large_messages_are_lines_in_order() {
     }
     assert_eq!(got, wanted);
 }
+
+#[tokio::test]
+async fn who_was_full_hears_when_there_is_room_again() {
+    let outbox = outbox(1_000, 100_000);
+    outbox.send(answer(5_000));
+    assert!(outbox.is_full());
+    let (mut near, far) = tokio::io::duplex(100_000);
+    let mut writing = std::pin::pin!(outbox.write_into(far));
+    tokio::select! {
+        biased;
+        () = outbox.drained() => {}
+        written = &mut writing => panic!("{written:?}"),
+    }
+    assert!(!outbox.is_full());
+    let mut read = vec![0; 5_000];
+    near.read_exact(&mut read).await.unwrap();
+}

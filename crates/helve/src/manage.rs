@@ -104,7 +104,7 @@ struct PollInput {
     tool_name: Option<String>,
     arguments: Option<Map<String, Value>>,
     uri: Option<String>,
-    interval_ms: Option<u64>,
+    interval_ms: Option<f64>,
     #[serde(default)]
     reason: String,
 }
@@ -152,7 +152,7 @@ impl Management {
                 Ok(subscribed(id))
             }
             Verb::Unsubscribe => self.unsubscribe(read(arguments)?, WatchKind::Subscription),
-            Verb::SubscribePolling => poll(&self.watcher()?, read(arguments)?).await,
+            Verb::SubscribePolling => poll(&self.host.upgrade()?, &self.watcher()?, read(arguments)?).await,
             Verb::UnsubscribePolling => self.unsubscribe(read(arguments)?, WatchKind::Poll),
         }
     }
@@ -162,8 +162,12 @@ impl Management {
     }
 
     fn unsubscribe(&self, input: UnsubscribeInput, kind: WatchKind) -> Result<Outcome, CallError> {
+        // What is no id of a watch is no watch's id.
+        let Ok(id) = input.subscription_id.as_deref().map(WatchId::parse).transpose() else {
+            return Ok(shown(&json!({"unsubscribed": false})));
+        };
         let filter = WatchFilter {
-            id: input.subscription_id.as_deref().map(WatchId::parse).transpose()?,
+            id,
             server: input.server,
             target: input.uri.or(input.target),
             kind: Some(kind),
@@ -212,29 +216,37 @@ async fn read_resource(host: &Host, input: &ReadInput, context: &ToolContext) ->
     Ok(shown(&json!({"contents": contents})))
 }
 
-/// One of the contents; bytes are named, not shown: a model cannot read them.
+/// One of the contents; bytes are left out: a model cannot read them.
 fn contents(piece: &ResourceContents) -> Value {
-    let text = match &piece.body {
-        ResourceBody::Text(text) => text.clone(),
-        ResourceBody::Blob(data) => format!("[{} bytes in base 64]", data.len()),
-    };
-    match &piece.mime_type {
-        Some(mime_type) => json!({"uri": piece.uri, "mimeType": mime_type, "text": text}),
-        None => json!({"uri": piece.uri, "text": text}),
+    let mut contents = Map::new();
+    contents.insert("uri".to_owned(), piece.uri.clone().into());
+    if let Some(mime_type) = &piece.mime_type {
+        contents.insert("mimeType".to_owned(), mime_type.clone().into());
     }
+    if let ResourceBody::Text(text) = &piece.body {
+        contents.insert("text".to_owned(), text.clone().into());
+    }
+    Value::Object(contents)
 }
 
-async fn poll(watcher: &Watcher, input: PollInput) -> Result<Outcome, CallError> {
+async fn poll(host: &Host, watcher: &Watcher, input: PollInput) -> Result<Outcome, CallError> {
     let missing = |key: &str, kind: &str| {
         CallError::new(ErrorCode::InvalidParams, format!("`{key}` is missing: it says which {kind} is to be polled"))
     };
-    let every = input.interval_ms.map_or(DEFAULT_INTERVAL, Duration::from_millis);
+    let every = input.interval_ms.map_or(Ok(DEFAULT_INTERVAL), |interval| {
+        Duration::try_from_secs_f64(interval / 1000.0)
+            .map_err(|error| CallError::new(ErrorCode::InvalidParams, format!("`intervalMs` is no time: {error}")))
+    })?;
     let (id, _) = match input.r#type {
         PolledKind::Tool => {
             let tool = input.tool_name.ok_or_else(|| missing("toolName", "tool"))?;
             let server = ServerName::new(&input.server)
                 .map_err(|problem| CallError::new(ErrorCode::InvalidParams, problem.to_string()))?;
             let name = helve_model::QualifiedName::new(server, helve_model::ToolName::new(tool));
+            if is_management(host, &name) {
+                let message = format!("`{}` manages watches and is not to be watched itself", name.tool);
+                return Err(CallError::new(ErrorCode::InvalidParams, message).with_hint("poll a tool of a server"));
+            }
             let arguments = RawJson::assembled(Value::Object(input.arguments.unwrap_or_default()).to_string());
             watcher.poll_tool(&name.to_string(), arguments, every, &input.reason).await?
         }
@@ -244,6 +256,12 @@ async fn poll(watcher: &Watcher, input: PollInput) -> Result<Outcome, CallError>
         }
     };
     Ok(subscribed(id))
+}
+
+/// True for the tools of this file: a poll of one that polls would breed.
+fn is_management(host: &Host, name: &helve_model::QualifiedName) -> bool {
+    let is_ours = ALL.iter().any(|verb| verb.described().0 == name.tool.as_str());
+    is_ours && host.snapshot().find(name).is_some_and(|tool| tool.is_native())
 }
 
 fn subscribed(id: WatchId) -> Outcome {
@@ -303,7 +321,7 @@ impl Verb {
                     "arguments": {"type": "object", "description": "its arguments"},
                     "uri": text("the resource to read, for type `resource`"),
                     "intervalMs": {
-                        "type": "integer",
+                        "type": "number",
                         "minimum": milliseconds(MINIMUM_INTERVAL),
                         "default": milliseconds(DEFAULT_INTERVAL),
                         "description": "how often, in milliseconds",

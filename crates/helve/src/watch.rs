@@ -1,7 +1,7 @@
 //! Watches: hearing of changes of what servers have, whether the server tells of them or has to be asked.
 //!
-//! A [`Watcher`] owns its watches; they end with it. Of each watch at most one event waits to be taken, the newest, so
-//! that a server that floods costs no more than one that whispers.
+//! A [`Watcher`] owns its watches; they end with it. Of each watch at most one change waits to be taken, the newest, and
+//! changes are told a tenth of a second apart, so that a server that floods costs no more than one that whispers.
 
 mod poll;
 mod queue;
@@ -27,6 +27,11 @@ pub(crate) use subscriptions::Subscriptions;
 use crate::error::CallError;
 use crate::host::{Host, WeakHost};
 use crate::sync::lock;
+
+/// So many watches one owner may have.
+pub const MAX_WATCHES: usize = 4096;
+/// Of a content that is larger, those who are told in texts hear only the size.
+const MAX_TOLD_BYTES: usize = 256 << 10;
 
 /// Numbers of watches, never given twice in one process.
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
@@ -179,12 +184,23 @@ impl Watcher {
     /// # Errors
     /// `RESOURCE_NOT_FOUND` or the server's own refusal, a rule's, or why the server cannot be reached.
     pub async fn subscribe(&self, server: &str, uri: &str, reason: &str) -> Result<WatchId, CallError> {
+        Ok(self.keep(self.subscribed(server, uri, reason, None).await?))
+    }
+
+    /// A watch of which the server knows, not kept yet.
+    async fn subscribed(
+        &self,
+        server: &str,
+        uri: &str,
+        reason: &str,
+        id: Option<WatchId>,
+    ) -> Result<Arc<Watch>, CallError> {
         let host = self.host()?;
         let link = host.link_of(server)?;
         let source = WatchSource::Subscription { server: link.server().clone(), uri: uri.to_owned() };
-        let watch = self.new_watch(source, reason);
+        let watch = self.new_watch(source, reason, id)?;
         link.subscriptions().hold(&host, &link, uri, &watch).await?;
-        Ok(self.keep(watch))
+        Ok(watch)
     }
 
     /// Ends watches that fit all that is said about them, and gives their number.
@@ -225,16 +241,26 @@ impl Watcher {
         self.inner.host.upgrade()
     }
 
-    fn new_watch(&self, source: WatchSource, reason: &str) -> Arc<Watch> {
-        Arc::new(Watch {
-            id: WatchId(NEXT_ID.fetch_add(1, Ordering::Relaxed)),
+    /// `id` is the one it had in an earlier process.
+    fn new_watch(&self, source: WatchSource, reason: &str, id: Option<WatchId>) -> Result<Arc<Watch>, CallError> {
+        let (count, id) = {
+            let watches = lock(&self.inner.watches);
+            (watches.len(), id.filter(|id| !watches.contains_key(id)))
+        };
+        if count >= MAX_WATCHES {
+            return Err(CallError::new(ErrorCode::LimitExceeded, format!("there are {MAX_WATCHES} watches already"))
+                .at_server(source.server())
+                .with_hint("end those that nobody needs any more"));
+        }
+        Ok(Arc::new(Watch {
+            id: id.map_or_else(WatchId::next, WatchId::again),
             source,
             reason: (!reason.is_empty()).then(|| reason.to_owned()),
             made: Instant::now(),
             owner: Arc::downgrade(&self.inner),
             counts: Mutex::default(),
             task: Mutex::default(),
-        })
+        }))
     }
 
     fn keep(&self, watch: Arc<Watch>) -> WatchId {
@@ -286,13 +312,17 @@ impl WatchFilter {
 }
 
 impl WatchEvent {
-    /// As JSON, for those who are told in texts: which watch, what happened, and the content or the error.
+    /// As JSON, for those who are told in texts: which watch, what happened, and the content (of a large one the size) or
+    /// the error.
     #[must_use]
     pub fn to_json(&self) -> RawJson {
         let text = |text: &str| serde_json::Value::from(text);
         let (word, more) = match &self.change {
             Change::Updated(_) => ("updated", String::new()),
             Change::MayHaveChanged => ("may_have_changed", String::new()),
+            Change::Content(content) if content.as_str().len() > MAX_TOLD_BYTES => {
+                ("content", format!(r#","contentBytes":{}"#, content.as_str().len()))
+            }
             Change::Content(content) => ("content", format!(r#","content":{content}"#)),
             Change::Failed(error) => ("failed", format!(r#","error":{}"#, error.to_json())),
             Change::Ended(error) => ("ended", format!(r#","error":{}"#, error.to_json())),
@@ -411,6 +441,16 @@ impl WatchSource {
 }
 
 impl WatchId {
+    fn next() -> Self {
+        Self(NEXT_ID.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The same id once more, and never another watch's.
+    fn again(self) -> Self {
+        NEXT_ID.fetch_max(self.0.saturating_add(1), Ordering::Relaxed);
+        self
+    }
+
     /// Reads what [`WatchId`] shows.
     ///
     /// # Errors

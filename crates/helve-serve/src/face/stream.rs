@@ -92,7 +92,8 @@ async fn converse<R: AsyncRead + Unpin>(
         connection.receive(&first, |request| requests.push(connection.answer(request)));
     }
     loop {
-        let reads = requests.len() < limits.requests_in_flight && !outbox.is_full();
+        let is_full = outbox.is_full();
+        let reads = requests.len() < limits.requests_in_flight && !is_full;
         tokio::select! {
             biased;
             line = lines.next(), if reads => match line? {
@@ -100,6 +101,7 @@ async fn converse<R: AsyncRead + Unpin>(
                 None => break,
             },
             Some(()) = requests.next(), if !requests.is_empty() => {}
+            () = outbox.drained(), if is_full => {}
             written = &mut writing => return written,
         }
     }

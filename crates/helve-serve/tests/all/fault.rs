@@ -32,6 +32,21 @@ async fn a_server_that_dies_costs_one_call() {
     host.shutdown().await;
 }
 
+/// An answer larger than all that may wait is written, and then the agent is read from again.
+#[tokio::test]
+async fn a_large_answer_is_not_the_last_one() {
+    let host = host(vec![stdio_server("one", &Scenario::legacy())]).await;
+    let gateway = gateway(&host, Naming::None);
+    let mut agent = StreamAgent::connect(&gateway);
+    agent.initialize(json!({})).await;
+    let bytes = Limits::default().waiting_bytes + 1;
+    let (large, _) = agent.ask(1, "tools/call", json!({"name": "big", "arguments": {"bytes": bytes}})).await;
+    assert!(large["result"].is_object());
+    let (pong, _) = agent.ask(2, "ping", json!({})).await;
+    assert_eq!(pong["result"], json!({}));
+    host.shutdown().await;
+}
+
 /// A legacy server is started for each agent that calls it; one that is said to be shared is not.
 #[tokio::test]
 async fn an_entry_says_who_shares_a_server() {

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use helve_model::json::RawJson;
+use helve_model::json::{RawJson, scan};
 use helve_model::{CallKind, Definition as _, ErrorCode, QualifiedName};
 use helve_policy::Caller;
 use helve_policy::pin::DefinitionHash;
@@ -66,7 +66,7 @@ impl Watcher {
     }
 
     async fn poll(&self, source: WatchSource, every: Duration, reason: &str) -> Result<(WatchId, RawJson), CallError> {
-        let watch = self.new_watch(source, reason);
+        let watch = self.new_watch(source, reason, None)?;
         let approval = Arc::new(Standing::new(self.inner.host.clone()));
         let first = look(&self.host()?, &watch, &approval).await?;
         lock(&watch.counts).content = Some(hash(&first));
@@ -143,8 +143,17 @@ async fn look(host: &Host, watch: &Watch, approval: &Arc<Standing>) -> Result<Ra
     Ok(content)
 }
 
+/// The hash of what was got. Remarks about the answer are no part of it: a server may date them.
 fn hash(content: &RawJson) -> [u8; 32] {
-    Sha256::digest(content.as_str()).into()
+    let Ok(members) = scan::members(content.as_str()) else { return Sha256::digest(content.as_str()).into() };
+    let mut hash = Sha256::new();
+    for member in members.flatten().filter(|member| !member.key_is("_meta")) {
+        hash.update(member.raw_key);
+        hash.update([0]);
+        hash.update(member.value);
+        hash.update([0]);
+    }
+    hash.finalize().into()
 }
 
 /// A server that is down may come back; what is refused or gone stays so.

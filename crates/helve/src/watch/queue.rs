@@ -1,12 +1,18 @@
-//! The events that wait for their owner: one of each watch, the newest, in the order in which they first came.
+//! The events that wait for their owner: of each watch the newest change and the trouble behind it, in the order in which
+//! they first came, and not faster than anybody can make use of.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Mutex;
+use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
 
-use super::{WatchEvent, WatchId};
+use super::{Change, WatchEvent, WatchId};
 use crate::sync::lock;
+
+/// Between two events of one watch there is at least so much time: what comes meanwhile is one event at its end.
+pub(super) const SHORTEST_GAP: Duration = Duration::from_millis(100);
 
 #[derive(Default)]
 pub(super) struct Queue {
@@ -16,8 +22,26 @@ pub(super) struct Queue {
 
 #[derive(Default)]
 struct Waiting {
+    /// Those with something to tell.
     order: VecDeque<WatchId>,
-    events: HashMap<WatchId, WatchEvent>,
+    /// Those with something to tell, and too soon.
+    resting: BTreeSet<(Instant, WatchId)>,
+    slots: HashMap<WatchId, Slot>,
+}
+
+/// What waits of one watch.
+#[derive(Default)]
+struct Slot {
+    change: Option<WatchEvent>,
+    /// It failed or ended after that. What it tells is no reason to lose a change.
+    trouble: Option<WatchEvent>,
+    rests_until: Option<Instant>,
+}
+
+enum Next {
+    Event(WatchEvent),
+    NotBefore(Instant),
+    Nothing,
 }
 
 impl Queue {
@@ -25,11 +49,24 @@ impl Queue {
     pub(super) fn push(&self, mut event: WatchEvent) {
         {
             let mut waiting = lock(&self.waiting);
-            match waiting.events.get(&event.id) {
-                Some(older) => event.superseded = older.superseded + 1,
-                None => waiting.order.push_back(event.id),
+            let Waiting { order, resting, slots } = &mut *waiting;
+            let slot = slots.entry(event.id).or_default();
+            if slot.is_empty() {
+                match slot.rests_until.filter(|end| *end > Instant::now()) {
+                    Some(end) => drop(resting.insert((end, event.id))),
+                    None => order.push_back(event.id),
+                }
             }
-            waiting.events.insert(event.id, event);
+            let older = if event.is_trouble() {
+                slot.trouble.take()
+            } else {
+                // It goes well again.
+                let failures = slot.trouble.take().map_or(0, |trouble| trouble.superseded + 1);
+                event.superseded = failures;
+                slot.change.take()
+            };
+            event.superseded += older.map_or(0, |older| older.superseded + 1);
+            *slot.place_of(&event) = Some(event);
         }
         self.arrived.notify_one();
     }
@@ -37,29 +74,75 @@ impl Queue {
     pub(super) async fn next(&self) -> WatchEvent {
         loop {
             let arrived = self.arrived.notified();
-            if let Some(event) = self.try_next() {
-                return event;
+            match self.take() {
+                Next::Event(event) => return event,
+                Next::NotBefore(end) => {
+                    tokio::select! {
+                        () = arrived => {}
+                        () = sleep_until(end) => {}
+                    }
+                }
+                Next::Nothing => arrived.await,
             }
-            arrived.await;
         }
     }
 
     pub(super) fn try_next(&self) -> Option<WatchEvent> {
+        if let Next::Event(event) = self.take() { Some(event) } else { None }
+    }
+
+    fn take(&self) -> Next {
+        let now = Instant::now();
         let mut waiting = lock(&self.waiting);
-        loop {
-            let id = waiting.order.pop_front()?;
-            if let Some(event) = waiting.events.remove(&id) {
-                if !waiting.order.is_empty() {
-                    // Another one who waits must not sleep on it.
-                    self.arrived.notify_one();
-                }
-                return Some(event);
-            }
+        let Waiting { order, resting, slots } = &mut *waiting;
+        while resting.first().is_some_and(|(end, _)| *end <= now) {
+            order.extend(resting.pop_first().map(|(_, id)| id));
         }
+        while let Some(id) = order.pop_front() {
+            let Some(slot) = slots.get_mut(&id) else { continue };
+            let Some(event) = slot.change.take().or_else(|| slot.trouble.take()) else { continue };
+            if matches!(event.change, Change::Ended(_)) {
+                slots.remove(&id);
+            } else if slot.is_empty() {
+                slot.rests_until = Some(now + SHORTEST_GAP);
+            } else {
+                // What went wrong after a change is told with it.
+                order.push_front(id);
+            }
+            if !order.is_empty() || !resting.is_empty() {
+                // Another one who waits must not sleep on it.
+                self.arrived.notify_one();
+            }
+            return Next::Event(event);
+        }
+        resting.first().map_or(Next::Nothing, |(end, _)| Next::NotBefore(*end))
     }
 
     /// Nobody wants to hear of this watch any more.
     pub(super) fn forget(&self, id: WatchId) {
-        lock(&self.waiting).events.remove(&id);
+        let mut waiting = lock(&self.waiting);
+        if let Some(end) = waiting.slots.remove(&id).and_then(|slot| slot.rests_until) {
+            waiting.resting.remove(&(end, id));
+        }
     }
 }
+
+impl Slot {
+    const fn is_empty(&self) -> bool {
+        self.change.is_none() && self.trouble.is_none()
+    }
+
+    const fn place_of(&mut self, event: &WatchEvent) -> &mut Option<WatchEvent> {
+        if event.is_trouble() { &mut self.trouble } else { &mut self.change }
+    }
+}
+
+impl WatchEvent {
+    const fn is_trouble(&self) -> bool {
+        matches!(self.change, Change::Failed(_) | Change::Ended(_))
+    }
+}
+
+#[cfg(test)]
+#[path = "queue_tests.rs"]
+mod tests;

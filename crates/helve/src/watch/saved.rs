@@ -8,13 +8,22 @@ use helve_model::{QualifiedName, ServerName, ToolName};
 use serde::{Deserialize, Serialize};
 
 use super::poll::Standing;
-use super::{Change, WatchId, WatchSource, Watcher};
+use super::{Change, Watch, WatchId, WatchSource, Watcher};
 use crate::error::CallError;
 use crate::sync::lock;
 
 /// A watch as it is kept. What it holds of the content is a hash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedWatch {
+    /// Its number, by which whoever made it knows it. Those kept before there was one get a new one.
+    #[serde(default)]
+    id: Option<u64>,
+    #[serde(default)]
+    events: u64,
+    #[serde(default)]
+    polls: u64,
+    #[serde(default)]
+    failures: u64,
     server: String,
     reason: Option<String>,
     /// The URI or the tool's name.
@@ -44,19 +53,25 @@ impl Watcher {
                 }
                 WatchSource::PolledResource { every, .. } => Kind::Resource { every_ms: milliseconds(*every) },
             };
+            let counts = lock(&watch.counts);
             SavedWatch {
+                id: Some(watch.id.0),
+                events: counts.events,
+                polls: counts.polls,
+                failures: counts.failures,
                 server: watch.source.server().as_str().to_owned(),
                 reason: watch.reason.clone(),
                 target: watch.source.target().to_owned(),
                 kind,
-                content: lock(&watch.counts).content,
+                content: counts.content,
             }
         });
         saved.collect()
     }
 
-    /// Goes on with a watch that was kept. A subscription tells at once that it may have changed; a poll tells when the
-    /// content is another one than it was. Permission for what a poll does is asked anew.
+    /// Goes on with a watch that was kept, under its id if this owner has no other of that id. A subscription tells at once
+    /// that it may have changed; a poll tells when the content is another one than it was. Permission for what a poll does is
+    /// asked anew.
     ///
     /// # Errors
     /// As [`Watcher::subscribe`] and [`Watcher::poll_tool`].
@@ -64,12 +79,10 @@ impl Watcher {
         let reason = saved.reason.as_deref().unwrap_or_default();
         let source = match &saved.kind {
             Kind::Subscription => {
-                let id = self.subscribe(&saved.server, &saved.target, reason).await?;
-                let watch = lock(&self.inner.watches).get(&id).cloned();
-                if let Some(watch) = watch {
-                    watch.tell(Change::MayHaveChanged);
-                }
-                return Ok(id);
+                let watch = self.subscribed(&saved.server, &saved.target, reason, saved.id()).await?;
+                saved.count(&watch);
+                watch.tell(Change::MayHaveChanged);
+                return Ok(self.keep(watch));
             }
             Kind::Tool { arguments, every_ms } => {
                 let server = self.server_name(&saved.server)?;
@@ -88,14 +101,26 @@ impl Watcher {
             return Err(unusable("it is of no kind"));
         };
         super::poll::check(every)?;
-        let watch = self.new_watch(source, reason);
-        lock(&watch.counts).content = saved.content;
+        let watch = self.new_watch(source, reason, saved.id())?;
+        saved.count(&watch);
         Ok(self.begin_polling(watch, Arc::new(Standing::new(self.inner.host.clone())), every))
     }
 
     fn server_name(&self, server: &str) -> Result<ServerName, CallError> {
         self.host()?.shared().check_known(server)?;
         ServerName::new(server).map_err(|problem| unusable(&problem.to_string()))
+    }
+}
+
+impl SavedWatch {
+    fn id(&self) -> Option<WatchId> {
+        self.id.map(WatchId)
+    }
+
+    fn count(&self, watch: &Watch) {
+        let mut counts = lock(&watch.counts);
+        (counts.events, counts.polls, counts.failures) = (self.events, self.polls, self.failures);
+        counts.content = self.content;
     }
 }
 

@@ -16,6 +16,9 @@ use crate::host::Host;
 use crate::link::Link;
 use crate::sync::lock;
 
+/// What parts the pieces of a URI.
+const BORDERS: [char; 3] = ['/', '?', '#'];
+
 /// The subscriptions at one server.
 pub(crate) struct Subscriptions {
     held: Mutex<BTreeMap<String, Vec<Weak<Watch>>>>,
@@ -82,7 +85,7 @@ impl Subscriptions {
     /// The server says that a resource has changed; it may be a part of what is watched.
     pub(crate) fn updated(&self, params: &RawJson) {
         let Some(uri) = params.member_str("uri") else { return };
-        for watch in self.watches_of(|held| uri.starts_with(held)) {
+        for watch in self.watches_of(|held| is_part_of(&uri, held)) {
             watch.tell(Change::Updated(params.clone()));
         }
     }
@@ -139,6 +142,12 @@ impl Subscriptions {
         }
         is_over
     }
+}
+
+/// A resource is part of itself, and of what its address continues behind a border: `a/10` is no part of `a/1`.
+fn is_part_of(uri: &str, whole: &str) -> bool {
+    let Some(rest) = uri.strip_prefix(whole) else { return false };
+    rest.is_empty() || whole.ends_with(BORDERS) || rest.starts_with(BORDERS)
 }
 
 /// What a rule denies to be read cannot be listened to either.
