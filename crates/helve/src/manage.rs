@@ -166,12 +166,7 @@ impl Management {
         let Ok(id) = input.subscription_id.as_deref().map(WatchId::parse).transpose() else {
             return Ok(shown(&json!({"unsubscribed": false})));
         };
-        let filter = WatchFilter {
-            id,
-            server: input.server,
-            target: input.uri.or(input.target),
-            kind: Some(kind),
-        };
+        let filter = WatchFilter { id, server: input.server, target: input.uri.or(input.target), kind: Some(kind) };
         if filter.id.is_none() && filter.server.is_none() {
             let message = "say which: `subscriptionId`, or `server`, or `server` with what is watched there";
             return Err(CallError::new(ErrorCode::InvalidParams, message));

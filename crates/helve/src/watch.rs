@@ -29,7 +29,7 @@ use crate::host::{Host, WeakHost};
 use crate::sync::lock;
 
 /// So many watches one owner may have.
-pub const MAX_WATCHES: usize = 4096;
+const MAX_WATCHES: usize = 4096;
 /// Of a content that is larger, those who are told in texts hear only the size.
 const MAX_TOLD_BYTES: usize = 256 << 10;
 

@@ -57,16 +57,15 @@ impl Queue {
                     None => order.push_back(event.id),
                 }
             }
-            let older = if event.is_trouble() {
-                slot.trouble.take()
+            let place = if event.is_trouble() {
+                &mut slot.trouble
             } else {
                 // It goes well again.
-                let failures = slot.trouble.take().map_or(0, |trouble| trouble.superseded + 1);
-                event.superseded = failures;
-                slot.change.take()
+                event.superseded = slot.trouble.take().map_or(0, |trouble| trouble.superseded + 1);
+                &mut slot.change
             };
-            event.superseded += older.map_or(0, |older| older.superseded + 1);
-            *slot.place_of(&event) = Some(event);
+            event.superseded += place.as_ref().map_or(0, |older| older.superseded + 1);
+            *place = Some(event);
         }
         self.arrived.notify_one();
     }
@@ -130,10 +129,6 @@ impl Queue {
 impl Slot {
     const fn is_empty(&self) -> bool {
         self.change.is_none() && self.trouble.is_none()
-    }
-
-    const fn place_of(&mut self, event: &WatchEvent) -> &mut Option<WatchEvent> {
-        if event.is_trouble() { &mut self.trouble } else { &mut self.change }
     }
 }
 
