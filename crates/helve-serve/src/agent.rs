@@ -13,7 +13,7 @@ use helve::{Answerer, CallError, Events, Host, HostEvent, RunApprovals};
 use helve_model::json::RawJson;
 use helve_model::{ErrorCode, ServerName};
 use helve_wire::{BoxFuture, ClientCapabilities, Question, QuestionKind, RpcError};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
@@ -45,6 +45,8 @@ pub(crate) struct Agent {
     pub(crate) listeners: Listeners,
     /// The servers that are this agent's alone.
     own: Mutex<Option<Arc<OwnHost>>>,
+    /// Taken while a host is being started for it.
+    moving: Semaphore,
     /// What its person said yes to until it ends.
     pub(crate) approvals: RunApprovals,
     /// Its turns at servers that it shares with others.
@@ -89,6 +91,7 @@ impl Agent {
             watching: OnceLock::new(),
             listeners: Listeners::default(),
             own: Mutex::default(),
+            moving: Semaphore::new(1),
             approvals: RunApprovals::default(),
             turns: Mutex::default(),
         }
@@ -162,6 +165,17 @@ impl Agent {
     /// The host that this agent's own servers run in, if there is one.
     pub(crate) fn own_host(&self) -> Option<Host> {
         lock(&self.own).as_ref().map(|own| own.host.clone())
+    }
+
+    /// Its turn to get a host of its own: of several requests at once one starts it. Cancel safe.
+    pub(crate) async fn moves(&self) -> Option<SemaphorePermit<'_>> {
+        // Never closed.
+        self.moving.acquire().await.ok()
+    }
+
+    /// True while a host is being started for it.
+    pub(crate) fn is_moving(&self) -> bool {
+        self.moving.available_permits() == 0
     }
 
     /// From now on this agent's own servers run here.

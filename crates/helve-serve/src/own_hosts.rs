@@ -9,14 +9,11 @@ use helve_model::ErrorCode;
 
 use crate::agent::Agent;
 use crate::gateway::{HostSource, Purpose};
-use crate::principal::Principal;
 use crate::sync::lock;
 
 /// Everybody who has servers of its own.
 #[derive(Default)]
 pub(crate) struct OwnHosts {
-    /// Hosts are started one by one, so that two at once do not both take the last place.
-    turn: tokio::sync::Mutex<()>,
     /// Held while a plan is handed out: nobody gets an older one after a newer one.
     known: Mutex<Known>,
 }
@@ -42,18 +39,17 @@ impl OwnHosts {
         if let Some(host) = agent.own_host() {
             return Ok(host);
         }
-        let _turn = self.turn.lock().await;
+        let _moving = agent.moves().await;
         if let Some(host) = agent.own_host() {
             return Ok(host);
         }
-        self.make_room(&agent.principal, per_principal)?;
+        self.make_room(agent, per_principal)?;
         let host = source.start(Arc::<Agent>::clone(agent), Purpose::OneAgent).await?;
-        let mut known = lock(&self.known);
+        let known = lock(&self.known);
         if let Some(plan) = &known.plan {
             give(&host, plan);
         }
         agent.move_in(host.clone())?;
-        known.agents.push(Arc::downgrade(agent));
         Ok(host)
     }
 
@@ -67,28 +63,27 @@ impl OwnHosts {
         known.plan = Some(plan);
     }
 
-    /// Makes room for one more host of a principal: where there are too many, that of who was idle longest goes.
-    fn make_room(&self, principal: &Principal, at_most: usize) -> Result<(), CallError> {
-        let theirs: Vec<Arc<Agent>> = {
-            let mut known = lock(&self.known);
-            known.agents.retain(|agent| agent.upgrade().is_some_and(|agent| agent.own_host().is_some()));
-            known.agents.iter().filter_map(Weak::upgrade).filter(|agent| agent.principal == *principal).collect()
-        };
-        if theirs.len() < at_most.max(1) {
-            return Ok(());
-        }
-        let idle = theirs.iter().filter_map(|agent| Some((agent.idle_since()?, agent)));
-        match idle.min_by_key(|(since, _)| *since) {
-            Some((_, oldest)) => {
-                oldest.move_out();
-                Ok(())
-            }
-            None => {
+    /// Makes room for the host of one more agent, which has its place from then on. Where its principal has too many, that
+    /// of who was idle longest goes.
+    fn make_room(&self, agent: &Arc<Agent>, at_most: usize) -> Result<(), CallError> {
+        let mut known = lock(&self.known);
+        let has_place = |other: &Arc<Agent>| other.is_moving() || other.own_host().is_some();
+        known
+            .agents
+            .retain(|other| other.upgrade().is_some_and(|other| !Arc::ptr_eq(&other, agent) && has_place(&other)));
+        let others = known.agents.iter().filter_map(Weak::upgrade);
+        let theirs: Vec<Arc<Agent>> = others.filter(|other| other.principal == agent.principal).collect();
+        if theirs.len() >= at_most.max(1) {
+            let idle = theirs.iter().filter_map(|other| Some((other.idle_since()?, other)));
+            let Some((_, oldest)) = idle.min_by_key(|(since, _)| *since) else {
                 let message = format!("{at_most} agents of the same user or token have servers of their own already");
                 let hint = "end sessions that are not needed any more, or let agents share the server: `shared = true`";
-                Err(CallError::new(ErrorCode::LimitExceeded, message).with_hint(hint))
-            }
+                return Err(CallError::new(ErrorCode::LimitExceeded, message).with_hint(hint));
+            };
+            oldest.move_out();
         }
+        known.agents.push(Arc::downgrade(agent));
+        Ok(())
     }
 }
 
