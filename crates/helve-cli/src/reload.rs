@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use helve::Host;
+use helve::{Plan, ServerChanges};
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -24,8 +24,8 @@ impl Reloader {
         Ok(Self { marks: marks(context) })
     }
 
-    /// One look; a change is loaded and handed to the host. A configuration that cannot be used changes nothing.
-    pub(crate) async fn look(&mut self, context: &Context, host: &Host) {
+    /// One look; a change is loaded and applied. A configuration that cannot be used changes nothing.
+    pub(crate) async fn look(&mut self, context: &Context, apply: impl AsyncFnOnce(Plan) -> ServerChanges) {
         let marks = marks(context);
         if marks == self.marks {
             return;
@@ -43,7 +43,7 @@ impl Reloader {
                     .warning(format!("the changed configuration is not used: {}", failure.message()));
             }
         };
-        let changes = host.set_servers(plan).await;
+        let changes = apply(plan).await;
         let names = |names: &[helve_model::ServerName]| {
             names.iter().map(helve_model::ServerName::as_str).collect::<Vec<_>>().join(", ")
         };

@@ -3,15 +3,17 @@
 //!
 //! An agent of the legacy era is a session; one of the modern era is a principal, since nothing else connects its requests.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
-use helve::{Answerer, CallError, Events, Host, HostEvent};
-use helve_model::ServerName;
+use futures_util::FutureExt as _;
+use helve::{Answerer, CallError, Events, Host, HostEvent, RunApprovals};
 use helve_model::json::RawJson;
-use helve_wire::{BoxFuture, ClientCapabilities, Question, RpcError};
-use tokio::sync::OnceCell;
+use helve_model::{ErrorCode, ServerName};
+use helve_wire::{BoxFuture, ClientCapabilities, Question, QuestionKind, RpcError};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
@@ -19,12 +21,11 @@ use crate::asked::Asked;
 use crate::capabilities;
 use crate::catalog::{Catalog, Catalogs};
 use crate::conversation::Conversation;
-use crate::gateway::{Gateway, HostSource, Purpose};
+use crate::gateway::Gateway;
 use crate::message::Message;
 use crate::news::{Level, Listener, Listeners, News};
 use crate::outbox::Outlet;
 use crate::principal::Principal;
-use crate::resources::offering;
 use crate::running::Running;
 use crate::sync::lock;
 use crate::watching::Watching;
@@ -43,15 +44,24 @@ pub(crate) struct Agent {
     /// Who listens on behalf of this agent.
     pub(crate) listeners: Listeners,
     /// The servers that are this agent's alone.
-    own: OnceCell<OwnHost>,
-    catalogs: Catalogs,
+    own: Mutex<Option<Arc<OwnHost>>>,
+    /// Taken while a host is being started for it.
+    moving: Semaphore,
+    /// What its person said yes to until it ends.
+    pub(crate) approvals: RunApprovals,
+    /// Its turns at servers that it shares with others.
+    turns: Mutex<HashMap<ServerName, Arc<Semaphore>>>,
 }
 
 /// A host whose servers are one agent's alone, and the task that passes on what happens there.
 struct OwnHost {
     host: Host,
     news: AbortHandle,
+    catalogs: Catalogs,
 }
+
+/// A request of an agent is being answered: the agent is not idle.
+pub(crate) struct Present<'a>(&'a Agent);
 
 #[derive(Default)]
 struct State {
@@ -64,6 +74,8 @@ struct State {
     /// Its open calls, if it is asked by result.
     conversations: Vec<(ServerName, Weak<Conversation>)>,
     has_ended: bool,
+    /// Requests that are being answered.
+    present: usize,
     used: Option<Instant>,
 }
 
@@ -78,8 +90,10 @@ impl Agent {
             running: Running::default(),
             watching: OnceLock::new(),
             listeners: Listeners::default(),
-            own: OnceCell::new(),
-            catalogs: Catalogs::default(),
+            own: Mutex::default(),
+            moving: Semaphore::new(1),
+            approvals: RunApprovals::default(),
+            turns: Mutex::default(),
         }
     }
 
@@ -103,13 +117,11 @@ impl Agent {
         lock(&self.state).log_level
     }
 
-    /// From now on the agent hears log messages from this level on. Servers of its own are told.
+    /// From now on the agent hears log messages from this level on. Servers of its own are told, now or when they come.
     pub(crate) async fn set_log_level(&self, gateway: &Gateway, level: Level) {
         lock(&self.state).log_level = Some(level);
-        let Some(host) = self.private_host(gateway) else { return };
-        for server in offering(&host, "logging") {
-            // A server that does not care logs as before, and is listened to from that level on.
-            drop(host.set_log_level(server.as_str(), level.into()).await);
+        if let Some(host) = self.private_host(gateway) {
+            host.want_log_level(level.into()).await;
         }
     }
 
@@ -150,22 +162,80 @@ impl Agent {
         })
     }
 
-    /// The host that this agent's own servers run in, started when the first of them is needed.
-    pub(crate) async fn own_host(self: &Arc<Self>, source: &dyn HostSource) -> Result<Host, CallError> {
-        let own = self.own.get_or_try_init(async || {
-            let host = source.start(Arc::<Self>::clone(self), Purpose::OneAgent).await?;
-            let news = tokio::spawn(pass_on(Arc::downgrade(self), host.events())).abort_handle();
-            Ok::<_, CallError>(OwnHost { host, news })
-        });
-        Ok(own.await?.host.clone())
+    /// The host that this agent's own servers run in, if there is one.
+    pub(crate) fn own_host(&self) -> Option<Host> {
+        lock(&self.own).as_ref().map(|own| own.host.clone())
+    }
+
+    /// Its turn to get a host of its own: of several requests at once one starts it. Cancel safe.
+    pub(crate) async fn moves(&self) -> Option<SemaphorePermit<'_>> {
+        // Never closed.
+        self.moving.acquire().await.ok()
+    }
+
+    /// True while a host is being started for it.
+    pub(crate) fn is_moving(&self) -> bool {
+        self.moving.available_permits() == 0
+    }
+
+    /// From now on this agent's own servers run here.
+    ///
+    /// # Errors
+    /// When the agent has gone meanwhile.
+    pub(crate) fn move_in(self: &Arc<Self>, host: Host) -> Result<(), CallError> {
+        let news = tokio::spawn(pass_on(Arc::downgrade(self), host.events())).abort_handle();
+        let mut own = lock(&self.own);
+        let (has_ended, level) = {
+            let state = lock(&self.state);
+            (state.has_ended, state.log_level)
+        };
+        if has_ended {
+            news.abort();
+            return Err(CallError::new(ErrorCode::ServerUnavailable, "the agent has gone"));
+        }
+        if let Some(level) = level {
+            // Nothing is connected yet: whoever comes will be told.
+            let _: Option<()> = host.want_log_level(level.into()).now_or_never();
+        }
+        *own = Some(Arc::new(OwnHost { host, news, catalogs: Catalogs::default() }));
+        Ok(())
+    }
+
+    /// Ends the servers that are this agent's alone. They are started anew when it wants one again.
+    pub(crate) fn move_out(&self) {
+        let Some(own) = lock(&self.own).take() else { return };
+        own.news.abort();
+        let host = own.host.clone();
+        // Without a runtime there is nothing left to end.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move { host.shutdown().await });
+        }
     }
 
     /// What this agent sees: its own servers as they are, all others as everybody sees them.
     pub(crate) fn catalog(&self, gateway: &Gateway) -> Arc<Catalog> {
-        match self.own.get() {
-            Some(own) => self.catalogs.of_agent(&gateway.host, &own.host, &gateway.options.naming),
+        let own = lock(&self.own).clone();
+        match own {
+            Some(own) => own.catalogs.of_agent(&gateway.host, &own.host, &gateway.options.naming),
             None => gateway.catalog(),
         }
+    }
+
+    /// The agent's turn at a server that it shares with others. Cancel safe.
+    pub(crate) async fn turn(&self, server: &ServerName, at_once: usize) -> Option<OwnedSemaphorePermit> {
+        let turns = {
+            let mut turns = lock(&self.turns);
+            let new = || Arc::new(Semaphore::new(at_once.clamp(1, Semaphore::MAX_PERMITS)));
+            Arc::clone(turns.entry(server.clone()).or_insert_with(new))
+        };
+        // Never closed.
+        turns.acquire_owned().await.ok()
+    }
+
+    /// Can a server ask this agent anything?
+    pub(crate) fn can_be_asked(&self) -> bool {
+        let can = self.capabilities();
+        can.elicitation_form || can.elicitation_url || can.sampling || can.roots
     }
 
     /// The agent was heard of.
@@ -173,24 +243,34 @@ impl Agent {
         lock(&self.state).used = Some(Instant::now());
     }
 
-    /// Was the agent not heard of for so long, and is nothing open for it?
-    pub(crate) fn is_idle(&self, time: Duration) -> bool {
+    /// A request of the agent is being answered, for as long as this is held.
+    pub(crate) fn present(&self) -> Present<'_> {
+        lock(&self.state).present += 1;
+        Present(self)
+    }
+
+    /// When the agent was last heard of, if nothing is open for it: no request, no call that waits for it, and nothing
+    /// that it wants to hear about.
+    pub(crate) fn idle_since(&self) -> Option<Option<Instant>> {
+        if self.watching.get().is_some_and(|watching| !watching.is_empty()) {
+            return None;
+        }
         let state = lock(&self.state);
         let is_open = state.conversations.iter().any(|(_, conversation)| conversation.strong_count() > 0);
-        !is_open && state.used.is_none_or(|used| used.elapsed() > time)
+        (!is_open && state.present == 0).then_some(state.used)
+    }
+
+    /// Was the agent not heard of for so long, and is nothing open for it?
+    pub(crate) fn is_idle(&self, time: Duration) -> bool {
+        self.idle_since().is_some_and(|used| used.is_none_or(|used| used.elapsed() > time))
     }
 
     /// The agent is gone: what was its alone ends with it.
     pub(crate) fn end(&self) {
         lock(&self.state).has_ended = true;
         self.running.cancel_all();
-        let Some(own) = self.own.get() else { return };
-        own.news.abort();
-        let host = own.host.clone();
-        // Without a runtime there is nothing left to end.
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { host.shutdown().await });
-        }
+        self.approvals.forget();
+        self.move_out();
     }
 
     /// Tells the agent that a server logs something, if it wants to hear that.
@@ -207,7 +287,7 @@ impl Agent {
 
     /// The host whose servers are this agent's alone, if there is one.
     fn private_host(&self, gateway: &Gateway) -> Option<Host> {
-        if gateway.has_one_agent() { Some(gateway.host.clone()) } else { self.own.get().map(|own| own.host.clone()) }
+        if gateway.has_one_agent() { Some(gateway.host.clone()) } else { self.own_host() }
     }
 
     /// Where a question goes that names no request: to the newest one that is open, for somebody reads that stream.
@@ -216,17 +296,17 @@ impl Agent {
         open.unwrap_or_else(|| Arc::clone(&self.standalone))
     }
 
-    /// The one call that a server can mean; where several are open, nobody knows which.
-    fn only_conversation(&self, server: &ServerName) -> Option<Arc<Conversation>> {
+    /// The call that a server of this agent most likely speaks of: the newest that works, else the newest that waits for
+    /// the agent. Whichever it is, the same agent hears of it.
+    fn nearest_conversation(&self, server: &ServerName, about: Option<QuestionKind>) -> Option<Arc<Conversation>> {
         let open: Vec<Arc<Conversation>> = {
             let state = lock(&self.state);
-            state.conversations.iter().filter(|(of, _)| of == server).filter_map(|(_, call)| call.upgrade()).collect()
+            let newest_first = state.conversations.iter().rev().filter(|(of, _)| of == server);
+            newest_first.filter_map(|(_, call)| call.upgrade()).collect()
         };
-        let mut working = open.iter().filter(|call| !call.waits_for_the_agent());
-        match (working.next(), working.next(), open.as_slice()) {
-            (Some(only), None, _) | (None, None, [only]) => Some(Arc::clone(only)),
-            _ => None,
-        }
+        let mut can = open.iter().filter(|call| about.is_none_or(|kind| call.capabilities().allow(kind)));
+        let working = can.clone().find(|call| !call.waits_for_the_agent());
+        working.or_else(|| can.next()).cloned()
     }
 }
 
@@ -242,7 +322,7 @@ impl Answerer for Agent {
                 let stream = self.nearest_stream();
                 return self.asked.ask(&*stream, question.kind.method(), question.params.as_ref()).await;
             }
-            match self.only_conversation(server) {
+            match self.nearest_conversation(server, Some(question.kind)) {
                 Some(conversation) => conversation.ask(question).await,
                 None => Err(RpcError::method_not_found(question.kind.method())),
             }
@@ -250,7 +330,7 @@ impl Answerer for Agent {
     }
 
     fn log(&self, server: &ServerName, params: &RawJson) {
-        match self.only_conversation(server) {
+        match self.nearest_conversation(server, None) {
             Some(conversation) => conversation.log(server, params),
             None => self.hear_log(&*self.nearest_stream(), params),
         }
@@ -281,6 +361,14 @@ async fn pass_on(agent: Weak<Agent>, mut events: Events) {
         };
         agent.hear(news);
         agent.listeners.tell(news);
+    }
+}
+
+impl Drop for Present<'_> {
+    fn drop(&mut self) {
+        let mut state = lock(&self.0.state);
+        state.present -= 1;
+        state.used = Some(Instant::now());
     }
 }
 

@@ -4,24 +4,43 @@
 //! as tools are.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use helve::{Host, Offered};
+use helve::{Host, Offered, Offers, ServerReport};
 use helve_model::json::RawJson;
-use helve_model::{Definition, QualifiedName, ServerName, ToolName};
+use helve_model::{
+    Definition, PendingReason, PromptDefinition, QualifiedName, ResourceDefinition, ResourceTemplateDefinition,
+    ServerName, ServerStatus, ToolName,
+};
+use helve_policy::Caller;
 use helve_schema::UriTemplate;
 use helve_wire::plane::quoted;
+use tokio::time::Instant;
 
 use crate::catalog::Pages;
+use crate::gateway::LISTED_WITHIN;
 use crate::naming::Naming;
+use crate::news::{Listeners, News};
 use crate::request::with_member;
+use crate::shelf::{self, Late, Shelf};
 use crate::sync::lock;
 
-/// The books as they were written last.
-#[derive(Debug, Default)]
+/// The books as they were written last, and what they are written from.
 pub(crate) struct Books {
     resources: Mutex<Option<Arc<ResourceBook>>>,
     prompts: Mutex<Option<Arc<PromptBook>>>,
+    shelves: Arc<Shelves>,
+    started: Instant,
+}
+
+/// What servers list, by kind.
+struct Shelves {
+    resources: Shelf<ResourceDefinition>,
+    templates: Shelf<ResourceTemplateDefinition>,
+    prompts: Shelf<PromptDefinition>,
+    /// Who hears that a server has answered after all.
+    listeners: Arc<Listeners>,
 }
 
 /// Every resource and template that servers list.
@@ -48,13 +67,51 @@ pub(crate) struct Place {
 }
 
 impl Books {
+    pub(crate) fn new(listeners: &Arc<Listeners>) -> Self {
+        let shelves = Shelves {
+            resources: Shelf::default(),
+            templates: Shelf::default(),
+            prompts: Shelf::default(),
+            listeners: Arc::clone(listeners),
+        };
+        Self {
+            resources: Mutex::default(),
+            prompts: Mutex::default(),
+            shelves: Arc::new(shelves),
+            started: Instant::now(),
+        }
+    }
+
     /// The resources there are, asked anew.
     pub(crate) async fn read_resources(&self, host: &Host) -> Arc<ResourceBook> {
-        let (resources, templates) = tokio::join!(host.resources(None), host.resource_templates(None));
-        // Servers that do not answer are left out; who asks for what they have is told why.
-        let resources = resources.map(|offers| offers.items).unwrap_or_default();
-        let templates = templates.map(|offers| offers.items).unwrap_or_default();
-        let book = Arc::new(ResourceBook::new(&resources, &templates));
+        let servers = self.servers(host).await;
+        let shelves = &self.shelves;
+        let (resources, templates) = tokio::join!(
+            shelf::read(
+                shelves,
+                |shelves| &shelves.resources,
+                host,
+                &servers,
+                News::Resources,
+                |host, server| {
+                    // Servers that do not answer are left out; who asks for what they have is told why.
+                    Box::pin(async move { host.resources(Some(server.as_str())).await.map(items).unwrap_or_default() })
+                }
+            ),
+            shelf::read(
+                shelves,
+                |shelves| &shelves.templates,
+                host,
+                &servers,
+                News::Resources,
+                |host, server| {
+                    Box::pin(async move {
+                        host.resource_templates(Some(server.as_str())).await.map(items).unwrap_or_default()
+                    })
+                }
+            ),
+        );
+        let book = Arc::new(ResourceBook::new(host, &resources, &templates));
         *lock(&self.resources) = Some(Arc::clone(&book));
         book
     }
@@ -66,8 +123,19 @@ impl Books {
 
     /// The prompts there are, asked anew.
     pub(crate) async fn read_prompts(&self, host: &Host, naming: &Naming) -> Arc<PromptBook> {
-        let prompts = host.prompts(None).await.map(|offers| offers.items).unwrap_or_default();
-        let book = Arc::new(PromptBook::new(&prompts, naming));
+        let servers = self.servers(host).await;
+        let prompts = shelf::read(
+            &self.shelves,
+            |shelves| &shelves.prompts,
+            host,
+            &servers,
+            News::Prompts,
+            |host, server| {
+                Box::pin(async move { host.prompts(Some(server.as_str())).await.map(items).unwrap_or_default() })
+            },
+        )
+        .await;
+        let book = Arc::new(PromptBook::new(host, &prompts, naming));
         *lock(&self.prompts) = Some(Arc::clone(&book));
         book
     }
@@ -81,17 +149,43 @@ impl Books {
     pub(crate) fn forget(&self) {
         *lock(&self.resources) = None;
         *lock(&self.prompts) = None;
+        self.shelves.resources.outdate();
+        self.shelves.templates.outdate();
+        self.shelves.prompts.outdate();
+    }
+
+    /// The servers to ask. Those that are just being started are waited for a little while once, at the beginning;
+    /// they are announced when they come.
+    async fn servers(&self, host: &Host) -> Vec<ServerName> {
+        host.settled(LISTED_WITHIN.saturating_sub(self.started.elapsed())).await;
+        let can_be_asked = |report: &ServerReport| {
+            matches!(report.status, ServerStatus::Connected | ServerStatus::Pending(PendingReason::Lazy))
+        };
+        host.status().into_iter().filter(can_be_asked).map(|report| report.name).collect()
+    }
+}
+
+fn items<D>(offers: Offers<D>) -> Vec<Offered<D>> {
+    offers.items
+}
+
+impl Late for Shelves {
+    fn announce(&self, news: News) {
+        self.listeners.tell(news);
     }
 }
 
 impl ResourceBook {
+    /// Agents see only what they may read.
     fn new(
-        resources: &[Offered<helve_model::ResourceDefinition>],
-        templates: &[Offered<helve_model::ResourceTemplateDefinition>],
+        host: &Host,
+        resources: &[Offered<ResourceDefinition>],
+        templates: &[Offered<ResourceTemplateDefinition>],
     ) -> Self {
         let mut by_uri = HashMap::new();
         let mut listed = Vec::new();
-        for offered in resources {
+        let may_read = |server: &ServerName, uri: &str| host.may_read(server, uri, Caller::Agent);
+        for offered in resources.iter().filter(|offered| may_read(&offered.server, offered.definition.uri())) {
             let (uri, raw) = (offered.definition.uri(), offered.definition.raw());
             let place = Place { server: offered.server.clone(), name: uri.to_owned() };
             let served = served_uri(&place, by_uri.contains_key(uri));
@@ -101,7 +195,10 @@ impl ResourceBook {
         let mut seen: HashMap<&str, ()> = HashMap::new();
         let mut known = Vec::new();
         let mut listed_templates = Vec::new();
-        for offered in templates {
+        let may_fill = |offered: &&Offered<ResourceTemplateDefinition>| {
+            may_read(&offered.server, offered.definition.uri_template())
+        };
+        for offered in templates.iter().filter(may_fill) {
             let (template, raw) = (offered.definition.uri_template(), offered.definition.raw());
             let place = Place { server: offered.server.clone(), name: template.to_owned() };
             let served = served_uri(&place, seen.insert(template, ()).is_some());
@@ -135,9 +232,14 @@ impl ResourceBook {
 }
 
 impl PromptBook {
-    fn new(prompts: &[Offered<helve_model::PromptDefinition>], naming: &Naming) -> Self {
+    /// Agents see only what they may get.
+    fn new(host: &Host, prompts: &[Offered<PromptDefinition>], naming: &Naming) -> Self {
+        let may_get = |offered: &&Offered<PromptDefinition>| {
+            host.may_get_prompt(&offered.server, &offered.definition, Caller::Agent)
+        };
         let mut identities: Vec<(QualifiedName, &RawJson)> = prompts
             .iter()
+            .filter(may_get)
             .map(|offered| {
                 let name = ToolName::new(offered.definition.name());
                 (QualifiedName::new(offered.server.clone(), name), offered.definition.raw())
@@ -165,4 +267,10 @@ impl PromptBook {
 
 fn served_uri(place: &Place, is_taken: bool) -> String {
     if is_taken { format!("{}+{}", place.server, place.name) } else { place.name.clone() }
+}
+
+impl fmt::Debug for Books {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Books").finish_non_exhaustive()
+    }
 }

@@ -66,11 +66,17 @@ pub(crate) fn list() -> Pages {
     Pages::new("tools", [SEARCH, DESCRIBE, CALL].into_iter().map(RawJson::from_static))
 }
 
-/// What a model has to know about it.
-pub(crate) fn instructions(tools: usize) -> String {
-    format!(
-        "There are {tools} tools behind search_tools: look for one, read it with describe_tool, call it with call_tool."
-    )
+/// What a model has to know about it. A number is told only where it will not grow while servers come.
+pub(crate) fn instructions(discovery: Discovery, catalog: &Catalog, are_all_known: bool) -> Option<String> {
+    let how = "look for one, read it with describe_tool, call it with call_tool.";
+    match (discovery, discovery.is_on(catalog)) {
+        (_, true) if are_all_known => Some(format!("There are {} tools behind search_tools: {how}", catalog.len())),
+        (_, true) => Some(format!("There are tools behind search_tools: {how}")),
+        (Discovery::Above(_), false) if !are_all_known => {
+            Some(format!("If there is a tool search_tools, there are more behind it: {how}"))
+        }
+        _ => None,
+    }
 }
 
 /// What a call means while discovery is on; `None`: what it says.

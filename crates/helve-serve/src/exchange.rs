@@ -57,6 +57,7 @@ impl Exchange {
             meta: meta.rest.clone(),
             uncut: true,
             approver: DoorApprover::of(&answerer),
+            approvals: Some(self.agent.approvals.clone()),
             answerer: Some(answerer),
             ..CallContext::new(Caller::Agent)
         }

@@ -5,15 +5,19 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use helve::{Answerer, CallError, Host};
-use helve_model::ServerName;
+use futures_util::future::join_all;
+use helve::{Answerer, CallError, Host, Plan, ServerChanges};
 use helve_model::json::RawJson;
+use helve_model::{PendingReason, ServerName, ServerStatus};
 use helve_wire::plane::quoted;
-use helve_wire::{BoxFuture, Era};
+use helve_wire::{BoxFuture, Era, RpcError};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
 use crate::agent::Agent;
 use crate::book::Books;
+use crate::capabilities;
 use crate::catalog::{Catalog, Catalogs};
 use crate::conversation::Parking;
 use crate::discovery::{self, Discovery};
@@ -23,10 +27,15 @@ use crate::news::{self, Listeners};
 use crate::offers::{self, Offering};
 use crate::open_calls::OpenCalls;
 use crate::outbox::Nowhere;
+use crate::own_hosts::OwnHosts;
 use crate::principal::Principal;
+use crate::refusal;
 use crate::seal::Seal;
 use crate::sync::lock;
 use crate::tasks::Tasks;
+
+/// How long a list waits for servers that are there and have not told what they have. Who takes longer is announced.
+pub(crate) const LISTED_WITHIN: Duration = Duration::from_secs(2);
 
 /// Starts hosts.
 pub trait HostSource: Send + Sync {
@@ -48,15 +57,18 @@ pub(crate) struct Lodging {
     pub(crate) host: Host,
     /// It is the one that lists are made from.
     pub(crate) is_shared: bool,
+    /// The agent's turn at a server that others use too; the next one may come when this is dropped.
+    pub(crate) _turn: Option<OwnedSemaphorePermit>,
 }
 
 /// A host, shown as one MCP server. Faces hand it what agents ask.
 pub struct Gateway {
     pub(crate) host: Host,
     source: Option<Arc<dyn HostSource>>,
+    own_hosts: OwnHosts,
     pub(crate) open_calls: Arc<OpenCalls>,
     pub(crate) options: Options,
-    pub(crate) listeners: Listeners,
+    pub(crate) listeners: Arc<Listeners>,
     catalogs: Catalogs,
     pub(crate) books: Books,
     pub(crate) tasks: Tasks,
@@ -69,6 +81,7 @@ pub struct Gateway {
     /// Who we say we are, as JSON.
     pub(crate) server_info: String,
     news: std::sync::OnceLock<AbortHandle>,
+    started: Instant,
 }
 
 /// How a host is shown.
@@ -142,6 +155,15 @@ impl Gateway {
         &self.host
     }
 
+    /// Makes the host have exactly these servers and rules, and every host that runs servers for one agent alone.
+    ///
+    /// Returns when what had to end in the shared host has ended. Cancel safe: everything is done when the future is first
+    /// polled.
+    pub async fn set_servers(&self, plan: Plan) -> ServerChanges {
+        self.own_hosts.set_plan(&plan);
+        self.host.set_servers(plan).await
+    }
+
     fn build(
         host: Host,
         source: Option<Arc<dyn HostSource>>,
@@ -154,14 +176,16 @@ impl Gateway {
     fn parts(host: Host, source: Option<Arc<dyn HostSource>>, open_calls: Arc<OpenCalls>, options: Options) -> Self {
         let (name, version) = &options.server;
         let server_info = format!(r#"{{"name":{},"version":{}}}"#, quoted(name), quoted(version));
+        let listeners: Arc<Listeners> = Arc::default();
         Self {
             host,
             source,
+            own_hosts: OwnHosts::default(),
             open_calls,
             options,
-            listeners: Listeners::default(),
+            books: Books::new(&listeners),
+            listeners,
             catalogs: Catalogs::default(),
-            books: Books::default(),
             tasks: Tasks::default(),
             parking: Parking::default(),
             seal: Seal::new(),
@@ -169,6 +193,7 @@ impl Gateway {
             resident: None,
             server_info,
             news: std::sync::OnceLock::new(),
+            started: Instant::now(),
         }
     }
 
@@ -191,10 +216,36 @@ impl Gateway {
             // A modern server keeps nothing between requests, and tools of this process know no agents. A legacy server
             // may keep anything, and cannot say whom it asks.
             Some(source) if !self.may_be_shared(server) => {
-                Ok(Lodging { host: agent.own_host(&**source).await?, is_shared: false })
+                let host = self.own_hosts.of(agent, &**source, self.options.limits.own_hosts_per_principal).await?;
+                Ok(Lodging { host, is_shared: false, _turn: None })
             }
-            _ => Ok(Lodging { host: self.host.clone(), is_shared: true }),
+            Some(_) => {
+                let turn = agent.turn(server, self.options.limits.shared_calls_per_agent).await;
+                Ok(Lodging { host: self.host.clone(), is_shared: true, _turn: turn })
+            }
+            None => Ok(Lodging { host: self.host.clone(), is_shared: true, _turn: None }),
         }
+    }
+
+    /// Starts the servers of an agent's own that may have other tools for it than for everybody: they were told what it
+    /// can do. Waits a little for those that were not started yet; who takes longer is announced.
+    pub(crate) async fn furnish(&self, agent: &Arc<Agent>) {
+        let Some(source) = self.source.as_ref().filter(|_| agent.can_be_asked()) else { return };
+        let snapshot = self.host.snapshot();
+        let known = snapshot.servers().filter(|entry| entry.greeting().is_some()).map(|entry| entry.name());
+        let own: Vec<&ServerName> = known.filter(|server| !self.may_be_shared(server)).collect();
+        if own.is_empty() {
+            return;
+        }
+        let limit = self.options.limits.own_hosts_per_principal;
+        // Who cannot have servers of its own sees what everybody sees.
+        let Ok(host) = self.own_hosts.of(agent, &**source, limit).await else { return };
+        let is_waiting = |server: &&ServerName| {
+            let status = host.server_status(server.as_str()).map(|report| report.status);
+            status == Some(ServerStatus::Pending(PendingReason::Lazy))
+        };
+        let coming = own.into_iter().filter(is_waiting).map(|server| host.ready(server.as_str(), LISTED_WITHIN));
+        drop(join_all(coming).await);
     }
 
     /// Do all agents share this server? As its entry says, else as its era allows.
@@ -221,18 +272,36 @@ impl Gateway {
     }
 
     /// The agent of the modern era that a principal is, with these capabilities.
-    pub(crate) fn agent(&self, principal: &Principal, capabilities: &RawJson) -> Arc<Agent> {
-        let key = (principal.clone(), capabilities.as_str().to_owned());
+    ///
+    /// # Errors
+    /// When the capabilities are too large, or the principal is too many agents that all are busy.
+    pub(crate) fn agent(&self, principal: &Principal, capabilities: &RawJson) -> Result<Arc<Agent>, RpcError> {
+        let limits = &self.options.limits;
+        let (bytes, at_most) = (capabilities.as_str().len(), limits.capability_bytes);
+        if bytes > at_most {
+            let message = format!("clientCapabilities has {bytes} bytes: no more than {at_most} are taken");
+            return Err(refusal::invalid_params(message));
+        }
+        // What servers are told of them: members that nobody knows make no other agent.
+        let key = (principal.clone(), capabilities::read(capabilities).to_json());
         let mut agents = lock(&self.agents);
         if let Some(agent) = agents.get(&key) {
             agent.touch();
-            return Arc::clone(agent);
+            return Ok(Arc::clone(agent));
+        }
+        if agents.keys().filter(|(of, _)| of == principal).count() >= limits.agents_per_principal.max(1) {
+            let theirs = agents.iter().filter(|((of, _), _)| of == principal);
+            let idle = theirs.filter_map(|(key, agent)| Some((agent.idle_since()?, key)));
+            let Some(oldest) = idle.min_by_key(|(since, _)| *since).map(|(_, key)| key.clone()) else {
+                return Err(refusal::too_many("the same user or token is too many agents at once: try again later"));
+            };
+            agents.remove(&oldest).iter().for_each(|agent| agent.end());
         }
         let agent = Arc::new(Agent::new(principal.clone(), Arc::new(Nowhere)));
         agent.declare(capabilities);
         agent.touch();
         agents.insert(key, Arc::clone(&agent));
-        agent
+        Ok(agent)
     }
 
     /// A connection has ended, and whoever was known by it is gone.
@@ -259,15 +328,22 @@ impl Gateway {
     /// What the servers want a model to know.
     pub(crate) fn instructions(&self) -> Option<String> {
         let catalog = self.catalog();
-        let own = self.options.discovery.is_on(&catalog).then(|| discovery::instructions(catalog.len()));
+        let own = discovery::instructions(self.options.discovery, &catalog, offers::are_all_known(&self.host));
         let told: Vec<String> = own.into_iter().chain(offers::instructions(&self.host)).collect();
         (!told.is_empty()).then(|| told.join("\n\n"))
     }
 
-    /// Waits for servers that are still connecting, if lists are to wait for them.
+    /// Waits until we can say who we are: for what is remembered of servers, and for servers themselves if that is wanted.
+    pub(crate) async fn introduce(&self) {
+        self.settle().await;
+        self.host.recalled().await;
+    }
+
+    /// Waits for servers that are still connecting, if lists are to wait for them. The time is that of the first: who did
+    /// not come in it is announced.
     pub(crate) async fn settle(&self) {
         if let Some(wait) = self.options.wait {
-            self.host.settled(wait).await;
+            self.host.settled(wait.saturating_sub(self.started.elapsed())).await;
         }
     }
 }

@@ -32,6 +32,17 @@ pub struct Limits {
     pub sessions: usize,
     /// How long a session over HTTP lives without being used.
     pub session_idle: Duration,
+    /// Agents of the modern era that one principal can be at one time, each by what it says it can do. Beyond it the one
+    /// that was idle longest is forgotten.
+    pub agents_per_principal: usize,
+    /// Agents of one principal that have servers of their own at one time. Beyond it those of the one that was idle
+    /// longest are ended.
+    pub own_hosts_per_principal: usize,
+    /// Bytes of what a modern agent says it can do.
+    pub capability_bytes: usize,
+    /// Calls of one agent that may be on their way to a server it shares with others; the others wait for their turn. Less
+    /// than a server gets in all, so that one agent leaves room for others.
+    pub shared_calls_per_agent: usize,
 }
 
 impl Default for Limits {
@@ -50,6 +61,10 @@ impl Default for Limits {
             tasks: 4_096,
             sessions: 10_000,
             session_idle: Duration::from_secs(30 * 60),
+            agents_per_principal: 16,
+            own_hosts_per_principal: 64,
+            capability_bytes: 16 << 10,
+            shared_calls_per_agent: 16,
         }
     }
 }

@@ -97,8 +97,9 @@ pub(crate) async fn pass_on(gateway: Weak<Gateway>, mut events: Events) {
                 if now.tool_list != seen.tool_list {
                     gateway.listeners.tell(News::Tools);
                 }
+                // Rules may have changed with it.
+                gateway.books.forget();
                 if now.servers != seen.servers {
-                    gateway.books.forget();
                     gateway.listeners.tell(News::Resources);
                     gateway.listeners.tell(News::Prompts);
                 }

@@ -25,11 +25,9 @@ pub(crate) struct Offering {
 impl Offering {
     pub(crate) fn of(host: &Host) -> Self {
         let snapshot = host.snapshot();
-        let is_known = |report: &helve::ServerReport| report.status != ServerStatus::Pending(PendingReason::Connecting);
-        let all_known = host.status().iter().all(is_known);
         let unknown = Self { resources: true, prompts: true, completions: true, logging: true, ..Self::default() };
-        let mut offering = if all_known { Self::default() } else { unknown };
-        for greeting in snapshot.servers().filter_map(|entry| entry.greeting()) {
+        let mut offering = if are_all_connected(host) { Self::default() } else { unknown };
+        for greeting in snapshot.servers().filter_map(|entry| entry.last_greeting()) {
             offering.add(&greeting);
         }
         offering
@@ -82,6 +80,17 @@ impl Offering {
         members.extend(more);
         format!("{{{}}}", members.join(","))
     }
+}
+
+/// Is no server just being connected?
+fn are_all_connected(host: &Host) -> bool {
+    host.status().iter().all(|report| report.status != ServerStatus::Pending(PendingReason::Connecting))
+}
+
+/// Is it known of every server which tools it has, from it or from an earlier run?
+pub(crate) fn are_all_known(host: &Host) -> bool {
+    let snapshot = host.snapshot();
+    are_all_connected(host) || snapshot.servers().all(|entry| entry.last_greeting().is_some())
 }
 
 /// What the servers want a model to know: one server's words as they are, those of several under their names.

@@ -20,7 +20,13 @@ pub(crate) fn invalid_params(message: impl Into<String>) -> RpcError {
     plain(-32602, message)
 }
 
-/// The error of a request that could not be done. What a server answered is passed on as it came.
+/// A limit is reached.
+pub(crate) fn too_many(message: impl Into<String>) -> RpcError {
+    plain(SERVER_ERROR, message)
+}
+
+/// The error of a request that could not be done. What a server answered is passed on as it came; where rules are written
+/// is in the record of calls, and no agent's business.
 pub(crate) fn of_call(error: &CallError) -> RpcError {
     if let Some(refusal) = error.rpc() {
         return refusal.clone();
@@ -33,7 +39,9 @@ pub(crate) fn of_call(error: &CallError) -> RpcError {
         | ErrorCode::ResourceNotFound => -32602,
         _ => SERVER_ERROR,
     };
-    RpcError { code, message: error.chain(), data: Some(error.to_json()) }
+    let placeless = error.without_places();
+    let told = placeless.as_ref().unwrap_or(error);
+    RpcError { code, message: told.chain(), data: Some(told.to_json()) }
 }
 
 /// What a call came to, for an agent. A refusal, or arguments that do not fit, is a result: the model is the one who can
@@ -42,8 +50,10 @@ pub(crate) fn outcome_of_call(error: &CallError) -> Result<RawJson, RpcError> {
     match error.code() {
         _ if error.rpc().is_some() => Err(of_call(error)),
         ErrorCode::Denied | ErrorCode::ApprovalRequired | ErrorCode::InvalidParams => {
-            let hints = error.hints().iter().map(|hint| format!("\nhint: {hint}"));
-            let text: String = std::iter::once(error.chain()).chain(hints).collect();
+            let placeless = error.without_places();
+            let told = placeless.as_ref().unwrap_or(error);
+            let hints = told.hints().iter().map(|hint| format!("\nhint: {hint}"));
+            let text: String = std::iter::once(told.chain()).chain(hints).collect();
             Ok(Outcome::failure(&text).raw().clone())
         }
         _ => Err(of_call(error)),

@@ -18,6 +18,7 @@ const TOOL_COMES_WITHIN: Duration = Duration::from_secs(30);
 
 pub(crate) async fn list(exchange: &Exchange, request: &Request) -> Result<RawJson, RpcError> {
     exchange.gateway.settle().await;
+    exchange.gateway.furnish(&exchange.agent).await;
     let (catalog, cursor) = (exchange.catalog(), request.param("cursor"));
     let page = if exchange.gateway.options.discovery.is_on(&catalog) {
         discovery::list().page(cursor.as_ref())
@@ -39,6 +40,7 @@ pub(crate) async fn find(exchange: &Exchange, name: &str) -> Result<Arc<ToolEntr
         return Ok(Arc::clone(tool));
     }
     exchange.gateway.host.settled(TOOL_COMES_WITHIN).await;
+    exchange.gateway.furnish(&exchange.agent).await;
     exchange.catalog().tool(name).cloned().ok_or_else(|| invalid_params(format!("Unknown tool: {name}")))
 }
 

@@ -49,6 +49,11 @@ impl Watching {
         subscribed.map(drop).map_err(|error| refusal::of_call(&error))
     }
 
+    /// True when nothing is watched.
+    pub(crate) fn is_empty(&self) -> bool {
+        lock(&self.servers).values().all(|watched| lock(&watched.served).is_empty())
+    }
+
     /// Watches a resource no longer.
     pub(crate) fn remove(&self, place: &Place) {
         if let Some(watched) = lock(&self.servers).get(&place.server) {

@@ -1,11 +1,14 @@
 //! Who decides when a rule says *ask*: the person behind the host.
 
 use std::fmt;
+use std::sync::{Arc, Mutex};
 
 use helve_model::json::RawJson;
 use helve_model::{CallKind, QualifiedName, Risk};
-use helve_policy::{Approval, Caller};
+use helve_policy::{Approval, Approvals, Caller};
 use helve_wire::BoxFuture;
+
+use crate::sync::lock;
 
 /// Decides calls for which a rule says *ask*.
 pub trait Approver: Send + Sync {
@@ -40,7 +43,7 @@ pub struct ApprovalRequest {
 pub enum ApprovalAnswer {
     /// Yes, this call.
     Once,
-    /// Yes, and all such calls until the host ends.
+    /// Yes, and all such calls until the host ends, or whoever has [`RunApprovals`] of its own.
     Run,
     /// Yes, and all such calls until the tool's definition changes.
     Always {
@@ -51,6 +54,22 @@ pub enum ApprovalAnswer {
     Decline,
     /// Nobody is there to ask.
     Unavailable,
+}
+
+/// What somebody said yes to for as long as they are there: one of several whom a host calls for. Cheap to clone; every
+/// clone is the same.
+#[derive(Debug, Clone, Default)]
+pub struct RunApprovals(Arc<Mutex<Approvals>>);
+
+impl RunApprovals {
+    /// They are gone: nothing of it counts any more.
+    pub fn forget(&self) {
+        *lock(&self.0) = Approvals::new();
+    }
+
+    pub(crate) fn set(&self) -> &Mutex<Approvals> {
+        &self.0
+    }
 }
 
 /// Says yes to everything: for programs that decide by rules alone.

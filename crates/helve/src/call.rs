@@ -20,7 +20,7 @@ use helve_wire::{ProgressCallback, Relayed};
 use tokio::time::{Instant, timeout};
 
 use crate::answerer::Answerer;
-use crate::ask::Approver;
+use crate::ask::{Approver, RunApprovals};
 use crate::catalog::ToolEntry;
 use crate::error::CallError;
 use crate::state::Shared;
@@ -44,6 +44,8 @@ pub struct CallContext {
     pub uncut: bool,
     /// Who is asked when a rule says *ask*; `None`: as the host says.
     pub approver: Option<Arc<dyn Approver>>,
+    /// Where approvals are kept that last for the run; `None`: with the host, for everybody it calls for.
+    pub approvals: Option<RunApprovals>,
     /// Who answers what the server asks in the course of this call, and hears what it logs; `None`: as the host says. A
     /// modern server is told what it may ask; a legacy one was told when it was connected.
     pub answerer: Option<Arc<dyn Answerer>>,
@@ -87,6 +89,7 @@ impl CallContext {
             meta: None,
             uncut: false,
             approver: None,
+            approvals: None,
             answerer: None,
             relayed: None,
         }

@@ -327,6 +327,13 @@ impl ServerEntry {
         self.link.as_ref().and_then(|link| link.facts().greeting)
     }
 
+    /// The same, or what it said in an earlier run as long as it has not been connected in this one.
+    #[must_use]
+    pub fn last_greeting(&self) -> Option<Greeting> {
+        let facts = self.link.as_ref()?.facts();
+        facts.greeting.or(facts.remembered)
+    }
+
     /// All its tools, hidden ones too: for the person who asks why a tool is missing.
     pub fn all_tools(&self) -> impl Iterator<Item = &Arc<ToolEntry>> {
         self.tools.iter()

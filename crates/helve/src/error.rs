@@ -5,7 +5,7 @@ use std::fmt;
 
 use helve_model::json::RawJson;
 use helve_model::{ErrorCode, QualifiedName, ServerName, ToolName};
-use helve_policy::Refusal;
+use helve_policy::{Decider, Refusal};
 use helve_wire::RpcError;
 use serde_json::{Map, Value};
 
@@ -24,6 +24,8 @@ struct Inner {
     hints: Vec<String>,
     may_have_run: bool,
     challenge: Option<String>,
+    /// What happened, without the files and lines that decided it.
+    placeless: Option<String>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
@@ -38,6 +40,7 @@ impl CallError {
             hints: Vec::new(),
             may_have_run: false,
             challenge: None,
+            placeless: None,
             source: None,
         }))
     }
@@ -173,7 +176,22 @@ impl CallError {
     pub(crate) fn from_refusal(refusal: &Refusal) -> Self {
         let mut ours = Self::new(refusal.code(), refusal.to_string()).at(refusal.name());
         ours.0.hints = refusal.hints();
+        let why = match (refusal.code(), &refusal.ground().decider) {
+            (ErrorCode::ApprovalRequired, _) => "it needs an approval and nobody is there to ask",
+            (_, Decider::Declined) => "a person was asked and said no",
+            _ => "it is not allowed here",
+        };
+        ours.0.placeless = Some(format!("`{}` is refused: {why}", refusal.name()));
         ours
+    }
+
+    /// The same for somebody who need not know where rules are written; `None` when it says nothing of that.
+    #[must_use]
+    pub fn without_places(&self) -> Option<Self> {
+        let mut other = Self::new(self.0.code, self.0.placeless.as_ref()?);
+        other.0.server.clone_from(&self.0.server);
+        other.0.tool.clone_from(&self.0.tool);
+        Some(other.with_hint("whoever runs this host can allow it: `helve explain` says what decides"))
     }
 
     pub(crate) fn from_tool(failure: ToolFailure, name: &QualifiedName) -> Self {
@@ -193,6 +211,7 @@ impl CallError {
             hints: inner.hints.clone(),
             may_have_run: inner.may_have_run,
             challenge: inner.challenge.clone(),
+            placeless: inner.placeless.clone(),
             source: error.source().map(|source| source.to_string().into()),
         }))
     }

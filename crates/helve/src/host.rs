@@ -204,6 +204,13 @@ impl Host {
         true
     }
 
+    /// Waits until everything that is remembered of servers from earlier runs is in the snapshot. Cancel safe.
+    pub async fn recalled(&self) {
+        for link in self.shared.links() {
+            link.recalled().await;
+        }
+    }
+
     /// Waits until a server is connected; one that waits for its first use is started.
     ///
     /// # Errors

@@ -100,7 +100,7 @@ pub use answerer::{
     Answerer, ElicitationAnswer, ElicitationRequest, Elicitor, LogLine, LogSink, Root, RootsProvider, Sampler,
     SamplingCall, SamplingLimits,
 };
-pub use ask::{ApprovalAnswer, ApprovalRequest, ApproveAll, Approver};
+pub use ask::{ApprovalAnswer, ApprovalRequest, ApproveAll, Approver, RunApprovals};
 pub use builder::HostBuilder;
 pub use call::{CallContext, CallOutcome, PreparedCall, ResourceOutcome};
 pub use catalog::{ServerEntry, Snapshot, ToolEntry};

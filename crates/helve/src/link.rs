@@ -62,6 +62,8 @@ pub(crate) struct Link {
     turns: Semaphore,
     calls: AtomicUsize,
     retired: OnceLock<Retired>,
+    /// True when it was looked up what is remembered of the server.
+    is_recalled: watch::Sender<bool>,
     /// True when the supervisor has ended, and its server with it.
     is_gone: watch::Sender<bool>,
 }
@@ -71,6 +73,8 @@ pub(crate) struct Link {
 pub(crate) struct LinkFacts {
     /// What it said when the last connection was made.
     pub(crate) greeting: Option<Greeting>,
+    /// What it said in an earlier run.
+    pub(crate) remembered: Option<Greeting>,
     /// How long that took, its list included.
     pub(crate) connect_time: Option<Duration>,
     /// How long the last ping took.
@@ -111,6 +115,7 @@ impl Link {
             turns: Semaphore::new(in_flight.clamp(1, Semaphore::MAX_PERMITS)),
             calls: AtomicUsize::new(0),
             retired: OnceLock::new(),
+            is_recalled: watch::Sender::new(false),
             is_gone: watch::Sender::new(false),
         };
         (link, receiver)
@@ -255,7 +260,19 @@ impl Link {
     /// The supervisor has ended, whichever way.
     pub(crate) fn let_go(&self) {
         self.retire(Retired::HostEnded);
+        self.set_recalled();
         self.is_gone.send_replace(true);
+    }
+
+    /// What is remembered of the server is in the catalog now, if anything is.
+    pub(crate) fn set_recalled(&self) {
+        self.is_recalled.send_replace(true);
+    }
+
+    /// Waits until it is known what is remembered of the server. Cancel safe.
+    pub(crate) async fn recalled(&self) {
+        // The sender lives as long as `self`.
+        drop(self.is_recalled.subscribe().wait_for(|is_recalled| *is_recalled).await);
     }
 
     /// Waits until the supervisor has ended, and its server with it. Cancel safe.

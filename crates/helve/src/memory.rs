@@ -26,6 +26,8 @@ pub(crate) struct Memory {
 /// What is remembered of a server.
 #[derive(Debug)]
 pub(crate) struct Remembered {
+    /// What it said about itself, if that still counts.
+    pub(crate) greeting: Option<Greeting>,
     pub(crate) verdict: Verdict,
     /// Its tools, if they still count.
     pub(crate) catalog: Option<Arc<ServerCatalog>>,
@@ -53,7 +55,8 @@ impl Memory {
         let instructions = kept.greeting.instructions.clone();
         let tools = kept.tools.into_iter().map(Listed::Remote).collect();
         let catalog = kept.is_fresh.then(|| Arc::new(ServerCatalog { tools, instructions, from_cache: true }));
-        Some(Remembered { verdict: kept.greeting.verdict, catalog })
+        let verdict = kept.greeting.verdict.clone();
+        Some(Remembered { verdict, greeting: kept.is_fresh.then_some(kept.greeting), catalog })
     }
 
     /// Keeps what a server listed. Done aside: nobody waits for a disk.

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use helve_model::json::RawJson;
 use helve_model::{
-    ErrorCode, PromptDefinition, PromptOutcome, ResourceDefinition, ResourceTemplateDefinition, ServerName,
+    Action, ErrorCode, PromptDefinition, PromptOutcome, ResourceDefinition, ResourceTemplateDefinition, ServerName,
     ServerStatus,
 };
-use helve_policy::Caller;
+use helve_policy::{Caller, Subject};
 use helve_wire::{BoxFuture, CompletionSubject, Listing, LogLevel, Result as WireResult, Session, Times};
 use tokio::time::Instant;
 
@@ -161,6 +161,35 @@ impl Host {
                 .with_hint(format!("`helve servers {server}` shows what it writes to its standard error")));
         }
         session.set_log_level(level, times).await.map_err(|error| CallError::from_wire(error, link.server()))
+    }
+
+    /// False when a rule forbids this caller to read a resource.
+    #[must_use]
+    pub fn may_read(&self, server: &ServerName, uri: &str, caller: Caller) -> bool {
+        self.may(Subject::resource(server, uri), caller)
+    }
+
+    /// False when a rule forbids this caller to get a prompt, whatever its arguments.
+    #[must_use]
+    pub fn may_get_prompt(&self, server: &ServerName, prompt: &PromptDefinition, caller: Caller) -> bool {
+        self.may(Subject::prompt(server, prompt), caller)
+    }
+
+    fn may(&self, subject: Subject, caller: Caller) -> bool {
+        let Some(rules) = self.shared().rule_set() else { return false };
+        !matches!(rules.for_tool(subject).foresee(caller), Some((Action::Deny, _)))
+    }
+
+    /// Asks every server for log messages from this level on: those that are connected now, and all others as soon as
+    /// they are. A server that does not care logs as before.
+    pub async fn want_log_level(&self, level: LogLevel) {
+        self.shared().want_log_level(level);
+        let told = self.shared().links().into_iter().filter_map(|link| {
+            let session = link.session_now().filter(|session| session.greeting().offers("logging"))?;
+            let times = self.times(&link);
+            Some(async move { session.set_log_level(level, times).await })
+        });
+        drop(join_all(told).await);
     }
 
     async fn offers<D>(

@@ -12,6 +12,7 @@ use helve_model::{
 };
 use helve_policy::pin::DefinitionHash;
 use helve_policy::{Approvals, Problem, RuleSet, ServerAccess, SourcedRule};
+use helve_wire::LogLevel;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::AbortHandle;
 
@@ -51,6 +52,8 @@ pub(crate) struct Shared {
     builtins: Option<Arc<dyn Builtins>>,
     pub(crate) resumable: Resumable,
     pub(crate) mcp: bool,
+    /// Log messages are wanted from this level on; `None`: as servers like.
+    log_level: Mutex<Option<LogLevel>>,
     state: Mutex<HostState>,
     snapshot: ArcSwap<Snapshot>,
 }
@@ -129,6 +132,7 @@ impl Shared {
                 builtins,
                 resumable,
                 mcp,
+                log_level: Mutex::default(),
                 state: Mutex::new(HostState {
                     toolboxes: toolboxes.into_iter().map(|toolbox| (toolbox.name.clone(), toolbox)).collect(),
                     ..HostState::default()
@@ -142,6 +146,15 @@ impl Shared {
 
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
         self.snapshot.load_full()
+    }
+
+    /// The level that log messages are wanted from.
+    pub(crate) fn log_level(&self) -> Option<LogLevel> {
+        *lock(&self.log_level)
+    }
+
+    pub(crate) fn want_log_level(&self, level: LogLevel) {
+        *lock(&self.log_level) = Some(level);
     }
 
     /// Brings what there is in line with a plan; what has to end comes back.

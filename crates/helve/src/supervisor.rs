@@ -146,6 +146,7 @@ impl Supervisor {
     /// Runs until it is stopped or its host is gone.
     pub(crate) async fn run(mut self) {
         self.remember().await;
+        self.link.set_recalled();
         if self.link.is_on() && self.link.status() == ServerStatus::Pending(PendingReason::Connecting) {
             self.begin();
         }
@@ -187,6 +188,7 @@ impl Supervisor {
         let Some(memory) = memory else { return };
         let Some(remembered) = memory.recall(Arc::clone(&self.spec)).await else { return };
         self.verdict.get_or_insert(remembered.verdict);
+        self.link.describe(|facts| facts.remembered = remembered.greeting);
         self.catalog = remembered.catalog;
         if self.link.is_on() {
             self.publish_unchecked();
@@ -279,7 +281,22 @@ impl Supervisor {
         self.publish(self.catalog.clone().unwrap_or_else(|| Arc::new(nothing())));
         self.link.set_up(session.clone());
         Subscriptions::restore(&self.link, &session);
+        self.restore_log_level(session);
         self.tell_status();
+    }
+
+    /// Every connection is told anew from which level on log messages are wanted.
+    fn restore_log_level(&self, session: Session) {
+        let level = self.shared.upgrade().and_then(|shared| shared.log_level());
+        let Some(level) = level.filter(|_| session.greeting().offers("logging")) else { return };
+        let mut telling = Box::pin(async move {
+            // A server that does not care logs as before.
+            drop(session.set_log_level(level, Times::default()).await);
+        });
+        // Begun here, so that it is on its way before the first call.
+        if (&mut telling).now_or_never().is_none() {
+            drop(tokio::spawn(telling));
+        }
     }
 
     fn failed(&mut self, error: CallError) {

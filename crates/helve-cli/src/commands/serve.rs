@@ -1,11 +1,11 @@
 //! `helve serve`: all servers as one MCP server, for any agent.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use helve::{Answerer, CallError, Host, management_tools};
+use helve::{Answerer, CallError, Host, Plan, ServerChanges, management_tools};
 use helve_config::Configuration;
 use helve_model::json::RawJson;
 use helve_model::{Origin, ServerName};
@@ -93,11 +93,12 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
         options.limits.session_idle = idle;
     }
     let recipe = recipe(context, &configuration)?;
+    let follows = configuration.settings.watch.value;
     match args.http {
-        None => block_on(on_standard_streams(context, recipe, args.manage, options)),
+        None => block_on(on_standard_streams(context, recipe, args.manage, options, follows)),
         Some(address) => {
             let guard = guard(context, &args, address)?;
-            block_on(over_http(context, recipe, options, address, guard))
+            block_on(over_http(context, recipe, options, address, guard, follows))
         }
     }
 }
@@ -107,6 +108,7 @@ async fn on_standard_streams(
     recipe: Recipe,
     manages: bool,
     options: Options,
+    follows: bool,
 ) -> Result<(), Failure> {
     let broken = |error: std::io::Error| Failure::other("the agent cannot be served").cause(&error);
     let source = OneHost { recipe, manages, started: OnceLock::new() };
@@ -118,7 +120,7 @@ async fn on_standard_streams(
             _ => Ok(()),
         },
         stopped = until_stopped() => stopped,
-        failure = follow_configuration(context, || source.started.get()) => Err(failure),
+        failure = follow_configuration(context, &source), if follows => Err(failure),
     };
     if let Some(host) = source.started.get() {
         host.shutdown().await;
@@ -132,6 +134,7 @@ async fn over_http(
     options: Options,
     address: SocketAddr,
     guard: Guard,
+    follows: bool,
 ) -> Result<(), Failure> {
     let deaf = |error: std::io::Error| {
         Failure::other(format!("nobody can listen at {address}")).cause(&error).hint("`--http` takes another address")
@@ -140,12 +143,12 @@ async fn over_http(
     let bound = listener.local_addr().map_err(deaf)?;
     let gateway = Gateway::shared(Arc::new(ManyHosts(recipe)), options).await?;
     let host = gateway.host().clone();
-    let face = Arc::new(HttpFace::new(gateway, guard));
-    context.printer.data(&format!("http://{bound}/mcp\n"))?;
+    let face = Arc::new(HttpFace::new(Arc::clone(&gateway), guard));
+    context.printer.data(&format!("http://{}/mcp\n", reachable(bound)))?;
     let served = tokio::select! {
         () = listening::serve(listener, face) => Ok(()),
         stopped = until_stopped() => stopped,
-        failure = follow_configuration(context, || Some(&host)) => Err(failure),
+        failure = follow_configuration(context, &*gateway), if follows => Err(failure),
     };
     host.shutdown().await;
     served
@@ -230,19 +233,65 @@ fn guard(context: &Context, args: &Args, address: SocketAddr) -> Result<Guard, F
             SocketAddr::V6(address) => format!("[{}]", address.ip()),
         });
     }
-    let tokens = tokens.into_iter().map(SecretString::from).collect();
-    Ok(Guard { hosts, origins: args.allow_origin.clone(), tokens })
+    Ok(Guard {
+        hosts,
+        any_address: address.ip().is_unspecified(),
+        origins: args.allow_origin.clone(),
+        // Without a token the person whose servers these are comes in, and the superuser, whom nothing keeps out.
+        only_user: tokens.is_empty().then(|| rustix::process::geteuid().as_raw()),
+        tokens: tokens.into_iter().map(SecretString::from).collect(),
+    })
 }
 
-async fn follow_configuration<'a>(context: &Context, host: impl Fn() -> Option<&'a Host>) -> Failure {
+/// An address that leads here: who listens at all of them is reached at none of that name.
+fn reachable(bound: SocketAddr) -> SocketAddr {
+    match bound.ip() {
+        IpAddr::V4(address) if address.is_unspecified() => (Ipv4Addr::LOCALHOST, bound.port()).into(),
+        IpAddr::V6(address) if address.is_unspecified() => (Ipv6Addr::LOCALHOST, bound.port()).into(),
+        _ => bound,
+    }
+}
+
+/// Whom a changed configuration is handed to.
+trait Reloads {
+    /// Is there somebody to hand it to?
+    fn is_started(&self) -> bool;
+    /// Takes the servers and rules that there are now.
+    async fn apply(&self, plan: Plan) -> ServerChanges;
+}
+
+impl Reloads for OneHost {
+    fn is_started(&self) -> bool {
+        self.started.get().is_some()
+    }
+
+    async fn apply(&self, plan: Plan) -> ServerChanges {
+        match self.started.get() {
+            Some(host) => host.set_servers(plan).await,
+            None => ServerChanges::default(),
+        }
+    }
+}
+
+impl Reloads for Gateway {
+    fn is_started(&self) -> bool {
+        true
+    }
+
+    async fn apply(&self, plan: Plan) -> ServerChanges {
+        self.set_servers(plan).await
+    }
+}
+
+async fn follow_configuration(context: &Context, reloads: &impl Reloads) -> Failure {
     let mut reloader = match Reloader::new(context) {
         Ok(reloader) => reloader,
         Err(failure) => return failure,
     };
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
-        if let Some(host) = host() {
-            reloader.look(context, host).await;
+        if reloads.is_started() {
+            reloader.look(context, async |plan| reloads.apply(plan).await).await;
         }
     }
 }

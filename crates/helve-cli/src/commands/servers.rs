@@ -158,7 +158,9 @@ async fn watch(context: &Context, host: &Host, only: Option<&str>, reloads: bool
                 Some(_) => {}
                 None => return Ok(()),
             },
-            () = tokio::time::sleep(RELOAD_EVERY), if reloads => reloader.look(context, host).await,
+            () = tokio::time::sleep(RELOAD_EVERY), if reloads => {
+                reloader.look(context, async |plan| host.set_servers(plan).await).await;
+            }
         }
     }
 }

@@ -23,9 +23,13 @@ const PRIMED_SINCE: &str = "2025-11-25";
 
 /// Answers one request.
 pub(crate) async fn answer(exchange: &Exchange, request: &Request, meta: Meta) -> Result<RawJson, RpcError> {
+    let _present = exchange.agent.present();
     let gateway = &*exchange.gateway;
     match request.method.as_str() {
-        "initialize" => initialize(exchange, request),
+        "initialize" => {
+            gateway.introduce().await;
+            initialize(exchange, request)
+        }
         "ping" => Ok(RawJson::empty_object()),
         "logging/setLevel" => set_log_level(exchange, request).await,
         "tools/list" => tools::list(exchange, request).await,

@@ -67,9 +67,13 @@ pub(crate) fn check(meta: &Meta) -> Result<(), RpcError> {
 
 /// Answers one request whose metadata was checked.
 pub(crate) async fn answer(exchange: &Exchange, request: &Request, meta: Meta) -> Result<RawJson, RpcError> {
+    let _present = exchange.agent.present();
     let gateway = &exchange.gateway;
     let result = match request.method.as_str() {
-        DISCOVER => Ok(discover(gateway)),
+        DISCOVER => {
+            gateway.introduce().await;
+            Ok(discover(gateway))
+        }
         "tools/list" => tools::list(exchange, request).await.map(|list| cacheable(&list)),
         "tools/call" => call_tool(exchange, request, meta).await,
         "resources/list" => resources::list(gateway, request).await.map(|list| cacheable(&list)),
@@ -132,7 +136,11 @@ async fn read_resource(exchange: &Exchange, request: &Request, meta: Meta) -> Re
     let place = resources::place_of_resource(&exchange.gateway, &request.required("uri")?).await?;
     let server = place.server.clone();
     in_rounds(exchange, request, meta, &server, |lodging, context| {
-        Box::pin(async move { resources::read(&lodging.host, &place, &context).await })
+        Box::pin(async move {
+            // All of it: the agent's turn is over when this is.
+            let lodging = lodging;
+            resources::read(&lodging.host, &place, &context).await
+        })
     })
     .await
 }
@@ -142,7 +150,10 @@ async fn get_prompt(exchange: &Exchange, request: &Request, meta: Meta) -> Resul
     let arguments = request.param("arguments").unwrap_or_else(RawJson::empty_object);
     let server = place.server.clone();
     in_rounds(exchange, request, meta, &server, |lodging, context| {
-        Box::pin(async move { resources::get_prompt(&lodging.host, &place, arguments, &context).await })
+        Box::pin(async move {
+            let lodging = lodging;
+            resources::get_prompt(&lodging.host, &place, arguments, &context).await
+        })
     })
     .await
 }

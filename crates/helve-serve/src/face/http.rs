@@ -143,7 +143,7 @@ async fn streamable(shared: &Arc<Shared>, incoming: Incoming) -> Response<Body> 
 
 fn bar(barred: Barred) -> Response<Body> {
     let status = match barred {
-        Barred::Host | Barred::Origin => StatusCode::FORBIDDEN,
+        Barred::Host | Barred::Origin | Barred::User => StatusCode::FORBIDDEN,
         Barred::Token => StatusCode::UNAUTHORIZED,
     };
     let mut response = plain(status, &barred.to_string());

@@ -7,5 +7,6 @@ mod http;
 mod http_agent;
 mod matrix;
 mod payload;
+mod sharing;
 mod stream;
 mod support;

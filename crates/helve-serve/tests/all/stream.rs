@@ -1,12 +1,17 @@
 //! One agent on a byte stream: the handshakes, lists and calls of both eras, side by side and taken back.
 
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use helve_serve::{Discovery, Gateway, Naming, Options};
+use helve::{Answerer, CallError, Host, Surroundings};
+use helve_model::ServerSpec;
+use helve_serve::{Discovery, Gateway, HostSource, Naming, Options, Purpose};
 use helve_testkit::{Recording, Scenario};
+use helve_wire::BoxFuture;
 use serde_json::{Value, json};
 
-use crate::support::{StreamAgent, gateway, host, modern_meta, stdio_server};
+use crate::support::{DEADLINE, StreamAgent, gateway, host, modern_meta, stdio_server};
 
 #[tokio::test]
 async fn a_legacy_agent_lists_and_calls() {
@@ -181,5 +186,50 @@ async fn many_definitions_switch_discovery_on() {
     assert_eq!(count(Discovery::default()).await, 3);
     assert!(count(Discovery::All).await > 200);
     assert!(count(Discovery::Above(10 << 20)).await > 200);
+    host.shutdown().await;
+}
+
+/// Starts hosts that remember, each with the same server.
+struct Remembering(ServerSpec, PathBuf);
+
+impl HostSource for Remembering {
+    fn start(&self, answerer: Arc<dyn Answerer>, _purpose: Purpose) -> BoxFuture<'_, Result<Host, CallError>> {
+        let surroundings = Surroundings { cache_directory: Some(self.1.clone()), ..Surroundings::default() };
+        Box::pin(Host::builder().surroundings(surroundings).server(self.0.clone()).answerer(answerer).start())
+    }
+}
+
+/// Servers are not there yet when an agent says `initialize`: what they said in an earlier run is told, or they are waited for.
+#[tokio::test]
+async fn the_first_answer_says_what_servers_say() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = || Remembering(stdio_server("one", &Scenario::legacy()), directory.path().join("lists"));
+    // Waited for in the first run, remembered in the second.
+    for wait in [Some(DEADLINE), None] {
+        let options = Options { wait, discovery: Discovery::Above(1), ..Options::default() };
+        let source = source();
+        let mut agent = StreamAgent::alone_with(source, options);
+        let hello = agent.initialize(json!({})).await;
+        let instructions = hello["result"]["instructions"].as_str().unwrap_or_default();
+        assert!(instructions.contains("A fake server for tests"), "{wait:?}: {hello}");
+        assert!(instructions.contains("behind search_tools"), "{wait:?}: {hello}");
+        assert!(hello["result"]["capabilities"]["tasks"].is_object(), "{wait:?}: {hello}");
+        agent.leave().await;
+    }
+}
+
+/// Nobody knows how many tools there will be: no number is told.
+#[tokio::test]
+async fn what_is_not_known_yet_is_not_counted() {
+    let builder = Host::builder().server(stdio_server("one", &Scenario::legacy().never_answers()));
+    let host = builder.start().await.unwrap();
+    let hello = async |discovery: Discovery| {
+        let gateway = Gateway::new(host.clone(), Options { discovery, ..Options::default() });
+        let mut agent = StreamAgent::connect(&gateway);
+        agent.initialize(json!({})).await["result"]["instructions"].clone()
+    };
+    insta::assert_snapshot!(hello(Discovery::Search).await, @r#""There are tools behind search_tools: look for one, read it with describe_tool, call it with call_tool.""#);
+    insta::assert_snapshot!(hello(Discovery::Above(1)).await, @r#""If there is a tool search_tools, there are more behind it: look for one, read it with describe_tool, call it with call_tool.""#);
+    insta::assert_snapshot!(hello(Discovery::All).await, @"null");
     host.shutdown().await;
 }

@@ -110,11 +110,14 @@ impl StreamAgent {
 
     /// The only agent, with a host of its own.
     pub(crate) fn alone(servers: Vec<ServerSpec>, naming: Naming) -> Self {
+        Self::alone_with(Servers(servers), Options { naming, wait: Some(DEADLINE), ..Options::default() })
+    }
+
+    pub(crate) fn alone_with(source: impl HostSource + 'static, options: Options) -> Self {
         let (near, far) = tokio::io::duplex(64 << 10);
         let serving = tokio::spawn(async move {
             let (reader, writer) = tokio::io::split(far);
-            let options = Options { naming, wait: Some(DEADLINE), ..Options::default() };
-            face::stream::serve_alone(&Servers(servers), options, reader, writer).await
+            face::stream::serve_alone(&source, options, reader, writer).await
         });
         Self::on(near, serving)
     }

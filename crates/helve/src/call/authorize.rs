@@ -1,14 +1,12 @@
 //! From a decision to a permit: by rule, by an earlier approval, or by asking.
 
-use std::sync::Arc;
-
 use helve_model::ErrorCode;
 use helve_model::json::RawJson;
 use helve_policy::{Answer, Decision, Permit, Question, Span, ToolPolicy};
 
 use super::CallContext;
 use super::record::Recording;
-use crate::ask::{ApprovalAnswer, ApprovalRequest, Approver};
+use crate::ask::{ApprovalAnswer, ApprovalRequest};
 use crate::catalog::ToolEntry;
 use crate::error::CallError;
 use crate::state::Shared;
@@ -44,17 +42,20 @@ pub(super) async fn decide(
         Decision::Ask(question) => {
             // Bound first: the guard must not live while somebody is asked.
             let answer = lock(&host.approvals).answer(question);
+            let answer = match (answer, &context.approvals) {
+                (Answer::Open(question), Some(own)) => lock(own.set()).answer(question),
+                (answer, _) => answer,
+            };
             match answer {
                 Answer::Approved(permit) => Ok(permit),
-                Answer::Open(question) => {
-                    ask(host, context.approver.as_ref().unwrap_or(&host.approver), question).await
-                }
+                Answer::Open(question) => ask(host, context, question).await,
             }
         }
     }
 }
 
-async fn ask(host: &Shared, approver: &Arc<dyn Approver>, question: Question) -> Result<Permit, CallError> {
+async fn ask(host: &Shared, context: &CallContext, question: Question) -> Result<Permit, CallError> {
+    let approver = context.approver.as_ref().unwrap_or(&host.approver);
     let request = ApprovalRequest {
         name: question.name().clone(),
         kind: question.kind(),
@@ -72,10 +73,16 @@ async fn ask(host: &Shared, approver: &Arc<dyn Approver>, question: Question) ->
     };
     let (permit, approval) = question.approve(span, pattern.as_deref());
     if let Some(approval) = approval {
-        if span == Span::Always {
-            approver.keep(&approval);
+        // What is for good is everybody's; what is for now is only theirs who said it.
+        match &context.approvals {
+            Some(own) if span != Span::Always => lock(own.set()).add(approval),
+            _ => {
+                if span == Span::Always {
+                    approver.keep(&approval);
+                }
+                lock(&host.approvals).add(approval);
+            }
         }
-        lock(&host.approvals).add(approval);
     }
     Ok(permit)
 }

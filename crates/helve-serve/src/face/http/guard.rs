@@ -4,6 +4,7 @@
 //! So a request has to be meant for a name that is known to be ours, and a page has to be one of ours.
 
 use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use http::{HeaderMap, header};
 use secrecy::{ExposeSecret as _, SecretString};
@@ -13,15 +14,23 @@ use crate::principal::{Peer, Principal};
 /// Names of this machine that no other machine can have.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
+/// The user whom nothing on the machine keeps out.
+const SUPERUSER: u32 = 0;
+
 /// What is checked before anything is read.
 #[derive(Debug, Default)]
 pub struct Guard {
     /// Host names, without port, under which requests may come besides those of the loopback.
     pub hosts: Vec<String>,
+    /// Any address may stand where a host name does: for a listener at all addresses of the machine. A page cannot make a
+    /// browser take an address for another one, as it can with a name.
+    pub any_address: bool,
     /// Origins (`https://app.example.com`) of pages that may send requests besides those of the loopback.
     pub origins: Vec<String>,
     /// Tokens of which a request has to bring one. Empty: none is needed.
     pub tokens: Vec<SecretString>,
+    /// Where no token is needed: only this user of the machine may come in, and the superuser. `None`: anybody.
+    pub only_user: Option<u32>,
 }
 
 /// Why a request may not come in.
@@ -30,6 +39,7 @@ pub(super) enum Barred {
     Host,
     Origin,
     Token,
+    User,
 }
 
 impl Guard {
@@ -42,6 +52,12 @@ impl Guard {
             return Err(Barred::Origin);
         }
         if self.tokens.is_empty() {
+            if let (Some(owner), Some(user)) = (self.only_user, peer.user)
+                && user != owner
+                && user != SUPERUSER
+            {
+                return Err(Barred::User);
+            }
             return Ok(peer.principal());
         }
         let brought = text(header::AUTHORIZATION).and_then(bearer).ok_or(Barred::Token)?;
@@ -56,6 +72,7 @@ impl Guard {
     fn knows_host(&self, host: &str) -> bool {
         LOOPBACK.iter().any(|own| own.eq_ignore_ascii_case(host))
             || self.hosts.iter().any(|own| own.eq_ignore_ascii_case(host))
+            || (self.any_address && is_address(host))
     }
 
     fn knows_origin(&self, origin: &str) -> bool {
@@ -69,6 +86,11 @@ fn without_port(host: &str) -> &str {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => host,
     }
+}
+
+fn is_address(host: &str) -> bool {
+    let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    inner.map_or_else(|| host.parse::<Ipv4Addr>().is_ok(), |host| host.parse::<Ipv6Addr>().is_ok())
 }
 
 fn bearer(value: &str) -> Option<&str> {
@@ -87,6 +109,7 @@ impl fmt::Display for Barred {
         formatter.write_str(match self {
             Self::Host => "this host name is not served here; `--allow-host` adds one",
             Self::Origin => "pages of this origin may not come in; `--allow-origin` adds one",
+            Self::User => "this belongs to another user of this machine; it has to be given a token to share it",
             Self::Token => "a token is needed: Authorization: Bearer …",
         })
     }
@@ -114,6 +137,35 @@ mod tests {
             assert_eq!(admit(&guard, &[(header::HOST, host)]), Err(Barred::Host), "{host}");
         }
         assert_eq!(admit(&guard, &[]), Err(Barred::Host));
+    }
+
+    #[test]
+    fn who_listens_everywhere_is_reached_at_any_address_but_under_no_name() {
+        let guard = Guard { any_address: true, ..Guard::default() };
+        for host in ["192.0.2.7", "192.0.2.7:7332", "[2001:db8::7]:7332"] {
+            assert!(admit(&guard, &[(header::HOST, host)]).is_ok(), "{host}");
+            assert_eq!(admit(&Guard::default(), &[(header::HOST, host)]), Err(Barred::Host), "{host}");
+        }
+        for host in ["evil.example.com", "192.0.2.7.evil.example.com", "[evil]", "192.0.2", ""] {
+            assert_eq!(admit(&guard, &[(header::HOST, host)]), Err(Barred::Host), "{host}");
+        }
+    }
+
+    #[test]
+    fn without_a_token_only_the_same_user() {
+        let of = |owner: u32, tokens: Vec<SecretString>, user: Option<u32>| {
+            let headers = HeaderMap::from_iter([
+                (header::HOST, "localhost".parse().unwrap()),
+                (header::AUTHORIZATION, "Bearer one".parse().unwrap()),
+            ]);
+            let guard = Guard { only_user: Some(owner), tokens, ..Guard::default() };
+            guard.admit(&headers, Peer { connection: 7, user })
+        };
+        assert_eq!(of(1000, vec![], Some(1000)), Ok(Principal::User(1000)));
+        assert_eq!(of(1000, vec![], Some(0)), Ok(Principal::User(0)));
+        assert_eq!(of(1000, vec![], None), Ok(Principal::Connection(7)));
+        assert_eq!(of(1000, vec![], Some(1001)), Err(Barred::User));
+        assert_eq!(of(1000, vec!["one".into()], Some(1001)), Ok(Principal::Token(0)));
     }
 
     #[test]

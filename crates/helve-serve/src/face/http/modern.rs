@@ -62,7 +62,10 @@ pub(super) async fn post(shared: &Arc<Shared>, incoming: Incoming) -> Response<B
     let outlet: Arc<dyn Outlet> = Arc::<EventStream>::clone(&stream);
     let gateway = Arc::clone(&shared.gateway);
     let capabilities = meta.client_capabilities.clone().unwrap_or_else(RawJson::empty_object);
-    let agent = gateway.agent(&incoming.principal, &capabilities);
+    let agent = match gateway.agent(&incoming.principal, &capabilities) {
+        Ok(agent) => agent,
+        Err(error) => return refused(StatusCode::BAD_REQUEST, Some(&request.id), &error),
+    };
     let exchange = Exchange { gateway, agent, stream: outlet };
     let work: Work = Box::pin(async move {
         let answer = era::modern::answer(&exchange, &request, meta).await;

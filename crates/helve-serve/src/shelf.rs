@@ -1,0 +1,146 @@
+//! What each server lists of one kind, asked so that one that does not answer keeps nobody waiting for the others.
+//!
+//! A list waits for every server a little while. Who has not answered then is in the list as it was known before, is not
+//! asked or waited for again until it answers, and is announced if its answer brings something new.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use futures_util::future::join_all;
+use helve::{Host, Offered};
+use helve_model::ServerName;
+use helve_wire::BoxFuture;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::gateway::LISTED_WITHIN;
+use crate::news::News;
+use crate::sync::lock;
+
+/// What servers list of one kind.
+pub(crate) struct Shelf<D>(Mutex<HashMap<ServerName, Slot<D>>>);
+
+/// What one server lists.
+struct Slot<D> {
+    known: Vec<Offered<D>>,
+    /// It is being asked: closed when it has answered.
+    asking: Option<watch::Receiver<()>>,
+    /// Who asks now; the answer to an earlier question does not count.
+    question: u64,
+    /// Something changed since it was asked.
+    is_outdated: bool,
+    /// Nobody waits for the answer any more.
+    is_late: bool,
+}
+
+/// Who tells agents that a list has changed.
+pub(crate) trait Late: Send + Sync + 'static {
+    /// A server has answered after all.
+    fn announce(&self, news: News);
+}
+
+/// Asks these servers, and gives what is known of them after a little while, in their order.
+pub(crate) async fn read<S: Late, D: Clone + PartialEq + Send + Sync + 'static>(
+    shelves: &Arc<S>,
+    shelf: fn(&S) -> &Shelf<D>,
+    host: &Host,
+    servers: &[ServerName],
+    news: News,
+    ask: fn(Host, ServerName) -> BoxFuture<'static, Vec<Offered<D>>>,
+) -> Vec<Offered<D>> {
+    let mut waited_for = Vec::new();
+    for server in servers {
+        let (question, done) = match shelf(shelves).next_question(server) {
+            Next::Ask(question, done, asking) => {
+                waited_for.push(asking);
+                (question, done)
+            }
+            Next::Wait(asking) => {
+                waited_for.push(asking);
+                continue;
+            }
+            Next::Nothing => continue,
+        };
+        let (shelves, answer, server) = (Arc::clone(shelves), ask(host.clone(), server.clone()), server.clone());
+        // A task of its own: whoever asks may go, and the answer is wanted all the same.
+        tokio::spawn(async move {
+            let answer = answer.await;
+            let is_news = shelf(&shelves).take(&server, question, answer);
+            drop(done);
+            if is_news {
+                shelves.announce(news);
+            }
+        });
+    }
+    let answers = waited_for.iter_mut().map(|asking| async { while asking.changed().await.is_ok() {} });
+    // Who is late is announced.
+    drop(timeout(LISTED_WITHIN, join_all(answers)).await);
+    shelf(shelves).known(servers)
+}
+
+/// What is to be done to know what a server lists now.
+enum Next {
+    Ask(u64, watch::Sender<()>, watch::Receiver<()>),
+    /// Somebody asks already.
+    Wait(watch::Receiver<()>),
+    /// It did not answer in time before.
+    Nothing,
+}
+
+impl<D: Clone + PartialEq> Shelf<D> {
+    fn next_question(&self, server: &ServerName) -> Next {
+        let mut slots = lock(&self.0);
+        let slot = slots.entry(server.clone()).or_default();
+        match &slot.asking {
+            Some(_) if slot.is_late => return Next::Nothing,
+            Some(asking) if !slot.is_outdated => return Next::Wait(asking.clone()),
+            _ => {}
+        }
+        let (done, asking) = watch::channel(());
+        slot.asking = Some(asking.clone());
+        slot.question += 1;
+        slot.is_outdated = false;
+        Next::Ask(slot.question, done, asking)
+    }
+
+    /// A server has answered. True when agents have to hear of it: they got another list meanwhile.
+    fn take(&self, server: &ServerName, question: u64, answer: Vec<Offered<D>>) -> bool {
+        let mut slots = lock(&self.0);
+        let Some(slot) = slots.get_mut(server).filter(|slot| slot.question == question) else { return false };
+        let is_news = slot.is_late && slot.known != answer;
+        slot.known = answer;
+        slot.asking = None;
+        slot.is_late = false;
+        is_news
+    }
+
+    /// What is known of these servers. Who is still being asked is late from now on.
+    fn known(&self, servers: &[ServerName]) -> Vec<Offered<D>> {
+        let mut slots = lock(&self.0);
+        let mut known = Vec::new();
+        for server in servers {
+            if let Some(slot) = slots.get_mut(server) {
+                slot.is_late = slot.asking.is_some();
+                known.extend(slot.known.iter().cloned());
+            }
+        }
+        known
+    }
+
+    /// Something has changed: an answer that is on its way may be old.
+    pub(crate) fn outdate(&self) {
+        lock(&self.0).values_mut().for_each(|slot| slot.is_outdated = true);
+    }
+}
+
+impl<D> Default for Shelf<D> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<D> Default for Slot<D> {
+    fn default() -> Self {
+        Self { known: Vec::new(), asking: None, question: 0, is_outdated: false, is_late: false }
+    }
+}
