@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use helve_model::ErrorCode;
 use helve_model::json::RawJson;
 use helve_policy::{Answer, Decision, Permit, Question, Span, ToolPolicy};
 
@@ -23,7 +22,7 @@ pub(super) async fn permit(
     recording: &mut Recording<'_>,
 ) -> Result<Permit, CallError> {
     if tool.is_unpinned() {
-        return Err(changed_since_pinned(tool));
+        return Err(CallError::from_refusal(&tool.policy().refuse_changed()));
     }
     decide(host, tool.policy(), arguments, context, recording).await
 }
@@ -78,14 +77,4 @@ async fn ask(host: &Shared, approver: &Arc<dyn Approver>, question: Question) ->
         lock(&host.approvals).add(approval);
     }
     Ok(permit)
-}
-
-fn changed_since_pinned(tool: &ToolEntry) -> CallError {
-    let name = tool.name();
-    CallError::new(
-        ErrorCode::Denied,
-        format!("`{name}` may not be called: its definition is not the one that was pinned"),
-    )
-    .at(name)
-    .with_hint(format!("`helve pin {name}` shows what changed, and asks whether to accept it"))
 }
