@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::printer::{CLEAR_LINE, Line, Style, write_talk};
 use crate::store::Stores;
 use crate::store::approvals::ApprovalFile;
+use crate::tty;
 
 /// Arguments are shown up to this many characters.
 const SHOWN_ARGUMENTS: usize = 2_000;
@@ -74,11 +75,7 @@ fn ask(request: &ApprovalRequest, color: crate::printer::Color) -> ApprovalAnswe
     write_talk(&format!("{CLEAR_LINE}{}\n{}\n", question.render(color), shown.render(color)));
     loop {
         write_talk("  [o]nce, for this [r]un, [a]lways, [n]o? ");
-        let mut answer = String::new();
-        match std::io::stdin().read_line(&mut answer) {
-            Ok(0) | Err(_) => return ApprovalAnswer::Decline,
-            Ok(_) => {}
-        }
+        let Ok(answer) = tty::line() else { return ApprovalAnswer::Decline };
         match answer.trim().to_ascii_lowercase().as_str() {
             "o" | "once" | "y" | "yes" => return ApprovalAnswer::Once,
             "r" | "run" => return ApprovalAnswer::Run,

@@ -7,14 +7,18 @@ use helve::{Builtins as _, CachedIndex, Planned, SchemaCache};
 use helve_config::Configuration;
 use helve_config::environment::input_variable;
 use helve_model::name::{Spelling, begins_with_server};
-use helve_model::{DisabledReason, ErrorCode, QualifiedName, ServerName, ServerStatus, ToolDefinition, TransportSpec};
-use helve_policy::RuleSet;
+use helve_model::{
+    CallKind, DisabledReason, ErrorCode, QualifiedName, ServerName, ServerStatus, ToolDefinition, TransportSpec,
+};
+use helve_policy::pin::DefinitionHash;
+use helve_policy::{Approvals, RuleSet, Settled, Subject, ToolPolicy};
 
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::plan::{compile, plan};
 use crate::progress::Meter;
 use crate::running::{Builtins, Manner, Wanted, lists_directory, with_host};
+use crate::store::approvals::ApprovalFile;
 
 /// Longer than any start-up time-out: servers answer for themselves.
 const SETTLING: Duration = Duration::from_secs(3_600);
@@ -228,8 +232,55 @@ impl ServerTools {
     }
 }
 
+/// One tool, with what decides about its calls.
+pub(crate) struct Found {
+    pub(crate) rules: RuleSet,
+    pub(crate) server: ServerName,
+    pub(crate) definition: ToolDefinition,
+    pinned: Option<DefinitionHash>,
+    approvals: Approvals,
+}
+
+impl Found {
+    pub(crate) fn policy(&self) -> ToolPolicy {
+        self.rules.for_tool(Subject::tool(&self.server, &self.definition))
+    }
+
+    /// What the person settled about it beside the rules.
+    pub(crate) const fn settled(&self) -> Settled<'_> {
+        Settled { pinned: self.pinned, approvals: &self.approvals }
+    }
+}
+
 /// One tool, found by what a person typed; its server is asked if need be.
 pub(crate) fn find(
+    context: &Context,
+    configuration: &Configuration,
+    text: &str,
+    refresh: bool,
+) -> Result<Found, Failure> {
+    let (rules, server, definition) = find_definition(context, configuration, text, refresh)?;
+    let name = QualifiedName::new(server.clone(), definition.name().clone());
+    let pinned = plan(context, configuration)?.pins.and_then(|pins| pins.get(&name).copied());
+    let kept = context.stores().and_then(|stores| stores.read::<ApprovalFile>())?;
+    let approvals: Approvals = kept.approvals().collect();
+    let found = Found { rules, server, definition, pinned, approvals };
+    // Pins and approvals hold for one definition, so it has to be the one that a call would meet.
+    let is_bound = found.pinned.is_some() || found.approvals.of(&name, CallKind::Tool).next().is_some();
+    if refresh || !is_bound {
+        return Ok(found);
+    }
+    match find_definition(context, configuration, &name.to_string(), true) {
+        Ok((_, _, definition)) => Ok(Found { definition, ..found }),
+        Err(failure) => {
+            let message = failure.message();
+            context.printer.warning(format!("this is from an earlier list, which may be out of date: {message}"));
+            Ok(found)
+        }
+    }
+}
+
+fn find_definition(
     context: &Context,
     configuration: &Configuration,
     text: &str,

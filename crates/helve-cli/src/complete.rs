@@ -78,7 +78,11 @@ fn show(shell: Shell, candidate: &CompletionCandidate, kept: usize) -> Option<St
     Some(match shell {
         // bash puts the word on the line as it is.
         Shell::Bash => shell_words::quote(value).into_owned(),
-        Shell::Zsh => format!("{}:{help}", value.replace('\\', "\\\\").replace(':', "\\:")),
+        Shell::Zsh => {
+            let value = value.replace('\\', "\\\\").replace(':', "\\:");
+            // A colon with nothing behind it is shown as a description that is missing.
+            if help.is_empty() { value } else { format!("{value}:{help}") }
+        }
         Shell::Fish if help.is_empty() => value.to_owned(),
         Shell::Fish => format!("{value}\t{help}"),
     })

@@ -43,6 +43,8 @@ pub(crate) struct Surroundings {
     pub(crate) temporary_directory: PathBuf,
     pub(crate) clock: fn() -> SystemTime,
     pub(crate) stdin_is_terminal: bool,
+    /// The session has a terminal, whatever standard input is.
+    pub(crate) has_terminal: bool,
     pub(crate) stdout_is_terminal: bool,
     pub(crate) stderr_is_terminal: bool,
     /// What the terminal says about its width.
@@ -144,9 +146,15 @@ impl Env {
         found.map(|(_, value)| value.as_os_str())
     }
 
-    /// True when a person can be asked: they see the question and their answer is read.
+    /// True when a person can be asked: they see the question and their answer is read, from their terminal where
+    /// standard input is something else.
     pub(crate) const fn can_ask(&self) -> bool {
-        self.surroundings.stdin_is_terminal && self.surroundings.stderr_is_terminal
+        let surroundings = &self.surroundings;
+        surroundings.stderr_is_terminal && (surroundings.stdin_is_terminal || surroundings.has_terminal)
+    }
+
+    pub(crate) const fn stdin_is_terminal(&self) -> bool {
+        self.surroundings.stdin_is_terminal
     }
 
     pub(crate) const fn stdout_is_terminal(&self) -> bool {
@@ -205,6 +213,7 @@ impl Surroundings {
             temporary_directory: PathBuf::from("/"),
             clock: || SystemTime::UNIX_EPOCH,
             stdin_is_terminal: false,
+            has_terminal: false,
             stdout_is_terminal: false,
             stderr_is_terminal: false,
             columns: None,

@@ -33,11 +33,12 @@ struct Inner {
     causes: Vec<String>,
     server: Option<String>,
     tool: Option<String>,
+    may_have_run: bool,
     hints: Vec<String>,
     is_said: bool,
 }
 
-/// A failure as JSON; server and tool only where there is one.
+/// A failure as JSON; server and tool only where there is one, `may_have_run` only where it is so.
 #[derive(Debug, Serialize)]
 pub(crate) struct JsonFailure<'a> {
     error: String,
@@ -46,6 +47,9 @@ pub(crate) struct JsonFailure<'a> {
     server: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool: Option<&'a str>,
+    /// The tool may have run although no answer arrived.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    may_have_run: bool,
     hints: &'a [String],
 }
 
@@ -114,6 +118,7 @@ impl Failure {
             causes: Vec::new(),
             server: None,
             tool: None,
+            may_have_run: false,
             hints: Vec::new(),
             is_said: false,
         }))
@@ -137,6 +142,13 @@ impl Failure {
     #[must_use]
     pub(crate) fn at_tool(mut self, tool: impl Into<String>) -> Self {
         self.0.tool = Some(tool.into());
+        self
+    }
+
+    /// Says whether the tool may have run although no answer arrived.
+    #[must_use]
+    pub(crate) fn with_may_have_run(mut self, may_have_run: bool) -> Self {
+        self.0.may_have_run = may_have_run;
         self
     }
 
@@ -216,6 +228,7 @@ impl Failure {
             code: inner.code.as_str(),
             server: inner.server.as_deref(),
             tool: inner.tool.as_deref(),
+            may_have_run: inner.may_have_run,
             hints: &inner.hints,
         }
     }

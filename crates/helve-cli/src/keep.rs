@@ -10,18 +10,19 @@ mod resident;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::pin::Pin;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use helve::{Duplex, Keeper, Plan, Surroundings, fingerprint};
+use helve::{Keeper, Kept, Plan, Surroundings, fingerprint};
 use helve_model::ServerSpec;
-use helve_wire::BoxFuture;
+use helve_wire::{BoxFuture, Era, Verdict};
 use rustix::process::getuid;
+use tokio::io::AsyncReadExt as _;
 use tokio::net::UnixStream;
 
 use crate::context::Context;
 use crate::failure::Failure;
+use preface::Speaks;
 pub(crate) use preface::{Preface, Report, Told};
 pub(crate) use resident::run;
 
@@ -31,6 +32,8 @@ const KEY_FILE: &str = "keep.key";
 const SHOWN_BYTES: usize = 12;
 /// How long a process that was started may take until it listens.
 const STARTING: Duration = Duration::from_secs(10);
+/// How long a process that was told to end may take, with all its servers. One that has to be killed takes some seconds.
+const ENDING: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// Where the process for one configuration is found, whether it runs or not.
@@ -91,6 +94,26 @@ impl Place {
         Err(io::Error::new(io::ErrorKind::PermissionDenied, "another user listens there"))
     }
 
+    /// Tells the process to end, and waits until it has. `None` where there is none.
+    pub(crate) async fn stop(&self) -> Result<Option<Report>, Failure> {
+        let Ok(mut stream) = self.connect().await else { return Ok(None) };
+        let told = async {
+            preface::say(&mut stream, &Preface::Stop).await?;
+            preface::hear(&mut stream).await
+        };
+        let Ok(Told::Report(report)) = told.await else { return Ok(None) };
+        // It says nothing more, and hangs up by ending.
+        match tokio::time::timeout(ENDING, stream.read_u8()).await {
+            Ok(_) => Ok(Some(report)),
+            Err(_) => Err(Failure::other(format!(
+                "process {} was told to end, and has not within {} s",
+                report.process,
+                ENDING.as_secs()
+            ))
+            .hint(format!("`kill -9 {}` ends it; its servers end with it", report.process))),
+        }
+    }
+
     /// Asks something about the process itself.
     pub(crate) async fn ask(&self, what: Preface) -> io::Result<Told> {
         let mut stream = self.connect().await?;
@@ -106,11 +129,10 @@ pub(crate) struct Connector {
 }
 
 impl Keeper for Connector {
-    fn connect<'a>(&'a self, server: &'a ServerSpec) -> BoxFuture<'a, Option<Pin<Box<dyn Duplex>>>> {
+    fn connect<'a>(&'a self, server: &'a ServerSpec) -> BoxFuture<'a, Option<Kept>> {
         Box::pin(async move {
-            let stream = self.open(server).await;
-            match stream {
-                Ok(stream) => Some(Box::pin(stream) as Pin<Box<dyn Duplex>>),
+            match self.open(server).await {
+                Ok((stream, speaks)) => Some(Kept { stream: Box::pin(stream), speaks }),
                 Err(error) => {
                     tracing::debug!(server = %server.name, %error, "not kept: started as usual");
                     None
@@ -121,19 +143,24 @@ impl Keeper for Connector {
 }
 
 impl Connector {
-    async fn open(&self, server: &ServerSpec) -> io::Result<UnixStream> {
+    async fn open(&self, server: &ServerSpec) -> io::Result<(UnixStream, Option<Verdict>)> {
         let mut stream = self.place.connect().await?;
         preface::say(&mut stream, &Preface::Server(server.name.as_str().to_owned())).await?;
         match preface::hear(&mut stream).await? {
-            Told::Ready => Ok(stream),
+            Told::Ready(speaks) => Ok((stream, speaks.and_then(verdict))),
             Told::Failed(reason) => Err(io::Error::other(reason)),
             Told::Report(_) => Err(io::Error::other("an answer to something else")),
         }
     }
 }
 
-/// Starts the process in the background and waits until it listens.
-pub(crate) async fn start(context: &Context, place: &Place, idle: Duration) -> Result<(), Failure> {
+fn verdict(speaks: Speaks) -> Option<Verdict> {
+    let era = [Era::Legacy, Era::Modern].into_iter().find(|era| era.to_string() == speaks.era)?;
+    Some(Verdict { era, version: speaks.version })
+}
+
+/// Starts the process in the background and waits until it listens. Where one ends just now, the next one waits for that.
+pub(crate) async fn start(context: &Context, place: &Place, idle: Duration) -> Result<Report, Failure> {
     let failed = |error: &io::Error| Failure::other("the background process cannot be started").cause(error);
     let Some(executable) = context.env.executable() else {
         return Err(Failure::other("helve does not know where it lies itself"));
@@ -145,28 +172,26 @@ pub(crate) async fn start(context: &Context, place: &Place, idle: Duration) -> R
         .stderr(log)
         .spawn()
         .map_err(|error| failed(&error))?;
-    let deadline = Instant::now() + STARTING;
+    let deadline = Instant::now() + STARTING + ENDING;
     loop {
-        if place.ask(Preface::Status).await.is_ok() {
-            return Ok(());
+        // Looked at first: one that has ended well has seen that another one listens.
+        let ended = child.try_wait();
+        if let Ok(Told::Report(report)) = place.ask(Preface::Status).await {
+            return Ok(report);
         }
-        if let Some(problem) = has_failed(&mut child, deadline) {
-            let words = fs_err::read_to_string(place.log()).unwrap_or_default();
-            let failure = Failure::other(format!("the background process did not start: {problem}"));
-            let words = words.trim();
-            return Err(if words.is_empty() { failure } else { failure.hint(format!("it said: {words}")) });
-        }
-        tokio::time::sleep(LOOK_EVERY).await;
-    }
-}
-
-fn has_failed(child: &mut Child, deadline: Instant) -> Option<String> {
-    match child.try_wait() {
-        // It found that another one was faster, and that one listens, or will.
-        Ok(Some(status)) if status.success() => None,
-        Ok(Some(status)) => Some(status.to_string()),
-        Ok(None) | Err(_) if Instant::now() > deadline => Some("it does not listen".to_owned()),
-        Ok(None) | Err(_) => None,
+        let problem = match ended {
+            Ok(Some(status)) if status.success() => "another one was faster, and has ended since".to_owned(),
+            Ok(Some(status)) => status.to_string(),
+            Ok(None) | Err(_) if Instant::now() > deadline => "it does not listen".to_owned(),
+            Ok(None) | Err(_) => {
+                tokio::time::sleep(LOOK_EVERY).await;
+                continue;
+            }
+        };
+        let words = fs_err::read_to_string(place.log()).unwrap_or_default();
+        let failure = Failure::other(format!("the background process did not start: {problem}"));
+        let words = words.trim();
+        return Err(if words.is_empty() { failure } else { failure.hint(format!("it said: {words}")) });
     }
 }
 

@@ -14,6 +14,7 @@ mod inputs;
 mod keep;
 mod listening;
 mod log;
+mod lossless;
 mod offered;
 mod options;
 mod peer;
@@ -32,6 +33,7 @@ mod spelling;
 mod stdio;
 mod store;
 mod suspicion;
+mod tty;
 mod watching;
 
 use std::io::{self, IsTerminal as _};
@@ -62,6 +64,7 @@ fn surroundings() -> io::Result<Surroundings> {
         temporary_directory: std::env::temp_dir(),
         clock: std::time::SystemTime::now,
         stdin_is_terminal: io::stdin().is_terminal(),
+        has_terminal: io::stderr().is_terminal() && tty::is_there(),
         stdout_is_terminal: io::stdout().is_terminal(),
         stderr_is_terminal: io::stderr().is_terminal(),
         columns: rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col)),

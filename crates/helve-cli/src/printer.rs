@@ -88,6 +88,15 @@ impl Printer {
         if self.is_terminal { write_data(&safe::block(text)) } else { write_data(text) }
     }
 
+    /// Data: the same, where it may be no text at all.
+    pub(crate) fn bytes(&self, bytes: &[u8]) -> Result<(), Failure> {
+        if self.is_terminal {
+            return write_data(&safe::block(&String::from_utf8_lossy(bytes)));
+        }
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(Failure::stdout)
+    }
+
     /// Data: JSON that was read elsewhere, laid out for people.
     pub(crate) fn raw_json(&self, raw: &helve_model::json::RawJson) -> Result<(), Failure> {
         match raw.check() {

@@ -48,16 +48,13 @@ impl Meter {
         let mut ticks = interval_at(Instant::now() + SILENT_FOR, EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut frame = 0;
+        // However this ends: an interrupted future is only dropped.
+        let mut drawn = Drawn(false);
         tokio::pin!(work);
         loop {
             tokio::select! {
                 biased;
-                result = &mut work => {
-                    if frame > 0 {
-                        write_talk(CLEAR_LINE);
-                    }
-                    return result;
-                }
+                result = &mut work => return result,
                 _ = ticks.tick() => {
                     // Nobody draws over a question.
                     let Ok(_turn) = self.turn.try_lock() else { continue };
@@ -65,8 +62,20 @@ impl Meter {
                     let spinner = FRAMES[frame % FRAMES.len()];
                     write_talk(&format!("{CLEAR_LINE}{}", line(spinner, what, last.as_ref())));
                     frame += 1;
+                    drawn.0 = true;
                 }
             }
+        }
+    }
+}
+
+/// The line of a spinner, which does not stay. True when there is one.
+struct Drawn(bool);
+
+impl Drop for Drawn {
+    fn drop(&mut self) {
+        if self.0 {
+            write_talk(CLEAR_LINE);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Asking a person at a terminal. Questions are talk; where nobody can be asked, nobody is.
 
-use std::io::{self, BufRead as _, Read as _};
+use std::fs::File;
+use std::io::{self, Read as _};
 
 use helve_model::ErrorCode;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
@@ -8,6 +9,7 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::printer::{Line, Style};
+use crate::tty;
 
 /// Asks a question that is answered with yes or no; anything but a yes is a no.
 pub(crate) fn confirm(context: &Context, question: &str) -> Result<bool, Failure> {
@@ -18,8 +20,7 @@ pub(crate) fn confirm(context: &Context, question: &str) -> Result<bool, Failure
 /// Asks a question; gives the answer without blanks around it. The end of the input is an empty answer.
 pub(crate) fn ask(context: &Context, question: &str) -> Result<String, Failure> {
     put(context, question)?;
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer).map_err(|error| Failure::file(&error))?;
+    let answer = tty::line().map_err(|error| Failure::file(&error))?;
     Ok(answer.trim().to_owned())
 }
 
@@ -27,7 +28,7 @@ pub(crate) fn ask(context: &Context, question: &str) -> Result<String, Failure> 
 pub(crate) fn ask_hidden(context: &Context, question: &str) -> Result<String, Failure> {
     // Before the question: whoever answers at once is not seen either.
     let hidden = Hidden::begin().map_err(|error| Failure::file(&error))?;
-    let answer = put(context, question).and_then(|()| read_hidden());
+    let answer = put(context, question).and_then(|()| read_hidden(&hidden.terminal));
     drop(hidden);
     context.printer.say(&Line::plain(""));
     answer
@@ -44,12 +45,12 @@ fn put(context: &Context, question: &str) -> Result<(), Failure> {
 
 /// Reads a line byte by byte: the terminal neither shows nor edits it, nor makes a signal of Ctrl-C, which would end
 /// helve and leave the terminal as it is.
-fn read_hidden() -> Result<String, Failure> {
+fn read_hidden(terminal: &File) -> Result<String, Failure> {
     const INTERRUPT: u8 = 3;
     const END: u8 = 4;
     const BACKSPACES: [u8; 2] = [8, 127];
     let mut answer = Vec::new();
-    for byte in io::stdin().lock().bytes() {
+    for byte in terminal.bytes() {
         match byte.map_err(|error| Failure::file(&error))? {
             b'\n' | b'\r' | END => break,
             INTERRUPT => return Err(Failure::new(ErrorCode::Cancelled, "interrupted")),
@@ -61,21 +62,25 @@ fn read_hidden() -> Result<String, Failure> {
 }
 
 /// While it lives the terminal shows nothing of what is typed.
-struct Hidden(Termios);
+struct Hidden {
+    terminal: File,
+    before: Termios,
+}
 
 impl Hidden {
     fn begin() -> io::Result<Self> {
-        let before = tcgetattr(io::stdin())?;
+        let terminal = tty::answers()?;
+        let before = tcgetattr(&terminal)?;
         let mut hidden = before.clone();
         hidden.local_modes -= LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
-        tcsetattr(io::stdin(), OptionalActions::Now, &hidden)?;
-        Ok(Self(before))
+        tcsetattr(&terminal, OptionalActions::Now, &hidden)?;
+        Ok(Self { terminal, before })
     }
 }
 
 impl Drop for Hidden {
     fn drop(&mut self) {
         // A terminal that is gone has nothing to restore.
-        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
+        let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.before);
     }
 }

@@ -203,7 +203,11 @@ impl Elicitor for CommandLineElicitor {
                 let _turn = turn.lock();
                 at_terminal(&request, &before, &browser, color, gone)
             });
-            asking.await.unwrap_or(ElicitationAnswer::Cancel)
+            match asking.await {
+                Ok(Some(answer)) => answer,
+                Ok(None) => interrupt().await,
+                Err(_) => ElicitationAnswer::Cancel,
+            }
         })
     }
 }
@@ -219,22 +223,33 @@ impl Elicitor for NobodyCalled {
     }
 }
 
+/// What the person says; `None` when they interrupt everything.
 fn at_terminal(
     request: &ElicitationRequest,
     before: &Map<String, Value>,
     browser: &Browser,
     color: crate::printer::Color,
     gone: OwnedFd,
-) -> ElicitationAnswer {
-    let Ok(mut keyboard) = Keyboard::open(gone) else { return ElicitationAnswer::Cancel };
+) -> Option<ElicitationAnswer> {
+    let Ok(mut keyboard) = Keyboard::open(gone) else { return Some(ElicitationAnswer::Cancel) };
     let mut terminal =
         Terminal { keys: &mut keyboard, write: &mut |text| write_talk(text), color, width: Keyboard::columns() };
     // Whatever shows that something goes on stands in this line.
     write_talk(CLEAR_LINE);
     let server = request.server.as_str();
-    match &request.question {
+    let answer = match &request.question {
         Elicitation::Form(asked) => form::ask(&mut terminal, server, asked, before),
         Elicitation::Url(asked) => url::ask(&mut terminal, server, asked, browser),
         _ => ElicitationAnswer::Decline,
+    };
+    (!keyboard.is_interrupted()).then_some(answer)
+}
+
+/// Ctrl-C is for the whole command, as it is when nobody is asked: the signal that the terminal did not send is sent, and
+/// whoever listens for it ends the call that this is part of.
+async fn interrupt() -> ElicitationAnswer {
+    if rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::INT).is_err() {
+        return ElicitationAnswer::Cancel;
     }
+    std::future::pending().await
 }

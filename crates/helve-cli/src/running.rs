@@ -66,15 +66,24 @@ pub(crate) fn with_host<T>(
     manner: Manner<'_>,
     body: impl AsyncFnOnce(&Host) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    block_on(async {
-        let host = bounded(context, start(context, configuration, wanted, manner)).await?;
-        let result = bounded(context, body(&host)).await;
-        host.shutdown().await;
-        if let Some(questions) = manner.questions {
-            context.asked.report_unused(&context.printer, &questions.answers);
-        }
-        result
-    })
+    block_on(hosted(context, configuration, wanted, manner, body))
+}
+
+/// The same for a verb that has more to do.
+pub(crate) async fn hosted<T>(
+    context: &Context,
+    configuration: &Configuration,
+    wanted: Wanted<'_>,
+    manner: Manner<'_>,
+    body: impl AsyncFnOnce(&Host) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let host = bounded(context, start(context, configuration, wanted, manner)).await?;
+    let result = bounded(context, body(&host)).await;
+    host.shutdown().await;
+    if let Some(questions) = manner.questions {
+        context.asked.report_unused(&context.printer, &questions.answers);
+    }
+    result
 }
 
 /// Runs a future on a small runtime of its own.
@@ -236,7 +245,10 @@ impl Recipe {
 }
 
 /// Not longer than `--timeout`, and not after Ctrl-C.
-async fn bounded<T>(context: &Context, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+pub(crate) async fn bounded<T>(
+    context: &Context,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
     let too_slow = async {
         match context.options.timeout {
             Some(limit) => {
@@ -293,7 +305,7 @@ impl helve::Builtins for Builtins {
 
 impl From<CallError> for Failure {
     fn from(error: CallError) -> Self {
-        let mut failure = Self::new(error.code(), error.chain());
+        let mut failure = Self::new(error.code(), error.chain()).with_may_have_run(error.may_have_run());
         if let Some(server) = error.server() {
             failure = failure.at_server(server.as_str());
         }

@@ -84,20 +84,24 @@ impl Approvals {
     pub fn answer(&mut self, question: Question) -> Answer {
         let key = (question.name().clone(), question.kind());
         let Some(entries) = self.by_call.get_mut(&key) else { return Answer::Open(question) };
-        let definition = question.definition();
-        let fits = |entry: &Entry| {
-            entry.approval.definition == definition
-                && entry.condition.as_ref().is_none_or(|(globs, condition)| matches(globs, condition, &question))
-        };
-        // The longest span first: an approval for one call is not spent where another covers the call.
-        let best =
-            (0..entries.len()).filter(|index| fits(&entries[*index])).max_by_key(|index| entries[*index].approval.span);
-        let Some(index) = best else { return Answer::Open(question) };
+        let Some(index) = covering(entries, &question) else { return Answer::Open(question) };
         let span = entries[index].approval.span;
         if span == Span::Once {
             entries.remove(index);
         }
         Answer::Approved(question.permit(span))
+    }
+
+    /// The approval that would answer a question. It stays as it is.
+    #[must_use]
+    pub fn find(&self, question: &Question) -> Option<&Approval> {
+        let entries = self.by_call.get(&(question.name().clone(), question.kind()))?;
+        covering(entries, question).map(|index| &entries[index].approval)
+    }
+
+    /// What was approved of one tool, for whichever definition and arguments.
+    pub fn of(&self, tool: &QualifiedName, kind: CallKind) -> impl Iterator<Item = &Approval> {
+        self.by_call.get(&(tool.clone(), kind)).into_iter().flatten().map(|entry| &entry.approval)
     }
 
     /// Takes out every approval that was given for another definition than the current one, for the person to be told.
@@ -143,6 +147,17 @@ impl fmt::Display for Span {
             Self::Always => "for good",
         })
     }
+}
+
+/// Which approval covers a call, if one does. The longest span first: an approval for one call is not spent where another
+/// covers the call.
+fn covering(entries: &[Entry], question: &Question) -> Option<usize> {
+    let definition = question.definition();
+    let fits = |entry: &Entry| {
+        entry.approval.definition == definition
+            && entry.condition.as_ref().is_none_or(|(globs, condition)| matches(globs, condition, question))
+    };
+    (0..entries.len()).filter(|index| fits(&entries[*index])).max_by_key(|index| entries[*index].approval.span)
 }
 
 fn compile(pattern: &str) -> (Globs, Condition) {

@@ -167,6 +167,7 @@ impl Refusal {
             | Decider::Reading(_)
             | Decider::Default(_)
             | Decider::Typed(_)
+            | Decider::ChangedSincePinned
             | Decider::Approved(_)
             | Decider::Declined
             | Decider::AllowAll => ErrorCode::Denied,

@@ -6,9 +6,12 @@ use helve_model::json::RawJson;
 use helve_model::name::Spelling;
 use helve_model::{Action, CallKind, Layer, Origin, QualifiedName, Risk};
 
+use crate::approval::Approvals;
 use crate::arguments::ArgumentMatches;
+use crate::decision::Decision;
 use crate::ground::{Decider, Ground};
 use crate::hints;
+use crate::pin::DefinitionHash;
 use crate::rules::{CompiledRule, RuleSet, Stage};
 use crate::tool_policy::{Caller, Subject, ToolPolicy, Verdict};
 use crate::words::printable;
@@ -58,6 +61,15 @@ pub enum Finding {
     NotReached,
 }
 
+/// What a person settled about one tool beside the rules.
+#[derive(Debug, Clone, Copy)]
+pub struct Settled<'a> {
+    /// The definition they pinned. Another one is refused, whatever the rules say.
+    pub pinned: Option<DefinitionHash>,
+    /// What they approved before. It answers what would be asked.
+    pub approvals: &'a Approvals,
+}
+
 impl RuleSet {
     /// The whole chain of one call's decision.
     #[must_use]
@@ -95,6 +107,61 @@ impl ToolPolicy {
             ground: Ground { decider: verdict.decider, risk: self.risk() },
             steps,
             hints,
+        }
+    }
+
+    /// The same, with the pin that comes before the rules and the approvals that come after them.
+    #[must_use]
+    pub fn explain_settled(&self, caller: Caller, arguments: &RawJson, settled: Settled<'_>) -> Explanation {
+        let mut explanation = self.explain(caller, arguments);
+        if self.is_changed_since(settled.pinned) {
+            let refusal = self.refuse_changed();
+            explanation.overrule(|| Finding::NotReached);
+            explanation.steps.insert(0, Step::without_origin(PIN, Finding::Decides(Action::Deny)));
+            explanation.action = Action::Deny;
+            explanation.ground = refusal.ground().clone();
+            explanation.hints = refusal.hints();
+            return explanation;
+        }
+        if settled.pinned.is_some() {
+            let finding = Finding::NoMatch("the definition is still the one that was pinned".to_owned());
+            explanation.steps.insert(0, Step::without_origin(PIN, finding));
+        }
+        let Decision::Ask(question) = self.decide(caller, arguments.clone()) else { return explanation };
+        let subject = self.subject();
+        if let Some(approval) = settled.approvals.find(&question) {
+            let decider = Decider::Approved(approval.span);
+            explanation.overrule(|| Finding::Overruled(decider.to_string()));
+            explanation.steps.push(Step::without_origin(APPROVALS, Finding::Decides(Action::Allow)));
+            explanation.action = Action::Allow;
+            explanation.ground.decider = decider;
+            explanation.hints.clear();
+        } else if let Some(other) = settled.approvals.of(&subject.name, subject.kind).next() {
+            let is_stale = other.definition != question.definition();
+            let reason = if is_stale { "given for another definition" } else { "given for other arguments" };
+            explanation.steps.push(Step::without_origin(APPROVALS, Finding::NoMatch(reason.to_owned())));
+        }
+        explanation
+    }
+
+    /// The same as [`ToolPolicy::foresee`], with the pin and the approvals.
+    #[must_use]
+    pub fn foresee_settled(&self, caller: Caller, settled: Settled<'_>) -> Option<(Action, Ground)> {
+        if self.is_changed_since(settled.pinned) {
+            return Some((Action::Deny, self.refuse_changed().ground().clone()));
+        }
+        let (action, ground) = self.foresee(caller)?;
+        let Decision::Ask(question) = self.decide(caller, RawJson::empty_object()) else {
+            return Some((action, ground));
+        };
+        let definition = question.definition();
+        let subject = self.subject();
+        let current = || settled.approvals.of(&subject.name, subject.kind).filter(|one| one.definition == definition);
+        let whole = current().filter(|approval| approval.pattern.is_none()).map(|approval| approval.span).max();
+        match whole {
+            Some(span) => Some((Action::Allow, Ground { decider: Decider::Approved(span), ..ground })),
+            None if current().next().is_some() => None,
+            None => Some((action, ground)),
         }
     }
 
@@ -169,6 +236,22 @@ impl ToolPolicy {
     }
 }
 
+/// The step before all rules.
+const PIN: &str = "the definition that was pinned";
+/// The step after all rules.
+const APPROVALS: &str = "what was approved before";
+
+impl Explanation {
+    /// What decided does not any more.
+    fn overrule(&mut self, finding: impl Fn() -> Finding) {
+        for step in &mut self.steps {
+            if matches!(step.finding, Finding::Decides(_)) {
+                step.finding = finding();
+            }
+        }
+    }
+}
+
 /// The place of what decided, which says enough where its words stand in the same text.
 fn whereabouts(decider: &Decider) -> String {
     decider.origin().map_or_else(|| decider.to_string(), ToString::to_string)
@@ -177,6 +260,10 @@ fn whereabouts(decider: &Decider) -> String {
 impl Step {
     fn of_rule(rule: &CompiledRule, finding: Finding) -> Self {
         Self { what: rule.source.to_string(), origin: Some(rule.source.rule.origin.clone()), finding }
+    }
+
+    fn without_origin(what: &str, finding: Finding) -> Self {
+        Self { what: what.to_owned(), origin: None, finding }
     }
 
     fn of(what: String, decider: &Decider, finding: Finding) -> Self {

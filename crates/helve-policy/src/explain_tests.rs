@@ -1,10 +1,10 @@
 //! The chain says the same as the decision, and says it to a person.
 
-use helve_model::AccessSpec;
+use helve_model::{AccessSpec, ServerName, ToolName};
 
 use super::*;
 use crate::test_support::*;
-use crate::{Claims, ServerAccess, Trust};
+use crate::{Approval, Claims, ServerAccess, Span, Trust};
 
 fn explained(rules: &RuleSet, tool_name: &str, caller: Caller, arguments: &str) -> String {
     tool(rules, "github", tool_name, Claims::default()).explain(caller, &json(arguments)).to_string()
@@ -174,4 +174,42 @@ fn a_shortened_name_is_pointed_out() {
     // A deny means it all the same.
     let denying = rules(&[&format!("user deny {shortened}")]);
     assert_eq!(tool(&denying, "github", long, Claims::default()).verdict(Caller::Agent, "{}").action, Action::Deny);
+}
+
+/// A pin comes before the rules and an approval after them, in the chain as in the decision.
+#[test]
+fn pins_and_approvals_are_part_of_the_chain() {
+    let name = QualifiedName::new(ServerName::new("github").unwrap(), ToolName::new("create_issue"));
+    let definition = json(r#"{"name":"create_issue","description":"Makes one."}"#);
+    let rules = rules(&["user ask github/*"]);
+    let subject = Subject { definition: Some(definition.clone()), ..Subject::unknown(name.clone(), CallKind::Tool) };
+    let policy = rules.for_tool(subject);
+    let current = DefinitionHash::of(definition.as_str());
+    let other = DefinitionHash::of("{}");
+    let approval = |pattern: Option<&str>, definition| Approval {
+        tool: name.clone(),
+        kind: CallKind::Tool,
+        pattern: pattern.map(ToOwned::to_owned),
+        definition: Some(definition),
+        span: Span::Always,
+    };
+    let met = |pinned: Option<DefinitionHash>, approvals: Vec<Approval>| {
+        let approvals: Approvals = approvals.into_iter().collect();
+        let settled = Settled { pinned, approvals: &approvals };
+        let explained = policy.explain_settled(Caller::Agent, &json(r#"{"title":"a"}"#), settled);
+        let foreseen = policy.foresee_settled(Caller::Agent, settled).map(|(action, _)| action);
+        (
+            explained.action,
+            foreseen,
+            explained.steps.iter().filter(|step| matches!(step.finding, Finding::Decides(_))).count(),
+        )
+    };
+    assert_eq!(met(None, Vec::new()), (Action::Ask, Some(Action::Ask), 1));
+    assert_eq!(met(Some(current), Vec::new()), (Action::Ask, Some(Action::Ask), 1));
+    assert_eq!(met(Some(other), Vec::new()), (Action::Deny, Some(Action::Deny), 1));
+    assert_eq!(met(Some(other), vec![approval(None, current)]), (Action::Deny, Some(Action::Deny), 1));
+    assert_eq!(met(None, vec![approval(None, current)]), (Action::Allow, Some(Action::Allow), 1));
+    assert_eq!(met(None, vec![approval(None, other)]), (Action::Ask, Some(Action::Ask), 1));
+    assert_eq!(met(None, vec![approval(Some("title=a*"), current)]), (Action::Allow, None, 1));
+    assert_eq!(met(None, vec![approval(Some("title=b*"), current)]), (Action::Ask, None, 1));
 }

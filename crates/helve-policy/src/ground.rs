@@ -45,6 +45,8 @@ pub enum Decider {
     ServerDisabled(Origin),
     /// The server comes from a project that its person has not trusted.
     ServerUntrusted(Origin),
+    /// Its definition is not the one that its person pinned.
+    ChangedSincePinned,
     /// A person approved it.
     Approved(Span),
     /// A person was asked and said no.
@@ -79,7 +81,9 @@ impl Decider {
             | Self::Typed(origin)
             | Self::ServerDisabled(origin)
             | Self::ServerUntrusted(origin) => Some(origin),
-            Self::ServerUnknown | Self::Approved(_) | Self::Declined | Self::AllowAll => None,
+            Self::ServerUnknown | Self::ChangedSincePinned | Self::Approved(_) | Self::Declined | Self::AllowAll => {
+                None
+            }
         }
     }
 }
@@ -106,6 +110,7 @@ impl fmt::Display for Decider {
             Self::ServerUntrusted(origin) => {
                 write!(formatter, "the server comes from a project that is not trusted yet, at {origin}")
             }
+            Self::ChangedSincePinned => formatter.write_str("its definition is not the one that was pinned"),
             Self::Approved(span) => write!(formatter, "a person approved it {span}"),
             Self::Declined => formatter.write_str("a person was asked and said no"),
             Self::AllowAll => formatter.write_str("every call is allowed here"),

@@ -47,6 +47,10 @@ pub(crate) fn for_decider(decider: &Decider, name: &QualifiedName, kind: CallKin
         Decider::ServerUntrusted(origin) => {
             vec![format!("look at what {origin} would run, then trust it: `helve trust`")]
         }
+        Decider::ChangedSincePinned => {
+            let name = printable(&name.to_string());
+            vec![format!("`helve pin {name}` shows what changed, and asks whether to accept it")]
+        }
         Decider::Listed(ListName::Tools | ListName::WriteTools, _)
         | Decider::TrustedAnnotation(_)
         | Decider::Reading(_)

@@ -61,7 +61,7 @@ mod words;
 pub use access::{ServerAccess, Trust};
 pub use approval::{Answer, Approval, Approvals, Span};
 pub use decision::{Decision, Question, Refusal, Request};
-pub use explain::{Explanation, Finding, Step};
+pub use explain::{Explanation, Finding, Settled, Step};
 pub use ground::{Decider, Ground, ListName};
 pub use permit::Permit;
 pub use problem::Problem;

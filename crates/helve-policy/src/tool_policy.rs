@@ -15,6 +15,7 @@ use crate::arguments::ArgumentMatches;
 use crate::decision::{Decision, Question, Refusal, Request};
 use crate::glob::GlobId;
 use crate::ground::{Decider, Ground, ListName};
+use crate::pin::DefinitionHash;
 use crate::risk::{Claims, Listing, assess};
 use crate::rules::{Inner, KnownServer, RuleSet, Stage};
 
@@ -217,6 +218,21 @@ impl ToolPolicy {
     #[must_use]
     pub const fn hidden(&self) -> Option<&Decider> {
         self.gate.as_ref()
+    }
+
+    /// True when its definition is not the one that was pinned. What was not pinned may be as it likes.
+    #[must_use]
+    pub fn is_changed_since(&self, pinned: Option<DefinitionHash>) -> bool {
+        let is_other = |definition: &RawJson| pinned.is_some_and(|pin| pin != DefinitionHash::of(definition.as_str()));
+        self.subject.definition.as_ref().is_some_and(is_other)
+    }
+
+    /// What every call of it meets until its person has looked at what changed since it was pinned.
+    #[must_use]
+    pub fn refuse_changed(&self) -> Refusal {
+        let Subject { name, kind, .. } = &self.subject;
+        let request = Request { name: name.clone(), kind: *kind, arguments: RawJson::empty_object() };
+        Refusal::new(request, Ground { decider: Decider::ChangedSincePinned, risk: self.risk })
     }
 
     /// What a call would meet whatever its arguments are; `None` when that depends on them.

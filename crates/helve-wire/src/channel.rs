@@ -14,6 +14,7 @@ use crate::error::{Error, Result, RpcError};
 use crate::handler::ClientCapabilities;
 use crate::pending::{Answer, Listener};
 use crate::request::{Outgoing, Times};
+use crate::said::{self, Way};
 use crate::transport::Link;
 
 /// One peer, reachable.
@@ -119,6 +120,7 @@ impl Channel {
             cancellable: ask.cancellable,
             cancel_meta: ask.era_meta,
         };
+        said::log(self.dispatcher.server(), Way::Sent, &outgoing.body);
         match self.link.exchange(outgoing, ask.times, ask.listener).await? {
             Answer::Result(result) => Ok(result),
             Answer::Refused(refusal) => Err(refused(ask.method, refusal)),
@@ -127,7 +129,9 @@ impl Channel {
     }
 
     pub(crate) async fn notify(&self, method: &str, params: Params<'_>, meta: Meta<'_>) -> Result<()> {
-        self.link.notify(Message::notification(method, params, meta).into_bytes()).await
+        let message = Message::notification(method, params, meta).into_bytes();
+        said::log(self.dispatcher.server(), Way::Sent, &message);
+        self.link.notify(message).await
     }
 
     pub(crate) async fn close(&self) {

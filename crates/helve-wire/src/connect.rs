@@ -85,7 +85,7 @@ impl ConnectOptions {
     }
 
     fn dispatcher(&self) -> Arc<Dispatcher> {
-        Arc::new(Dispatcher::new(Arc::clone(&self.handler), &self.limits))
+        Arc::new(Dispatcher::new(Arc::clone(&self.handler), &self.limits).of(&self.server))
     }
 
     fn too_slow(&self) -> Error {
@@ -112,7 +112,14 @@ pub async fn connect_stdio(
     let started: std::sync::Mutex<Option<Arc<crate::transport::stdio::StderrTail>>> = std::sync::Mutex::default();
     let start = || {
         let dispatcher = options.dispatcher();
-        let link = StdioLink::start(launcher, command, Arc::clone(&dispatcher), &options.limits, options.close_times)?;
+        let link = StdioLink::start(
+            launcher,
+            &options.server,
+            command,
+            Arc::clone(&dispatcher),
+            &options.limits,
+            options.close_times,
+        )?;
         *lock(&started) = Some(Arc::clone(link.stderr()));
         Ok(Channel::new(Link::Stdio(link), dispatcher, options.one_at_a_time))
     };

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytestring::ByteString;
-use helve_model::ErrorCode;
 use helve_model::json::RawJson;
+use helve_model::{ErrorCode, ServerName};
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinSet;
 
@@ -18,6 +18,7 @@ use crate::error::{Error, RpcError};
 use crate::handler::{ClientCapabilities, Notification, PeerHandler, Progress, Question, QuestionKind};
 use crate::limits::Limits;
 use crate::pending::{Answer, Closed, Pending};
+use crate::said::{self, Way};
 use crate::sync::lock;
 
 /// How many lines of noise are kept for diagnostics, and how much of each.
@@ -32,6 +33,8 @@ pub(crate) trait Outlet: Send + Sync + 'static {
 
 /// What all transports of one connection share.
 pub(crate) struct Dispatcher {
+    /// Whose messages these are, in log lines.
+    server: Arc<str>,
     pub(crate) pending: Arc<Pending>,
     handler: Arc<dyn PeerHandler>,
     capabilities: ClientCapabilities,
@@ -58,6 +61,7 @@ pub(crate) enum Origin {
 impl Dispatcher {
     pub(crate) fn new(handler: Arc<dyn PeerHandler>, limits: &Limits) -> Self {
         Self {
+            server: Arc::from(""),
             pending: Arc::new(Pending::new(limits.calls_in_flight)),
             capabilities: handler.capabilities(),
             handler,
@@ -69,6 +73,15 @@ impl Dispatcher {
             unmatched: AtomicU64::new(0),
             ended: Notify::new(),
         }
+    }
+
+    /// The same for a server of this name.
+    pub(crate) fn of(self, server: &ServerName) -> Self {
+        Self { server: Arc::from(server.as_str()), ..self }
+    }
+
+    pub(crate) fn server(&self) -> &str {
+        &self.server
     }
 
     pub(crate) fn handler(&self) -> &Arc<dyn PeerHandler> {
@@ -116,6 +129,7 @@ impl Dispatcher {
 
     /// A message that is broken as a whole, but whose envelope may still tell the request it answers.
     pub(crate) fn deliver_broken(&self, text: &ByteString, error: Error) {
+        said::log(&self.server, Way::Heard, text.as_bytes());
         match envelope::read(text) {
             Incoming::Answer { id, .. } | Incoming::Unacceptable { id, .. } => {
                 match self.find(id, Origin::Connection) {
@@ -155,6 +169,7 @@ impl Dispatcher {
     }
 
     fn deliver_one(&self, frame: &ByteString, origin: Origin, outlet: &Arc<dyn Outlet>) {
+        said::log(&self.server, Way::Heard, frame.as_bytes());
         match envelope::read(frame) {
             Incoming::Answer { id, body } => self.answer(id, origin, body),
             Incoming::Notification { method, params } => self.notification(method, params, origin),
@@ -243,28 +258,28 @@ impl Dispatcher {
             return;
         }
         if method == "ping" {
-            return outlet.send(encode::answer(&id, &Ok(RawJson::empty_object())));
+            return reply(&self.server, outlet, encode::answer(&id, &Ok(RawJson::empty_object())));
         }
         let kind = QuestionKind::of_method(method).filter(|kind| self.capabilities.allow(*kind));
         let Some(kind) = kind else {
-            return outlet.send(encode::answer(&id, &Err(RpcError::method_not_found(method))));
+            return reply(&self.server, outlet, encode::answer(&id, &Err(RpcError::method_not_found(method))));
         };
         let Ok(turn) = Arc::clone(&self.question_turns).try_acquire_owned() else {
             let busy = RpcError { code: -32000, message: "too many questions at once".to_owned(), data: None };
-            return outlet.send(encode::answer(&id, &Err(busy)));
+            return reply(&self.server, outlet, encode::answer(&id, &Err(busy)));
         };
         let during = match origin {
             Origin::Connection => None,
             Origin::Request(id) => Some(id),
         };
         let handler = self.handler_during(origin).unwrap_or_else(|| Arc::clone(&self.handler));
-        let outlet = Arc::clone(outlet);
+        let (outlet, server) = (Arc::clone(outlet), Arc::clone(&self.server));
         let mut questions = lock(&self.questions);
         while questions.try_join_next().is_some() {}
         let open = OpenQuestion::new(&self.pending);
         questions.spawn(async move {
             let answer = handler.question(Question { kind, params, during }).await;
-            outlet.send(encode::answer(&id, &answer));
+            reply(&server, &outlet, encode::answer(&id, &answer));
             drop((turn, open));
         });
     }
@@ -272,6 +287,12 @@ impl Dispatcher {
     fn count_unmatched(&self) {
         self.unmatched.fetch_add(1, Ordering::Relaxed);
     }
+}
+
+/// Sends our answer to a question.
+fn reply(server: &str, outlet: &Arc<dyn Outlet>, message: Vec<u8>) {
+    said::log(server, Way::Sent, &message);
+    outlet.send(message);
 }
 
 /// A question of the peer's that we owe an answer to.

@@ -17,6 +17,7 @@ pub mod launch;
 mod limits;
 mod pending;
 mod request;
+mod said;
 mod session;
 mod sync;
 mod transport;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use helve_model::json::RawJson;
-use helve_model::{Outcome, QualifiedName};
+use helve_model::{ErrorCode, Outcome, QualifiedName};
 use helve_policy::Caller;
 use helve_wire::{ProgressCallback, Relayed};
 use tokio::time::{Instant, timeout};
@@ -109,6 +109,19 @@ impl CallOutcome {
     #[must_use]
     pub fn is_unfinished(&self) -> bool {
         is_unfinished(&self.outcome)
+    }
+
+    /// The same, unless the tool says that it failed: then that is the error, in the tool's own words.
+    ///
+    /// # Errors
+    /// With the code [`ErrorCode::ToolError`].
+    pub fn into_result(self) -> Result<Self, CallError> {
+        if !self.outcome.is_error() {
+            return Ok(self);
+        }
+        let text = self.to_text();
+        let words = if text.trim().is_empty() { "the tool does not say why" } else { text.trim() };
+        Err(CallError::new(ErrorCode::ToolError, words).at(&self.name))
     }
 
     /// The result as one text, for hosts that need a string.

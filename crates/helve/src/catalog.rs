@@ -10,8 +10,7 @@ use std::sync::{Arc, OnceLock};
 use helve_model::json::RawJson;
 use helve_model::name::{Resolution, begins_with_server, parse_slash};
 use helve_model::{
-    Definition as _, ErrorCode, NameTable, QualifiedName, ServerName, ServerSpec, ServerStatus, ToolDefinition,
-    ToolView,
+    ErrorCode, NameTable, QualifiedName, ServerName, ServerSpec, ServerStatus, ToolDefinition, ToolView,
 };
 use helve_policy::pin::DefinitionHash;
 use helve_policy::{RuleSet, Subject, ToolPolicy};
@@ -446,8 +445,7 @@ impl ToolEntry {
             let view = self.definition().view();
             let schema = view.input_schema.clone().unwrap_or_else(|| RawJson::assembled(ANY_OBJECT.to_owned()));
             let policy = self.rules.for_tool(Subject::tool(&self.name.server, self.definition()));
-            let unpinned =
-                self.pinned.is_some_and(|pinned| pinned != DefinitionHash::of(self.definition().raw().as_str()));
+            let unpinned = policy.is_changed_since(self.pinned);
             let output_validator = view.output_schema.clone().map(LazyValidator::new);
             Facts { view, policy, validator: LazyValidator::new(schema), output_validator, unpinned }
         })

@@ -13,6 +13,7 @@ use helve_wire::{
 use secrecy::SecretString;
 
 use crate::error::CallError;
+use crate::kept_by::Kept;
 use crate::settings::{HostSettings, Surroundings};
 
 /// How many withheld variables an error names.
@@ -31,6 +32,8 @@ pub(crate) struct Connected {
     pub(crate) session: Session,
     /// Another process keeps the server: what is spoken here says nothing about what the server speaks.
     pub(crate) is_borrowed: bool,
+    /// What the server itself speaks, where that is known.
+    pub(crate) verdict: Option<Verdict>,
 }
 
 /// Makes one attempt to connect.
@@ -55,11 +58,11 @@ pub(crate) async fn connect(
     options.one_at_a_time = spec.one_at_a_time;
     options.close_times = settings.close_times;
     if let Some(keeper) = &surroundings.keeper
-        && let Some(stream) = keeper.connect(spec).await
+        && let Some(Kept { stream, speaks }) = keeper.connect(spec).await
     {
         options.protocol = ProtocolChoice::Known(Verdict::newest());
         let session = connect_stream(stream, options).await.map_err(|error| CallError::from_wire(error, &spec.name))?;
-        return Ok(Connected { session, is_borrowed: true });
+        return Ok(Connected { session, is_borrowed: true, verdict: speaks });
     }
     let session = match &spec.transport {
         TransportSpec::Stdio(stdio) => {
@@ -81,7 +84,8 @@ pub(crate) async fn connect(
             .at_server(&spec.name));
         }
     };
-    Ok(Connected { session, is_borrowed: false })
+    let verdict = Some(session.greeting().verdict.clone());
+    Ok(Connected { session, is_borrowed: false, verdict })
 }
 
 /// How long a server may take to start.

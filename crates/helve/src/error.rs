@@ -112,7 +112,7 @@ impl CallError {
     /// True when the tool may have run although no answer arrived: repeating the call may do it twice.
     #[must_use]
     pub fn may_have_run(&self) -> bool {
-        self.0.may_have_run
+        self.0.may_have_run && self.rpc().is_none()
     }
 
     /// What the server wants to be authorised with, as it said it.
@@ -127,7 +127,8 @@ impl CallError {
         self.0.source.as_ref()?.downcast_ref::<WireCause>()?.0.rpc()
     }
 
-    /// `{"error": …, "code": …, "server": …, "tool": …, "hints": […]}`, the shape every door gives errors in.
+    /// `{"error": …, "code": …, "server": …, "tool": …, "may_have_run": true, "hints": […]}`, the shape every door gives
+    /// errors in. The server, the tool and `may_have_run` are there only where there is something to tell.
     #[must_use]
     pub fn to_json(&self) -> RawJson {
         let mut object = Map::new();
@@ -138,6 +139,9 @@ impl CallError {
         }
         if let Some(tool) = &self.0.tool {
             object.insert("tool".to_owned(), Value::from(tool.as_str()));
+        }
+        if self.may_have_run() {
+            object.insert("may_have_run".to_owned(), Value::from(true));
         }
         object.insert("hints".to_owned(), Value::from(self.0.hints.clone()));
         RawJson::assembled(Value::Object(object).to_string())

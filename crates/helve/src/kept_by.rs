@@ -1,11 +1,12 @@
 //! Servers that another process keeps running: how a host comes to their connections, and how the two know that they
 //! mean the same servers.
 
+use std::fmt;
 use std::path::Path;
 use std::pin::Pin;
 
 use helve_model::{ServerSpec, TransportSpec};
-use helve_wire::BoxFuture;
+use helve_wire::{BoxFuture, Verdict};
 use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -18,11 +19,24 @@ pub trait Duplex: AsyncRead + AsyncWrite + Send {}
 
 impl<S: AsyncRead + AsyncWrite + Send> Duplex for S {}
 
+/// A connection to a server that somebody else keeps.
+pub struct Kept {
+    /// It speaks the newest protocol, whatever the server itself speaks.
+    pub stream: Pin<Box<dyn Duplex>>,
+    /// What the server itself speaks, where that is known.
+    pub speaks: Option<Verdict>,
+}
+
+impl fmt::Debug for Kept {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Kept").field("speaks", &self.speaks).finish_non_exhaustive()
+    }
+}
+
 /// Somebody who keeps servers running for others, and has connections to them.
 pub trait Keeper: Send + Sync {
-    /// A connection to this server, which speaks the newest protocol whatever the server itself speaks; `None`: it is not
-    /// kept, and is started as usual.
-    fn connect<'a>(&'a self, server: &'a ServerSpec) -> BoxFuture<'a, Option<Pin<Box<dyn Duplex>>>>;
+    /// A connection to this server; `None`: it is not kept, and is started as usual.
+    fn connect<'a>(&'a self, server: &'a ServerSpec) -> BoxFuture<'a, Option<Kept>>;
 }
 
 /// What would run for all of these servers, as a hash under a key that nobody else has: programs, addresses, resolved

@@ -107,7 +107,7 @@ pub use catalog::{ServerEntry, Snapshot, ToolEntry};
 pub use error::CallError;
 pub use event::{CallEnd, CallRecord, Events, HostEvent};
 pub use host::{Host, ServerChanges};
-pub use kept_by::{Duplex, Keeper, fingerprint};
+pub use kept_by::{Duplex, Keeper, Kept, fingerprint};
 pub use manage::management_tools;
 pub use offers::{Offered, Offers};
 pub use registry::{Clash, Definitions, Narrowing, Registry, Scope};

@@ -10,7 +10,7 @@ use helve_model::{
     DisabledReason, ErrorCode, Origin, PendingReason, PromptDefinition, ServerName, ServerSpec, ServerStatus,
     TransportSpec,
 };
-use helve_wire::{Greeting, Session};
+use helve_wire::{Greeting, Session, Verdict};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 
@@ -75,6 +75,8 @@ pub(crate) struct LinkFacts {
     pub(crate) greeting: Option<Greeting>,
     /// What it said in an earlier run.
     pub(crate) remembered: Option<Greeting>,
+    /// What the server itself speaks; not always what is spoken with whoever keeps it.
+    pub(crate) verdict: Option<Verdict>,
     /// How long that took, its list included.
     pub(crate) connect_time: Option<Duration>,
     /// How long the last ping took.

@@ -59,7 +59,7 @@ impl ServerReport {
         let facts = link.map(crate::link::Link::facts).unwrap_or_default();
         let failure = link.and_then(crate::link::Link::last_error);
         let diagnostics = link.and_then(crate::link::Link::session_now).map(|session| session.diagnostics());
-        let verdict = facts.greeting.as_ref().map(|greeting| &greeting.verdict);
+        let verdict = facts.verdict.as_ref();
         let tools = entry.tools().count();
         Self {
             name: spec.name.clone(),

@@ -93,6 +93,8 @@ struct Arrival {
     session: Session,
     /// Another process keeps the server.
     is_borrowed: bool,
+    /// What the server itself speaks.
+    verdict: Option<Verdict>,
     following: Option<Following>,
     listing: Result<Listing<ToolDefinition>, WireError>,
     took: Duration,
@@ -234,15 +236,16 @@ impl Supervisor {
     }
 
     fn connected(&mut self, arrival: Arrival) {
-        let Arrival { session, is_borrowed, following, listing, took } = arrival;
+        let Arrival { session, is_borrowed, verdict, following, listing, took } = arrival;
         self.predecessor = None;
         let greeting = session.greeting();
         self.is_borrowed = is_borrowed;
-        if !is_borrowed {
-            self.verdict = Some(greeting.verdict.clone());
+        if verdict.is_some() {
+            self.verdict.clone_from(&verdict);
         }
         self.link.describe(|facts| {
             facts.greeting = Some(greeting.clone());
+            facts.verdict = verdict;
             facts.connect_time = Some(took);
             facts.latency = None;
         });
@@ -569,7 +572,7 @@ async fn arrive(
     known: Known,
 ) -> Result<Arrival, CallError> {
     let started = Instant::now();
-    let Connected { session, is_borrowed } = connect(spec, settings, surroundings, handler, known).await?;
+    let Connected { session, is_borrowed, verdict } = connect(spec, settings, surroundings, handler, known).await?;
     let greeting = session.greeting();
     let changes = Changes {
         tools: greeting.offers_part("tools", "listChanged"),
@@ -599,7 +602,7 @@ async fn arrive(
         let message = "the server did not list its tools before its start-up time was over";
         Err(WireError::new(ErrorCode::Timeout, message))
     });
-    Ok(Arrival { session: session.clone(), is_borrowed, following, listing, took: started.elapsed() })
+    Ok(Arrival { session: session.clone(), is_borrowed, verdict, following, listing, took: started.elapsed() })
 }
 
 impl State {

@@ -1,11 +1,10 @@
 //! `helve call`: one tool, called. Its text is the output; the rest is talk.
 
-use std::io::Read as _;
-
 use helve::{CallContext, CallOutcome, Host};
 use helve_model::json::RawJson;
-use helve_model::{ErrorCode, OutcomeView};
-use helve_schema::coerce;
+use helve_model::{ErrorCode, OutcomeView, QualifiedName};
+use helve_schema::{Style, ToolEntry, WordError, coerce, signature};
+use tokio::io::AsyncReadExt as _;
 
 use crate::content::{self, SavePlace};
 use crate::context::Context;
@@ -15,6 +14,10 @@ use crate::progress::Meter;
 use crate::questions::QuestionArgs;
 use crate::running::{Manner, Wanted, with_host};
 use crate::spelling;
+use crate::stdio;
+
+/// What the signature in an error may cost, in tokens.
+const SIGNATURE_TOKENS: usize = 200;
 
 /// Call a tool
 #[derive(Debug, clap::Args)]
@@ -72,7 +75,7 @@ async fn call(
     let meter = Meter::new(context);
     let work = async {
         let tool = host.tool(tool, context.options.timeout).await?;
-        let arguments = arguments(context, tool.input_schema(), words, whole)?;
+        let arguments = arguments(context, tool.name(), tool.input_schema(), words, whole).await?;
         let call = CallContext { on_progress: meter.callback(), uncut: true, ..CallContext::new(context.caller()) };
         Ok(host.prepare(tool).invoke(arguments, call).await?)
     };
@@ -80,19 +83,16 @@ async fn call(
 }
 
 /// The arguments a person wrote: words by the schema, or all at once.
-pub(crate) fn arguments(
+pub(crate) async fn arguments(
     context: &Context,
+    tool: &QualifiedName,
     schema: &str,
     words: &[String],
     whole: Option<&str>,
 ) -> Result<RawJson, Failure> {
     let Some(whole) = whole else {
         let words = words.iter().map(|word| with_file(context, word)).collect::<Result<Vec<_>, _>>()?;
-        let coerced = coerce(schema, &words).map_err(|errors| {
-            let problems: Vec<String> =
-                errors.iter().map(|error| format!("`{}`: {}", error.word, error.problem)).collect();
-            Failure::usage(problems.join("; "))
-        })?;
+        let coerced = coerce(schema, &words).map_err(|errors| invalid(tool, schema, &errors))?;
         for warning in &coerced.warnings {
             context.printer.warning(warning);
         }
@@ -102,7 +102,7 @@ pub(crate) fn arguments(
         return Err(Failure::usage("give the arguments either as words or with --args, not both"));
     }
     let text = match whole.strip_prefix('@') {
-        _ if whole == "-" => stdin()?,
+        _ if whole == "-" => stdin().await?,
         Some(path) => file(context, path)?,
         None => whole.to_owned(),
     };
@@ -112,6 +112,22 @@ pub(crate) fn arguments(
             .cause(&error)
             .hint("--args '{\"key\": \"value\"}', --args @FILE or --args -")
     })
+}
+
+/// Words that do not fit the schema, told as JSON that does not fit is.
+fn invalid(tool: &QualifiedName, schema: &str, errors: &[WordError]) -> Failure {
+    let name = tool.tool.as_str();
+    let problems = if let [_] = errors { "1 problem".to_owned() } else { format!("{} problems", errors.len()) };
+    let mut message = format!("invalid arguments for {name}: {problems}");
+    for error in errors {
+        message.push_str(&format!("\n  `{}`: {}", error.word, error.problem));
+    }
+    let line = signature(&ToolEntry::new(name, schema), Style::Line, SIGNATURE_TOKENS);
+    message.push_str(&format!("\nusage: {line}"));
+    Failure::new(ErrorCode::InvalidParams, message)
+        .at_server(tool.server.as_str())
+        .at_tool(name)
+        .hint(format!("`helve tool {tool}` shows the whole schema"))
 }
 
 /// `key=@file` becomes the text of the file; `key=@@x` is the text `@x`.
@@ -133,9 +149,12 @@ fn file(context: &Context, path: &str) -> Result<String, Failure> {
     fs_err::read_to_string(context.env.working_directory().join(path)).map_err(|error| Failure::file(&error))
 }
 
-fn stdin() -> Result<String, Failure> {
+/// All of standard input. Dropping the future stops waiting for it.
+async fn stdin() -> Result<String, Failure> {
+    let failed = |error: &std::io::Error| Failure::other("standard input cannot be read").cause(error);
+    let mut input = stdio::input().map_err(|error| failed(&error))?;
     let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text).map_err(|error| Failure::file(&error))?;
+    input.read_to_string(&mut text).await.map_err(|error| failed(&error))?;
     Ok(text)
 }
 

@@ -1,7 +1,7 @@
 //! `helve explain`: why a call may run, must be asked for, or may not; with every rule on the way.
 
 use helve_model::QualifiedName;
-use helve_policy::{Caller, Explanation, Finding, Subject};
+use helve_policy::{Caller, Explanation, Finding};
 use serde_json::{Value, json};
 
 use super::call::arguments;
@@ -9,6 +9,7 @@ use crate::catalog::find;
 use crate::context::Context;
 use crate::describe;
 use crate::failure::Failure;
+use crate::running::{block_on, bounded};
 
 /// Explain the decision about a call
 #[derive(Debug, clap::Args)]
@@ -46,17 +47,19 @@ enum Who {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let configuration = context.load()?;
     context.report_problems(&configuration);
-    let (rules, server, definition) = find(context, &configuration, &args.tool, false)?;
-    let view = definition.view();
+    let found = find(context, &configuration, &args.tool, false)?;
+    let view = found.definition.view();
+    let name = QualifiedName::new(found.server.clone(), found.definition.name().clone());
     let schema = view.input_schema.as_ref().map_or("{}", helve_model::json::RawJson::as_str);
-    let arguments = arguments(context, schema, &args.words, args.args.as_deref())?;
+    let reading = arguments(context, &name, schema, &args.words, args.args.as_deref());
+    let arguments = block_on(bounded(context, reading))?;
     let caller = match args.caller {
         Who::Agent => Caller::Agent,
         Who::Person => Caller::Person,
         Who::Script => Caller::Script,
         Who::Tag => Caller::PromptTag,
     };
-    let explanation = rules.explain(Subject::tool(&server, &definition), caller, &arguments);
+    let explanation = found.policy().explain_settled(caller, &arguments, found.settled());
     if context.printer.is_json() {
         return context.printer.json(&as_json(&explanation));
     }

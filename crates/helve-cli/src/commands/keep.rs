@@ -60,22 +60,19 @@ fn start(context: &Context, idle: Option<Duration>) -> Result<(), Failure> {
     let place = here(context)?;
     block_on(async {
         let running = ask(&place, Preface::Status).await;
-        if running.is_none() {
-            keep::start(context, &place, idle).await?;
-        }
-        let Some(report) = ask(&place, Preface::Status).await else {
-            return Err(Failure::other("the background process has ended at once"));
+        let is_new = running.is_none();
+        let report = match running {
+            Some(report) => report,
+            None => keep::start(context, &place, idle).await?,
         };
         if context.printer.is_json() {
             return context.printer.json(&shown(&report));
         }
         let process = report.process;
-        context.printer.say(&Line::plain(match running {
-            Some(_) => format!("process {process} keeps these servers already"),
-            None => format!(
-                "process {process} keeps the servers of this directory; it ends after {} without use",
-                words(idle)
-            ),
+        context.printer.say(&Line::plain(if is_new {
+            format!("process {process} keeps the servers of this directory; it ends after {} without use", words(idle))
+        } else {
+            format!("process {process} keeps these servers already")
         }));
         Ok(())
     })
@@ -85,14 +82,14 @@ fn stop(context: &Context, all: bool) -> Result<(), Failure> {
     let places = if all { Place::all(context) } else { vec![here(context)?] };
     block_on(async {
         let mut stopped = Vec::new();
-        for place in places {
-            stopped.extend(ask(&place, Preface::Stop).await);
+        for outcome in futures_util::future::join_all(places.iter().map(Place::stop)).await {
+            stopped.extend(outcome?);
         }
         if context.printer.is_json() {
             return context.printer.json(&stopped.iter().map(shown).collect::<Vec<_>>());
         }
         for report in &stopped {
-            context.printer.say(&Line::plain(format!("process {} ends, with its servers", report.process)));
+            context.printer.say(&Line::plain(format!("process {} has ended, with its servers", report.process)));
         }
         if stopped.is_empty() {
             context.printer.say(&Line::plain("nothing is kept".to_owned()));
@@ -148,7 +145,7 @@ fn nowhere() -> Failure {
 async fn ask(place: &Place, what: Preface) -> Option<Report> {
     match place.ask(what).await.ok()? {
         Told::Report(report) => Some(report),
-        Told::Ready | Told::Failed(_) => None,
+        Told::Ready(_) | Told::Failed(_) => None,
     }
 }
 

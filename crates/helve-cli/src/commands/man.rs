@@ -48,15 +48,23 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
             None => failure.hint("`helve --help` lists them all"),
         });
     };
-    context.printer.block(&String::from_utf8_lossy(&render(page)?))
+    context.printer.block(&render(page)?)
 }
 
 fn page_name(page: &clap::Command) -> String {
     if page.get_name() == "helve" { "helve".to_owned() } else { format!("helve-{}", page.get_name()) }
 }
 
-fn render(page: &clap::Command) -> Result<Vec<u8>, Failure> {
+fn render(page: &clap::Command) -> Result<String, Failure> {
     let mut text = Vec::new();
     clap_mangen::Man::new(page.clone()).render(&mut text).map_err(|error| Failure::file(&error))?;
-    Ok(text)
+    Ok(headed(&String::from_utf8_lossy(&text)))
+}
+
+/// What stands behind the options gets the headings that manual pages have: clap calls all of it EXTRA.
+fn headed(page: &str) -> String {
+    let Some((before, extra)) = page.split_once(".SH EXTRA\n") else { return page.to_owned() };
+    let examples = extra.replacen("Examples:\n", ".SH EXAMPLES\n", 1);
+    let heading = if examples.starts_with(".SH") { "" } else { ".SH NOTES\n" };
+    format!("{before}{heading}{examples}")
 }

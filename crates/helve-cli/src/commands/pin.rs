@@ -1,7 +1,7 @@
 //! `helve pin`: tool definitions the person accepted. A tool whose definition changed since is not called before they
 //! looked at what changed.
 
-use helve_model::{Definition as _, QualifiedName};
+use helve_model::{Definition as _, ErrorCode, QualifiedName};
 use helve_policy::pin::{DefinitionHash, diff};
 use serde_json::{Value, json};
 
@@ -59,9 +59,12 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let catalog = list(context, &configuration, &servers, Depth::Definitions, true)?;
     let pins = context.stores()?.read::<PinFile>()?;
     let mut news = Vec::new();
-    for server in &catalog.servers {
-        if let Tools::Missing(failure) = &server.tools {
-            context.printer.warning(failure.message());
+    let mut known = Vec::new();
+    let mut missing = Vec::new();
+    for server in catalog.servers {
+        if let Tools::Missing(failure) = server.tools {
+            missing.push((server.name, failure));
+            continue;
         }
         let project = pin_project(context, &configuration, &server.name);
         for definition in server.definitions() {
@@ -69,6 +72,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
             if !args.names.iter().any(|wanted| *wanted == name.to_string() || wanted == server.name.as_str()) {
                 continue;
             }
+            known.push(name.to_string());
             let now = definition.raw().as_str();
             match pins.get(project.as_deref(), &name) {
                 Some(pin) if DefinitionHash::of(&pin.definition) == DefinitionHash::of(now) => {}
@@ -83,13 +87,33 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
             }
         }
     }
+    let is_missing = |name: &str| missing.iter().any(|(server, _)| server.as_str() == name);
+    for name in &args.names {
+        if let Some((server, tool)) = name.split_once('/')
+            && !known.contains(name)
+            && !is_missing(server)
+        {
+            let message = format!("the server `{server}` has no tool `{tool}`");
+            return Err(Failure::new(ErrorCode::ToolNotFound, message)
+                .at_server(server)
+                .at_tool(tool)
+                .hint(format!("`helve tools {server}` lists what there is")));
+        }
+    }
+    // Who cannot be asked has nothing to be pinned; it is a failure unless there is something else.
+    for (_, failure) in missing {
+        if news.is_empty() {
+            return Err(*failure);
+        }
+        context.printer.warning(failure.message());
+    }
     if news.is_empty() {
         context.printer.say(&Line::plain("Every tool is as it was pinned."));
         return if context.printer.is_json() { context.printer.json(&json!([])) } else { Ok(()) };
     }
     tell(context, &news)?;
     if !args.yes && !prompt::confirm(context, &format!("Pin {} as now?", counted(news.len())))? {
-        return Err(Failure::new(helve_model::ErrorCode::Denied, "nothing was pinned"));
+        return Err(Failure::new(ErrorCode::Denied, "nothing was pinned"));
     }
     context.stores()?.update(|file: &mut PinFile| {
         for tool in &news {

@@ -119,7 +119,7 @@ async fn poll_tool(context: &Context, args: &Args, host: &Host, name: &str, word
     let watcher = host.watcher();
     let polling = async {
         let tool = host.tool(name, context.options.timeout).await?;
-        let arguments = call::arguments(context, tool.input_schema(), words, args.args.as_deref())?;
+        let arguments = call::arguments(context, tool.name(), tool.input_schema(), words, args.args.as_deref()).await?;
         let (_, first) = watcher.poll_tool(&tool.name().to_string(), arguments, args.every, "").await?;
         Ok::<(QualifiedName, RawJson), Failure>((tool.name().clone(), first))
     };

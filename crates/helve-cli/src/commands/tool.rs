@@ -2,7 +2,7 @@
 
 use helve_model::name::Spelling;
 use helve_model::{Action, Definition as _, NameTable, QualifiedName};
-use helve_policy::{Caller, Subject};
+use helve_policy::Caller;
 use helve_schema::{Style as SignatureStyle, signature};
 use serde_json::{Value, json};
 
@@ -32,13 +32,17 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let configuration = inputs::load(context, |server| may_mean(&args.tool, server))?;
     context.report_problems(&configuration);
-    let (rules, server, definition) = find(context, &configuration, &args.tool, args.refresh)?;
+    let found = find(context, &configuration, &args.tool, args.refresh)?;
+    let (server, definition) = (&found.server, &found.definition);
     let name = QualifiedName::new(server.clone(), definition.name().clone());
-    let policy = rules.for_tool(Subject::tool(&server, &definition));
+    let policy = found.policy();
     let view = definition.view();
     let names = NameTable::new([name.clone()]);
     let spelled = |spelling| names.spell(&name, spelling).unwrap_or_default();
-    let decision = |caller| policy.foresee(caller).map(|(action, ground)| (action, ground.decider.to_string()));
+    let decision = |caller| {
+        let foreseen = policy.foresee_settled(caller, found.settled());
+        foreseen.map(|(action, ground)| (action, ground.decider.to_string()))
+    };
     if context.printer.is_json() {
         let decided = |caller| match decision(caller) {
             Some((action, because)) => json!({"action": action.to_string(), "because": because}),
@@ -58,7 +62,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     }
     let printer = &context.printer;
     let line =
-        with_entry(&definition, name.tool.as_str(), |entry| signature(entry, SignatureStyle::Line, SIGNATURE_TOKENS));
+        with_entry(definition, name.tool.as_str(), |entry| signature(entry, SignatureStyle::Line, SIGNATURE_TOKENS));
     printer.line(&Line::styled(Style::Name, name.to_string()))?;
     printer.line(&Line::plain(format!("  {line}")))?;
     if let Some(description) = &view.description {

@@ -67,6 +67,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         show(context, &configuration, &requests)?;
     }
     let trusted = if args.yes { requests } else { ask(context, requests)? };
+    if trusted.is_empty() {
+        return Err(Failure::new(ErrorCode::Denied, "nothing was trusted"));
+    }
     context.stores()?.update(|file: &mut TrustFile| trusted.iter().for_each(|request| file.trust(request)))?;
     for request in &trusted {
         context.printer.say(&Line::plain(format!("trusted {}", subject(context, request))));

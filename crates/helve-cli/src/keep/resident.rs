@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,8 +17,8 @@ use rustix::process::{getuid, setsid};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Notify, OnceCell};
 
-use super::preface::{Preface, Report, Told, hear, say};
-use super::{Place, open_private};
+use super::preface::{Preface, Report, Speaks, Told, hear, say};
+use super::{ENDING, LOOK_EVERY, Place, STARTING, open_private};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::plan::allow_all;
@@ -33,9 +33,18 @@ pub(crate) async fn run(context: &Context, place: &Place, recipe: Recipe, idle: 
     // A terminal that is closed must not end what it started. Who is first in his session already, need not begin one.
     let _ = setsid();
     let lock = open_private(&place.lock()).map_err(failed)?;
-    if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-        // Somebody keeps these servers already.
-        return Ok(());
+    let deadline = Instant::now() + ENDING;
+    while flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+        if place.ask(Preface::Status).await.is_ok() {
+            // Somebody keeps these servers already.
+            return Ok(());
+        }
+        // Who has the lock and does not listen is on his way: out, or in.
+        if Instant::now() > deadline {
+            return Err(Failure::other("another process keeps these servers, and does not answer")
+                .hint(format!("whoever has {} open is that process", place.lock().display())));
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
     }
     let listener = listen(place).map_err(failed)?;
     let keep = Arc::new(Keep {
@@ -48,6 +57,7 @@ pub(crate) async fn run(context: &Context, place: &Place, recipe: Recipe, idle: 
         numbers: AtomicU64::new(0),
         changed: Notify::new(),
         told_to_end: Notify::new(),
+        is_ending: AtomicBool::new(false),
     });
     tokio::select! {
         () = keep.accept(listener) => {}
@@ -55,6 +65,7 @@ pub(crate) async fn run(context: &Context, place: &Place, recipe: Recipe, idle: 
         () = keep.told_to_end.notified() => {}
         stopped = crate::running::until_stopped() => stopped?,
     }
+    keep.is_ending.store(true, Ordering::Relaxed);
     // Nobody is to find it while it ends.
     drop(fs_err::remove_file(&place.socket));
     keep.shutdown().await;
@@ -81,6 +92,8 @@ struct Keep {
     /// Somebody came or went.
     changed: Notify,
     told_to_end: Notify,
+    /// Whoever comes now comes too late.
+    is_ending: AtomicBool,
 }
 
 impl Keep {
@@ -109,16 +122,26 @@ impl Keep {
         if user != getuid().as_raw() {
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, "another user came"));
         }
-        match tokio::time::timeout(PREFACE_WITHIN, hear(&mut stream)).await?? {
+        let preface = tokio::time::timeout(PREFACE_WITHIN, hear(&mut stream)).await??;
+        if self.is_ending.load(Ordering::Relaxed) {
+            return Err(io::Error::other("this process ends"));
+        }
+        match preface {
             Preface::Status => say(&mut stream, &Told::Report(self.report())).await,
             Preface::Stop => {
-                say(&mut stream, &Told::Report(self.report())).await?;
+                self.is_ending.store(true, Ordering::Relaxed);
+                let told = say(&mut stream, &Told::Report(self.report())).await;
                 self.told_to_end.notify_one();
-                Ok(())
+                told?;
+                // Who wants the end waits for it: the connection lasts as long as this process.
+                std::future::pending().await
             }
             Preface::Server(name) => match self.gateway(&name, user).await {
                 Ok(gateway) => {
-                    say(&mut stream, &Told::Ready).await?;
+                    let report = gateway.host().server_status(&name);
+                    let speaks =
+                        report.and_then(|report| Some(Speaks { era: report.era?, version: report.protocol_version? }));
+                    say(&mut stream, &Told::Ready(speaks)).await?;
                     let peer = Peer { connection: self.numbers.fetch_add(1, Ordering::Relaxed), user: Some(user) };
                     let (reader, writer) = stream.into_split();
                     face::stream::serve(&gateway, peer, reader, writer).await
@@ -159,13 +182,16 @@ impl Keep {
 
     /// Returns when nobody has been there for long enough.
     async fn is_idle(&self) {
+        // Whoever started it is on his way, however short it is to wait for others.
+        let mut within = self.idle.max(STARTING);
         loop {
             let changed = self.changed.notified();
             if self.connections.load(Ordering::Relaxed) > 0 {
                 changed.await;
-            } else if tokio::time::timeout(self.idle, changed).await.is_err() {
+            } else if tokio::time::timeout(within, changed).await.is_err() {
                 return;
             }
+            within = self.idle;
         }
     }
 

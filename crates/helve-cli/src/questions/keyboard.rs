@@ -2,6 +2,7 @@
 //! asked.
 
 use std::collections::VecDeque;
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::time::Duration;
@@ -10,6 +11,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{
     InputModes, LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetwinsize, tcsetattr,
 };
+
+use crate::tty;
 
 /// An escape key comes alone; what a terminal writes for other keys comes at once.
 const WITHIN_A_KEY: Duration = Duration::from_millis(50);
@@ -52,25 +55,31 @@ pub(crate) trait Keys {
     fn next(&mut self) -> Key;
 }
 
-/// The keys of standard input. Lines and signals come back when it is dropped.
+/// The keys of the person's terminal. Lines and signals come back when it is dropped.
 pub(crate) struct Keyboard {
     before: Termios,
     bytes: Bytes,
+    is_interrupted: bool,
 }
 
 impl Keyboard {
     /// Takes single keys from now on. When the other end of `gone` is closed, nobody waits for an answer any more.
     pub(crate) fn open(gone: OwnedFd) -> io::Result<Self> {
-        let stdin = io::stdin();
-        let before = tcgetattr(&stdin)?;
+        let terminal = tty::answers()?;
+        let before = tcgetattr(&terminal)?;
         let mut single = before.clone();
         single.local_modes -= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG | LocalModes::IEXTEN;
         single.input_modes -= InputModes::IXON | InputModes::INLCR | InputModes::IGNCR;
         single.special_codes[SpecialCodeIndex::VMIN] = 1;
         single.special_codes[SpecialCodeIndex::VTIME] = 0;
         // What was typed before the question was seen is no answer to it.
-        tcsetattr(&stdin, OptionalActions::Flush, &single)?;
-        Ok(Self { before, bytes: Bytes { waiting: VecDeque::new(), gone } })
+        tcsetattr(&terminal, OptionalActions::Flush, &single)?;
+        Ok(Self { before, bytes: Bytes { terminal, waiting: VecDeque::new(), gone }, is_interrupted: false })
+    }
+
+    /// True when Ctrl-C was pressed, which the terminal made no signal of.
+    pub(crate) const fn is_interrupted(&self) -> bool {
+        self.is_interrupted
     }
 
     /// How wide the terminal is that questions are shown on.
@@ -82,14 +91,16 @@ impl Keyboard {
 
 impl Keys for Keyboard {
     fn next(&mut self) -> Key {
-        key(&mut self.bytes)
+        let key = key(&mut self.bytes);
+        self.is_interrupted |= key == Key::Interrupt;
+        key
     }
 }
 
 impl Drop for Keyboard {
     fn drop(&mut self) {
         // Nothing can be done about a terminal that is gone.
-        let _ = tcsetattr(io::stdin(), OptionalActions::Drain, &self.before);
+        let _ = tcsetattr(&self.bytes.terminal, OptionalActions::Drain, &self.before);
     }
 }
 
@@ -100,15 +111,15 @@ trait Source {
 }
 
 struct Bytes {
+    terminal: File,
     waiting: VecDeque<u8>,
     gone: OwnedFd,
 }
 
 impl Bytes {
     fn fill(&mut self, within: Option<Duration>) {
-        let stdin = io::stdin();
         let mut ends = [
-            PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(self.terminal.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(self.gone.as_fd(), PollFlags::IN),
         ];
         let within = within.and_then(|time| Timespec::try_from(time).ok());
@@ -125,7 +136,7 @@ impl Bytes {
             return;
         }
         let mut chunk = [0; CHUNK];
-        if let Ok(count) = rustix::io::read(&stdin, &mut chunk) {
+        if let Ok(count) = rustix::io::read(&self.terminal, &mut chunk) {
             self.waiting.extend(chunk.iter().take(count));
         }
     }

@@ -440,3 +440,21 @@ fn an_entry_is_added_as_json() {
     hint: leave --config away
     ");
 }
+
+/// Whoever adds at the same time waits for his turn; nothing is lost.
+#[test]
+fn additions_at_the_same_time_all_land() {
+    let env = TestEnv::new();
+    let children: Vec<_> = (0..12)
+        .map(|number| {
+            let (name, command) = (format!("c{number}"), format!("run-{number}"));
+            let mut helve = env.command(&["add", "-q", "--scope", "user", &name, "--", &command]);
+            helve.stdin(std::process::Stdio::null()).spawn().expect("started")
+        })
+        .collect();
+    for mut child in children {
+        assert!(child.wait().expect("ended").success());
+    }
+    let listed = env.json(&["--json"]);
+    assert_eq!(listed["servers"].as_array().map(Vec::len), Some(12), "{listed}");
+}

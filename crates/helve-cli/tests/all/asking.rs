@@ -153,7 +153,7 @@ fn a_form_at_a_terminal() {
 #[test]
 fn at_a_terminal_one_can_decline_and_one_can_go_away() {
     let env = asking();
-    for (keys, action) in [("\x04", "decline"), ("\x1b", "cancel"), ("\x03", "cancel")] {
+    for (keys, action) in [("\x04", "decline"), ("\x1b", "cancel")] {
         let mut person = Person::at(&env, &["call", "new/ask", "--color", "never"]);
         person.sees("age [30]");
         person.types(keys);
@@ -202,6 +202,19 @@ fn what_was_answered_beforehand_is_not_asked_again() {
     person.sees("> send");
     person.types("\r");
     assert!(person.sees_the_end().contains(r#""content":{"age":36,"name":"Ada"}"#));
+}
+
+/// Ctrl-C is for the whole command, whoever asks at the moment.
+#[test]
+fn interrupted_in_a_form_the_call_is_cancelled() {
+    let env = asking();
+    for server in ["new", "old"] {
+        let mut person = Person::at(&env, &["call", &format!("{server}/ask"), "--color", "never"]);
+        person.sees("age [30]");
+        person.types("3\u{3}");
+        let seen = person.sees_the_end();
+        assert!(seen.starts_with("exit status 130") && seen.contains("error: interrupted"), "{seen}");
+    }
 }
 
 #[test]

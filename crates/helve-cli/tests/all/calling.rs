@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use helve_testkit::{Scenario, descendants_of, wait_until_dead};
 
-use crate::support::{ALLOW, TestEnv, started_by, with_servers};
+use crate::support::{ALLOW, Person, TestEnv, started_by, with_servers};
 
 /// Long enough for a loaded machine; a test that waits so long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -42,8 +42,16 @@ fn words_are_read_as_the_schema_wants_them() {
     insta::assert_snapshot!(call(&["math", "echo", "a=one"]), @r#"
     exit status 2
     --- stderr
-    error: `a=one`: expected an integer, got "one"
+    error: invalid arguments for echo: 1 problem
+        `a=one`: expected an integer, got "one"
+      usage: echo(a: integer, b?: string, c?: number[])
+    hint: `helve tool math/echo` shows the whole schema
     "#);
+    let told = env.json(&["call", "math/echo", "a=one", "--json"]);
+    let expected = env.json(&["call", "math/echo", "--args", r#"{"a": "one"}"#, "--json"]);
+    for member in ["code", "server", "tool", "hints"] {
+        assert_eq!(told[member], expected[member], "{told}");
+    }
     insta::assert_snapshot!(call(&["math/echo", "b=x"]), @r"
     exit status 2
     --- stderr
@@ -354,6 +362,22 @@ fn a_changed_definition_is_refused_until_it_is_accepted() {
     error: `files/echo` may not be called: its definition is not the one that was pinned
     hint: `helve pin files/echo` shows what changed, and asks whether to accept it
     ");
+    // What is shown is what a call meets.
+    insta::assert_snapshot!(env.run(&["explain", "files/echo"]), @r"
+    exit status 0
+    --- stdout
+    tool files/echo, called by an agent, high risk: deny
+    because its definition is not the one that was pinned
+      => the definition that was pinned
+           decides: deny
+       - rule `*/*` (allow, user layer) at [ROOT]/home/.config/helve/helve.toml:6:8
+           not reached
+       - otherwise: no rule and no list speaks of it
+           not reached
+    hint: `helve pin files/echo` shows what changed, and asks whether to accept it
+    ");
+    let shown = env.json(&["tool", "files/echo", "--json"]);
+    assert_eq!(shown["decision"]["agent"]["action"], "deny", "{shown}");
     insta::assert_snapshot!(env.run(&["pin", "files"]), @r#"
     exit status 7
     --- stdout
@@ -372,6 +396,62 @@ fn a_changed_definition_is_refused_until_it_is_accepted() {
     1 tool pinned.
     "#);
     assert!(env.run(&["call", "files/echo"]).starts_with("exit status 0"));
+    assert_eq!(env.json(&["explain", "files/echo", "--json"])["action"], "allow");
+    insta::assert_snapshot!(env.run(&["pin", "files/ecco"]), @r"
+    exit status 5
+    --- stderr
+    error: the server `files` has no tool `ecco`
+    hint: `helve tools files` lists what there is
+    ");
+}
+
+/// A yes for good is shown where it decides, and where it no longer does.
+#[test]
+fn approvals_are_part_of_the_explanation() {
+    let env = with_servers(&[("files", Scenario::dual())], "");
+    let explain = || env.json(&["explain", "files/fail", "--caller", "tag", "--json"]);
+    assert_eq!(explain()["action"], "ask");
+    env.write("project/prompt.md", "[use-mcp:files/fail]");
+    let mut person = Person::at(&env, &["expand", "prompt.md"]);
+    person.sees("[n]o?");
+    person.types("always\n");
+    drop(person.sees_the_end());
+    let allowed = explain();
+    assert_eq!(allowed["action"], "allow", "{allowed}");
+    assert_eq!(allowed["because"], "a person approved it for good", "{allowed}");
+    let steps = allowed["steps"].as_array().expect("a list");
+    assert_eq!(steps.last().expect("a step")["what"], "what was approved before", "{allowed}");
+    let shown = env.json(&["tool", "files/fail", "--json"]);
+    assert_eq!(shown["decision"]["agent"]["action"], "allow", "{shown}");
+}
+
+/// Whoever may be about to do it twice is told.
+#[test]
+fn a_server_that_dies_in_a_call_may_have_run_it() {
+    let env = with_servers(&[("files", Scenario::dual())], ALLOW);
+    insta::assert_snapshot!(env.run(&["call", "files/exit", "status=9"]), @r"
+    exit status 3
+    --- stderr
+    error: the server `files` is gone: exited with status 9
+    hint: it wrote nothing to stderr; run the command by hand to see what it does
+    hint: the call may have run: look before you repeat it
+    ");
+    let told = env.json(&["call", "files/exit", "status=9", "--json"]);
+    assert_eq!(told["may_have_run"], true, "{told}");
+    let told = env.json(&["call", "files/nothing", "--json"]);
+    assert_eq!(told.get("may_have_run"), None, "{told}");
+}
+
+#[test]
+fn log_lines_show_what_is_said() {
+    let env = with_servers(&[("files", Scenario::dual())], ALLOW).with_variable("HELVE_LOG", "helve_wire=debug");
+    let lines = env.run(&["call", "files/echo", "a=secret"]);
+    assert!(lines.contains("sent request server=\"files\"") && lines.contains("method=tools/call"), "{lines}");
+    assert!(lines.contains("heard answer server=\"files\""), "{lines}");
+    assert_eq!(lines.matches("secret").count(), 1, "only in the result: {lines}");
+    let env = with_servers(&[("files", Scenario::dual())], ALLOW).with_variable("HELVE_LOG", "helve_wire=trace");
+    let lines = env.run(&["call", "files/echo", "a=text"]);
+    assert!(lines.contains("\"arguments\":{\"a\":\"text\"}"), "{lines}");
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn bash_gets_words_it_can_put_on_the_line() {
 fn zsh_gets_values_with_descriptions() {
     let env = env();
     insta::assert_snapshot!(env.stdout(&["__complete", "zsh", "--", "helve", "sch"]), @"schema:Print the JSON Schema of helve.toml, for editors that check as you type");
-    insta::assert_snapshot!(env.stdout(&["__complete", "zsh", "--", "helve", "get", "a"]), @r#"a\:b:"#);
+    insta::assert_snapshot!(env.stdout(&["__complete", "zsh", "--", "helve", "get", "a"]), @r#"a\:b"#);
 }
 
 #[test]
@@ -158,4 +158,15 @@ fn in_shell(shell: &str, arguments: &[&str]) -> Option<String> {
         .ok()?;
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     Some(String::from_utf8(output.stdout).expect("UTF-8"))
+}
+
+#[test]
+fn manual_pages_have_the_usual_headings() {
+    let env = env();
+    let headings = |page: &str| -> Vec<String> {
+        let text = env.stdout(&["man", page]);
+        text.lines().filter_map(|line| line.strip_prefix(".SH ")).map(ToOwned::to_owned).collect()
+    };
+    assert!(headings("add").contains(&"EXAMPLES".to_owned()) && !headings("add").contains(&"EXTRA".to_owned()));
+    assert!(headings("call").contains(&"NOTES".to_owned()) && !headings("call").contains(&"EXTRA".to_owned()));
 }

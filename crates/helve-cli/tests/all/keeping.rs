@@ -43,6 +43,8 @@ fn servers_are_started_once_and_shared() {
     assert_eq!(fs_err::read_to_string(&record).unwrap().matches("initialize\\\"").count(), 1, "one start for all");
     let listed = env.json(&["keep", "status", "--json"]);
     assert_eq!(listed[0]["servers"], serde_json::json!({"peer": "connected"}));
+    // What the server speaks, not what is spoken with whoever keeps it.
+    assert_eq!(env.json(&["servers", "--json"])[0]["era"], "legacy");
     let again = env.run(&["keep", "start"]);
     assert!(again.contains("keeps these servers already"), "{again}");
 
@@ -53,7 +55,7 @@ fn servers_are_started_once_and_shared() {
 
     let process = u32::try_from(process_of(env)).unwrap();
     let stopped = env.run(&["keep", "stop"]);
-    assert!(stopped.contains("ends, with its servers"), "{stopped}");
+    assert!(stopped.contains("has ended, with its servers"), "{stopped}");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     assert!(runtime.block_on(wait_until_dead(&[process], PATIENCE)).is_empty());
     assert!(!alive(process));
@@ -62,6 +64,32 @@ fn servers_are_started_once_and_shared() {
     --- stderr
     nothing is kept
     ");
+}
+
+/// Whoever stops it can start it again at once, however long its servers took to end.
+#[test]
+fn it_starts_again_after_it_was_stopped() {
+    for scenario in [Scenario::modern(), Scenario::modern().ignores_eof().ignores_sigterm()] {
+        let keeping = keeping(scenario);
+        let env = &keeping.0;
+        let mut processes = Vec::new();
+        for _ in 0..3 {
+            let started = env.json(&["keep", "start", "--json"]);
+            processes.push(started["process"].as_u64().unwrap_or_else(|| panic!("{started}")));
+            assert_eq!(env.stdout(&["call", "peer/echo", "a=1"]), "{\"a\":\"1\"}\n");
+            let stopped = env.run(&["keep", "stop"]);
+            assert!(stopped.contains("has ended, with its servers"), "{stopped}");
+            insta::allow_duplicates! {
+                insta::assert_snapshot!(env.run(&["keep", "stop"]), @r"
+                exit status 0
+                --- stderr
+                nothing is kept
+                ");
+            }
+        }
+        processes.dedup();
+        assert_eq!(processes.len(), 3, "each time another one");
+    }
 }
 
 /// What a server asks reaches the person who made the call, though another process started the server; whichever era the

@@ -7,6 +7,7 @@ mod asking;
 mod calling;
 mod completing;
 mod docs;
+mod expanding;
 mod importing;
 mod keeping;
 mod offering;

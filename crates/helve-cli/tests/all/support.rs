@@ -142,6 +142,13 @@ impl TestEnv {
     }
 }
 
+/// A program of the system's.
+#[cfg(target_os = "linux")]
+#[expect(clippy::disallowed_methods, reason = "the program under test is started by its test")]
+fn program(name: &str) -> Command {
+    Command::new(name)
+}
+
 /// A machine whose person has these servers, and may call what the rules say.
 pub(crate) fn with_servers(servers: &[(&str, Scenario)], rules: &str) -> TestEnv {
     let env = TestEnv::new();
@@ -175,6 +182,20 @@ pub(crate) struct Person<'env> {
 impl<'env> Person<'env> {
     /// Starts helve there.
     pub(crate) fn at(env: &'env TestEnv, arguments: &[&str]) -> Self {
+        Self::with(env, env.command(arguments))
+    }
+
+    /// Starts a program there that has the terminal to itself, as a shell does.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn in_session(env: &'env TestEnv, words: &[&str]) -> Self {
+        let helve = env.command(&[]);
+        let mut command = program("setsid");
+        command.args(["--ctty", "--wait"]).args(words).current_dir(env.project()).env_clear();
+        command.envs(helve.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        Self::with(env, command)
+    }
+
+    fn with(env: &'env TestEnv, mut command: Command) -> Self {
         let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
         grantpt(&controller).expect("granted");
         unlockpt(&controller).expect("unlocked");
@@ -186,7 +207,6 @@ impl<'env> Person<'env> {
             tcsetwinsize(&file, size).expect("sized");
             Stdio::from(file)
         };
-        let mut command = env.command(arguments);
         command.stdin(end()).stdout(end()).stderr(end());
         // The child's ends close with the command, so that reading ends when the child does.
         let child = command.spawn().expect("started");
@@ -195,6 +215,12 @@ impl<'env> Person<'env> {
 
     pub(crate) fn types(&mut self, keys: &str) {
         self.terminal.write_all(keys.as_bytes()).expect("typed");
+    }
+
+    /// Ctrl-C, where the terminal is not the child's own and sends no signals.
+    pub(crate) fn interrupts(&self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("there");
     }
 
     /// Waits until a text is on the terminal that was not seen before.

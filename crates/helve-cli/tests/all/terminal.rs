@@ -1,6 +1,8 @@
 //! At a terminal: questions are asked and answered, colours are on, tables fit.
 
-use crate::support::{Person, TestEnv};
+use helve_testkit::Scenario;
+
+use crate::support::{ALLOW, Person, TestEnv, with_servers};
 
 /// Runs helve at a terminal of 60 columns, types `input`, and gives everything the person sees, their own typing
 /// included, and the exit status.
@@ -32,7 +34,8 @@ fn project() -> TestEnv {
 fn trust_is_asked_for() {
     let env = project();
     let refused = plain(&env, &["trust"], "\n");
-    assert!(refused.starts_with("exit status 0") && refused.contains("Trust all of it? [y/N/each]"), "{refused}");
+    assert!(refused.starts_with("exit status 7") && refused.contains("Trust all of it? [y/N/each]"), "{refused}");
+    assert!(refused.contains("error: nothing was trusted"), "{refused}");
     assert_eq!(env.json(&["--json"])["untrusted"], 2);
     let one = plain(&env, &["trust"], "each\nn\ny\n");
     assert!(one.contains("Trust server `a` of .mcp.json? [y/N]"), "{one}");
@@ -114,4 +117,37 @@ fn where_nobody_can_be_asked_the_error_says_how_to_give_it() {
     assert!(failed.contains("hint: run helve at a terminal, where it asks, or set HELVE_INPUT_API_KEY"), "{failed}");
     let given = asking_for("").with_variable("HELVE_INPUT_API_KEY", "secret").run(&["tools", "asking"]);
     assert!(given.contains("given: 6 letters"), "{given}");
+}
+
+/// What shows that something goes on does not stay in the way of what is said in the end.
+#[test]
+fn a_spinner_is_gone_before_the_error() {
+    let env = with_servers(&[("slow", Scenario::dual())], ALLOW);
+    let words = ["call", "slow/sleep", "ms=600000", "--color", "never", "--timeout", "2s"];
+    let mut late = Person::at(&env, &words);
+    late.sees("slow/sleep");
+    let seen = late.sees_the_end();
+    assert!(seen.contains("\r\u{1b}[Kerror: it was not done within 2 s"), "{seen:?}");
+    let mut interrupted = Person::at(&env, &words[..5]);
+    interrupted.sees("slow/sleep");
+    interrupted.interrupts();
+    let seen = interrupted.sees_the_end();
+    assert!(seen.starts_with("exit status 130") && seen.contains("\r\u{1b}[Kerror: interrupted"), "{seen:?}");
+}
+
+/// Text that is piped in is no answer, and no reason not to ask.
+#[cfg(target_os = "linux")]
+#[test]
+fn who_pipes_something_in_is_asked_at_the_terminal() {
+    let ask = "[[rules]]\ntool = \"*/*\"\naction = \"ask\"\n";
+    let env = with_servers(&[("peer", Scenario::dual())], ask).with_variable("PATH", "/usr/bin:/bin");
+    let helve = env!("CARGO_BIN_EXE_helve");
+    for (answer, status) in [("once\n", "exit status 0"), ("n\n", "exit status 7")] {
+        let script = format!("echo '{{\"m\": \"5\"}}' | '{helve}' call peer/echo --args -");
+        let mut person = Person::in_session(&env, &["sh", "-c", &script]);
+        person.sees("[n]o?");
+        person.types(answer);
+        let seen = person.sees_the_end();
+        assert!(seen.starts_with(status), "{seen}");
+    }
 }

@@ -8,6 +8,9 @@ use super::{Change, EditError, edit_text};
 use crate::reader::FilePlace;
 use crate::trust::{TrustHash, hash_content};
 
+/// How often an edit is made again because another program was faster. Other helves wait for their turn.
+const MAX_ATTEMPTS: usize = 20;
+
 /// So many temporary files beside one configuration mean that something else is wrong.
 const MAX_TEMPORARY_FILES: usize = 100;
 
@@ -25,8 +28,9 @@ pub struct Edited {
 /// Changes one server in a file.
 ///
 /// With `expected`, the hash of the content that the caller loaded, a file that is not that one any more is refused.
-/// The file is replaced by renaming a new one over it, after a last look whether it is still what was read; a link to
-/// a file stays a link.
+/// The file is replaced by renaming a new one over it, after a last look whether it is still what was read; if it is not,
+/// and the caller expected nothing, the edit is made anew of what is there now. Edits that helve makes at the same time
+/// take turns. A link to a file stays a link.
 ///
 /// # Errors
 /// Why nothing was written.
@@ -41,17 +45,51 @@ pub fn edit_file(
         Err(error) if error.kind() == ErrorKind::NotFound => place.path.clone(),
         Err(error) => return Err(EditError::File(error)),
     };
-    let before = read_if_exists(&path)?;
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !directory.is_dir() {
+        // An edit that is refused leaves no directory behind.
+        edit_text(place, "", server, change)?;
+        fs_err::create_dir_all(directory).map_err(EditError::File)?;
+    }
+    let _turn = turn(directory)?;
+    for _ in 1..MAX_ATTEMPTS {
+        match edit_once(place, &path, expected, server, change) {
+            Err(EditError::ChangedMeanwhile(_)) if expected.is_none() => {}
+            done => return done,
+        }
+    }
+    edit_once(place, &path, expected, server, change)
+}
+
+fn edit_once(
+    place: &FilePlace,
+    path: &Path,
+    expected: Option<TrustHash>,
+    server: &str,
+    change: &Change,
+) -> Result<Edited, EditError> {
+    let before = read_if_exists(path)?;
     let is_expected = |hash: TrustHash| hash == hash_content(before.as_deref().unwrap_or_default().as_bytes());
     if !expected.is_none_or(is_expected) {
-        return Err(EditError::ChangedMeanwhile(path));
+        return Err(EditError::ChangedMeanwhile(path.to_path_buf()));
     }
     let text = before.clone().unwrap_or_default();
     let after = edit_text(place, &text, server, change)?;
     if after != text {
-        replace(&path, before.as_deref(), &after)?;
+        replace(path, before.as_deref(), &after)?;
     }
-    Ok(Edited { path, before: text, after })
+    Ok(Edited { path: path.to_path_buf(), before: text, after })
+}
+
+/// Waits until no other helve edits a file of this directory, for as long as the result lives. The directory itself is
+/// locked: a file for it would lie about in somebody's project.
+fn turn(directory: &Path) -> Result<Option<fs_err::File>, EditError> {
+    if !cfg!(unix) {
+        return Ok(None);
+    }
+    let directory = fs_err::File::open(directory).map_err(EditError::File)?;
+    // Where the file system has no locks, the last look before the rename has to do.
+    Ok(directory.file().lock().is_ok().then_some(directory))
 }
 
 impl fmt::Debug for Edited {
@@ -73,7 +111,6 @@ fn read_if_exists(path: &Path) -> Result<Option<String>, EditError> {
 /// Puts `after` in the place of `before`; `None` is no file.
 fn replace(path: &Path, before: Option<&str>, after: &str) -> Result<(), EditError> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    fs_err::create_dir_all(directory).map_err(EditError::File)?;
     let (mut file, temporary) = temporary_file(path, directory)?;
     let replaced = fill(&mut file, path, before, after).and_then(|()| put(&temporary.0, path, before));
     drop(file);

@@ -509,6 +509,27 @@ fn a_file_that_changed_meanwhile_is_left_alone() {
     assert!(fs_err::read_to_string(&path).expect("read").contains("\"b\""));
 }
 
+/// Whoever edits at the same time waits for his turn; nothing is lost, and no directory is made for nothing.
+#[test]
+fn edits_at_the_same_time_all_land() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("deep/.mcp.json");
+    edit_file(&file_place(path.clone()), None, "a", &Change::Remove).expect_err("refused");
+    assert!(!directory.path().join("deep").exists());
+    std::thread::scope(|scope| {
+        for number in 0..16 {
+            let place = file_place(path.clone());
+            scope.spawn(move || {
+                let server = NewServer::program("x", [number.to_string()]);
+                edit_file(&place, None, &format!("c{number}"), &Change::Add(server)).expect("added");
+            });
+        }
+    });
+    let text = fs_err::read_to_string(&path).expect("read");
+    assert_eq!(text.matches("\"command\"").count(), 16, "{text}");
+    assert_eq!(fs_err::read_dir(path.parent().expect("a parent")).expect("read").count(), 1, "nothing else is left");
+}
+
 #[test]
 fn a_missing_file_is_made_by_adding() {
     let directory = tempfile::tempdir().expect("a directory");

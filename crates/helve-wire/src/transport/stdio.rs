@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use helve_model::ErrorCode;
+use helve_model::{ErrorCode, ServerName};
 use tokio::io::{AsyncRead, AsyncReadExt as _, ReadBuf};
 use tokio::net::unix::pipe;
 use tokio::sync::watch;
@@ -56,6 +56,7 @@ impl StdioLink {
     /// Starts the program and begins to read from it.
     pub(crate) fn start(
         launcher: &dyn Launcher,
+        server: &ServerName,
         command: &ServerCommand,
         dispatcher: Arc<Dispatcher>,
         limits: &Limits,
@@ -69,8 +70,7 @@ impl StdioLink {
             ended: watch::Sender::new(false),
         });
         let draining = tokio::spawn(Arc::clone(&stderr).drain(launched.stderr)).abort_handle();
-        let program = command.program.to_string_lossy().into_owned();
-        let why_ended = why_ended(program, Arc::clone(&process), Arc::clone(&stderr));
+        let why_ended = why_ended(server.clone(), Arc::clone(&process), Arc::clone(&stderr));
         let output = Output {
             pipe: launched.stdout,
             gone: Box::pin({
@@ -203,15 +203,15 @@ fn shortened(line: &str) -> Cow<'_, str> {
     }
 }
 
-fn why_ended(program: String, process: Arc<ServerProcess>, stderr: Arc<StderrTail>) -> WhyEnded {
+fn why_ended(server: ServerName, process: Arc<ServerProcess>, stderr: Arc<StderrTail>) -> WhyEnded {
     Box::new(move |ended| {
         Box::pin(async move {
             let mut message = match timeout(REASON_TIME, process.wait()).await {
                 Ok(exit) => {
                     drop(timeout(REASON_TIME / 2, stderr.ended()).await);
-                    format!("the server `{program}` is gone: {exit}")
+                    format!("the server `{server}` is gone: {exit}")
                 }
-                Err(_) => format!("the server `{program}` closed its output but still runs"),
+                Err(_) => format!("the server `{server}` closed its output but still runs"),
             };
             if let Err(error) = ended {
                 // Writing into a String cannot fail.

@@ -16,6 +16,7 @@ use crate::handler::BoxFuture;
 use crate::limits::Limits;
 use crate::pending::{Answer, Closed, Listener, Slot};
 use crate::request::{Outgoing, Times, within};
+use crate::said::{self, Way};
 use crate::transport::line::{Line, LineBuffer};
 use crate::transport::writer::{REASON_TIME, Writer};
 
@@ -127,8 +128,10 @@ impl InFlight<'_> {
             return false;
         }
         if self.cancellable {
+            let message = encode::cancelled(self.id, self.meta);
+            said::log(self.link.dispatcher.server(), Way::Sent, &message);
             // If the peer is gone, there is nothing left to cancel.
-            drop(self.link.writer.send(None, encode::cancelled(self.id, self.meta), 0));
+            drop(self.link.writer.send(None, message, 0));
         }
         true
     }

@@ -1,5 +1,7 @@
 //! From a decision to a permit: by rule, by an earlier approval, or by asking.
 
+use std::sync::Arc;
+
 use helve_model::ErrorCode;
 use helve_model::json::RawJson;
 use helve_policy::{Answer, Decision, Permit, Question, Span, ToolPolicy};
@@ -21,7 +23,7 @@ pub(super) async fn permit(
     recording: &mut Recording<'_>,
 ) -> Result<Permit, CallError> {
     if tool.is_unpinned() {
-        return Err(changed_since_pinned(tool));
+        return Err(CallError::from_refusal(&tool.policy().refuse_changed()));
     }
     decide(host, tool.policy(), arguments, context, recording).await
 }
@@ -85,14 +87,4 @@ async fn ask(host: &Shared, context: &CallContext, question: Question) -> Result
         }
     }
     Ok(permit)
-}
-
-fn changed_since_pinned(tool: &ToolEntry) -> CallError {
-    let name = tool.name();
-    CallError::new(
-        ErrorCode::Denied,
-        format!("`{name}` may not be called: its definition is not the one that was pinned"),
-    )
-    .at(name)
-    .with_hint(format!("`helve pin {name}` shows what changed, and asks whether to accept it"))
 }

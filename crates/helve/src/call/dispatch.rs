@@ -19,6 +19,8 @@ use crate::link::Link;
 use crate::state::Shared;
 use crate::tool::{Tool, ToolContext};
 
+/// What a person is told who may be about to do it twice.
+const MAY_HAVE_RUN: &str = "the call may have run: look before you repeat it";
 /// Between two attempts of one call.
 const RETRY_AFTER: Duration = Duration::from_millis(50);
 
@@ -148,7 +150,9 @@ fn may_repeat(tool: &ToolEntry, error: &helve_wire::Error) -> bool {
 
 fn explain(error: helve_wire::Error, tool: &ToolEntry, link: &Link, timeout: Duration) -> CallError {
     let name = tool.name();
-    match error.code() {
+    let is_cut_off = matches!(error.code(), ErrorCode::TransportError | ErrorCode::ProtocolError | ErrorCode::Timeout);
+    let may_have_run = is_cut_off && error.may_have_run() && error.rpc().is_none();
+    let explained = match error.code() {
         ErrorCode::Timeout => CallError::from_wire(error, &name.server).at(name).with_hint(format!(
             "the tool had {} s: `timeout_seconds` of the server `{}` at {} sets that, `--timeout` for one call",
             timeout.as_secs_f64(),
@@ -160,13 +164,15 @@ fn explain(error: helve_wire::Error, tool: &ToolEntry, link: &Link, timeout: Dur
             link.credentials_hint().into_iter().fold(ours, CallError::with_hint)
         }
         _ => CallError::from_wire(error, &name.server).at(name),
-    }
+    };
+    if may_have_run { explained.with_hint(MAY_HAVE_RUN) } else { explained }
 }
 
 fn too_slow(tool: &ToolEntry, timeout: Duration) -> CallError {
     let name = tool.name();
     CallError::new(ErrorCode::Timeout, format!("`{name}` was not done within {} s", timeout.as_secs_f64()))
         .with_may_have_run(true)
+        .with_hint(MAY_HAVE_RUN)
         .at(name)
 }
 

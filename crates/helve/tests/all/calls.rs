@@ -138,6 +138,7 @@ async fn a_call_that_takes_too_long_says_which_setting_to_change() {
     TIMEOUT: the server did not answer within 0.1 s
       hint: raise the time-out of this server, or look into the server's log
       hint: the tool had 0.1 s: `timeout_seconds` of the server `slow` at the embedding program sets that, `--timeout` for one call
+      hint: the call may have run: look before you repeat it
     ");
     host.shutdown().await;
 }

@@ -24,7 +24,7 @@ async fn a_required_server_that_fails_fails_the_start() {
     required.required = true;
     let error = builder([required]).start().await.unwrap_err();
     insta::assert_snapshot!(shown(&error), @r"
-    SERVER_UNAVAILABLE: the server `broken` is not available: the server `peer` is gone: exited with status 3
+    SERVER_UNAVAILABLE: the server `broken` is not available: the server `broken` is gone: exited with status 3
       hint: it wrote nothing to stderr; run the command by hand to see what it does
       hint: the server is `required`, so nothing was started without it
     ");
@@ -73,8 +73,9 @@ async fn a_crashed_server_comes_back_and_calls_wait_for_it() {
     let host = host([stdio("files", &Scenario::dual())]).await;
     let error = call(&host, "files/exit", r#"{"status":7}"#).await.unwrap_err();
     insta::assert_snapshot!(shown(&error), @r"
-    TRANSPORT_ERROR: the server `peer` is gone: exited with status 7
+    TRANSPORT_ERROR: the server `files` is gone: exited with status 7
       hint: it wrote nothing to stderr; run the command by hand to see what it does
+      hint: the call may have run: look before you repeat it
     ");
     let outcome = call(&host, "files/echo", r#"{"again":true}"#).await.unwrap();
     assert_eq!(outcome.to_text(), r#"{"again":true}"#);

@@ -36,7 +36,7 @@ async fn a_server_that_exits_at_once() {
         errors.push(shown(&connect_stdio(&PlainLauncher, &shell(script), options()).await.unwrap_err()));
     }
     insta::assert_snapshot!(the_same(errors), @r"
-    TRANSPORT_ERROR: the server `sh` is gone: exited with status 7
+    TRANSPORT_ERROR: the server `peer` is gone: exited with status 7
       hint: the last lines of its stderr:
     Error: API_KEY is not set
     ");
@@ -47,7 +47,7 @@ async fn the_last_lines_of_stderr_are_told() {
     let script = "i=1; while [ $i -le 500 ]; do echo \"line $i\" >&2; i=$((i+1)); done; echo >&2; kill -SEGV $$";
     let error = connect_stdio(&PlainLauncher, &shell(script), options()).await.unwrap_err();
     insta::assert_snapshot!(shown(&error), @r"
-    TRANSPORT_ERROR: the server `sh` is gone: killed by SIGSEGV
+    TRANSPORT_ERROR: the server `peer` is gone: killed by SIGSEGV
       hint: the last lines of its stderr:
     line 493
     line 494
