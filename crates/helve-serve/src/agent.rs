@@ -210,10 +210,14 @@ impl Agent {
         if gateway.has_one_agent() { Some(gateway.host.clone()) } else { self.own.get().map(|own| own.host.clone()) }
     }
 
-    /// Where a question goes that names no request: to the newest one that is open, for somebody reads that stream.
-    fn nearest_stream(&self) -> Arc<dyn Outlet> {
-        let open = lock(&self.state).streams.iter().rev().find_map(Weak::upgrade);
-        open.unwrap_or_else(|| Arc::clone(&self.standalone))
+    /// Where things go that name no request: to the newest one that is open, for somebody reads that stream. `None` when
+    /// nobody would hear them.
+    fn nearest_stream(&self) -> Option<Arc<dyn Outlet>> {
+        let open: Vec<Arc<dyn Outlet>> = lock(&self.state).streams.iter().rev().filter_map(Weak::upgrade).collect();
+        match open.iter().find(|stream| stream.is_heard()) {
+            Some(heard) => Some(Arc::clone(heard)),
+            None => open.is_empty().then(|| Arc::clone(&self.standalone)),
+        }
     }
 
     /// The one call that a server can mean; where several are open, nobody knows which.
@@ -239,8 +243,9 @@ impl Answerer for Agent {
     fn question<'a>(&'a self, server: &'a ServerName, question: Question) -> BoxFuture<'a, Result<RawJson, RpcError>> {
         Box::pin(async move {
             if self.version().is_some() {
-                let stream = self.nearest_stream();
-                return self.asked.ask(&*stream, question.kind.method(), question.params.as_ref()).await;
+                let method = question.kind.method();
+                let Some(stream) = self.nearest_stream() else { return Err(RpcError::method_not_found(method)) };
+                return self.asked.ask(&*stream, method, question.params.as_ref()).await;
             }
             match self.only_conversation(server) {
                 Some(conversation) => conversation.ask(question).await,
@@ -252,7 +257,11 @@ impl Answerer for Agent {
     fn log(&self, server: &ServerName, params: &RawJson) {
         match self.only_conversation(server) {
             Some(conversation) => conversation.log(server, params),
-            None => self.hear_log(&*self.nearest_stream(), params),
+            None => {
+                if let Some(stream) = self.nearest_stream() {
+                    self.hear_log(&*stream, params);
+                }
+            }
         }
     }
 }

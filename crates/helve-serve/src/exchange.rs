@@ -83,9 +83,13 @@ impl Answerer for Exchange {
     }
 
     fn question<'a>(&'a self, _server: &'a ServerName, question: Question) -> BoxFuture<'a, Result<RawJson, RpcError>> {
-        Box::pin(
-            async move { self.agent.asked.ask(&*self.stream, question.kind.method(), question.params.as_ref()).await },
-        )
+        Box::pin(async move {
+            let method = question.kind.method();
+            if !self.stream.is_heard() {
+                return Err(RpcError::method_not_found(method));
+            }
+            self.agent.asked.ask(&*self.stream, method, question.params.as_ref()).await
+        })
     }
 
     fn log(&self, _server: &ServerName, params: &RawJson) {

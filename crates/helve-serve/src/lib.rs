@@ -10,6 +10,7 @@
 
 mod agent;
 mod asked;
+mod batch;
 mod book;
 mod capabilities;
 mod catalog;

@@ -21,6 +21,9 @@ const NEWEST: &str = "2025-11-25";
 /// From this version on a stream begins with an event that only has an id.
 const PRIMED_SINCE: &str = "2025-11-25";
 
+/// The only version that has batches.
+const BATCHES_IN: &str = "2025-03-26";
+
 /// Answers one request.
 pub(crate) async fn answer(exchange: &Exchange, request: &Request, meta: Meta) -> Result<RawJson, RpcError> {
     let gateway = &*exchange.gateway;
@@ -67,6 +70,11 @@ fn initialize(exchange: &Exchange, request: &Request) -> Result<RawJson, RpcErro
     let asked = request.required("protocolVersion")?;
     let version = if speaks(&asked) { asked } else { NEWEST.to_owned() };
     let gateway = &exchange.gateway;
+/// May an agent of this version send several messages as one array?
+pub(crate) fn has_batches(version: &str) -> bool {
+    version == BATCHES_IN
+}
+
     let capabilities = gateway.offers().legacy();
     let instructions = gateway.instructions();
     let instructions = instructions.map_or_else(String::new, |text| format!(r#","instructions":{}"#, quoted(&text)));

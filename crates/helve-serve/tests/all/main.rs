@@ -5,6 +5,7 @@
 mod fault;
 mod http;
 mod http_agent;
+mod http_streams;
 mod matrix;
 mod payload;
 mod stream;
