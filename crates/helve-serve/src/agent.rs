@@ -21,7 +21,7 @@ use crate::catalog::{Catalog, Catalogs};
 use crate::conversation::Conversation;
 use crate::gateway::{Gateway, HostSource, Purpose};
 use crate::message::Message;
-use crate::news::{Level, Listener, Listeners, News};
+use crate::news::{Level, Listener, Listeners, News, Notification, is_passed_on};
 use crate::outbox::Outlet;
 use crate::principal::Principal;
 use crate::resources::offering;
@@ -276,6 +276,17 @@ impl Listener for Agent {
             self.standalone.send(Message::notification(news.method(), None));
         }
     }
+
+    fn hear_notification(&self, notification: &Notification) {
+        let hears = {
+            let state = lock(&self.state);
+            state.version.is_some() && !state.has_ended
+        };
+        // It may belong to a call that is open; if not, the agent hears it all the same.
+        if let Some(stream) = self.nearest_stream().filter(|_| hears) {
+            stream.send(Message::notification(&notification.method, Some(&notification.params)));
+        }
+    }
 }
 
 /// Passes on what happens at an agent's own servers, to that agent.
@@ -286,6 +297,13 @@ async fn pass_on(agent: Weak<Agent>, mut events: Events) {
             HostEvent::Catalog { .. } => News::Tools,
             HostEvent::ResourcesChanged { .. } => News::Resources,
             HostEvent::PromptsChanged { .. } => News::Prompts,
+            HostEvent::Notification { method, params, .. } => {
+                let notification = Notification { method, params };
+                if is_passed_on(&notification.method) && notification.params.check().is_ok() {
+                    agent.hear_notification(&notification);
+                }
+                continue;
+            }
             _ => continue,
         };
         agent.hear(news);

@@ -23,6 +23,7 @@ mod extension;
 pub mod face;
 mod gateway;
 mod limits;
+mod links;
 mod message;
 mod naming;
 mod news;

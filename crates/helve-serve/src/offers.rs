@@ -14,6 +14,8 @@ use helve_wire::Greeting;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Offering {
     resources: bool,
+    /// Some of them can be subscribed to.
+    subscribe: bool,
     prompts: bool,
     completions: bool,
     logging: bool,
@@ -27,7 +29,14 @@ impl Offering {
         let snapshot = host.snapshot();
         let is_known = |report: &helve::ServerReport| report.status != ServerStatus::Pending(PendingReason::Connecting);
         let all_known = host.status().iter().all(is_known);
-        let unknown = Self { resources: true, prompts: true, completions: true, logging: true, ..Self::default() };
+        let unknown = Self {
+            resources: true,
+            subscribe: true,
+            prompts: true,
+            completions: true,
+            logging: true,
+            ..Self::default()
+        };
         let mut offering = if all_known { Self::default() } else { unknown };
         for greeting in snapshot.servers().filter_map(|entry| entry.greeting()) {
             offering.add(&greeting);
@@ -37,6 +46,7 @@ impl Offering {
 
     fn add(&mut self, greeting: &Greeting) {
         self.resources |= greeting.offers("resources");
+        self.subscribe |= greeting.offers_part("resources", "subscribe");
         self.prompts |= greeting.offers("prompts");
         self.completions |= greeting.offers("completions");
         self.logging |= greeting.offers("logging");
@@ -69,8 +79,13 @@ impl Offering {
 
     fn to_json(&self, more: Option<String>) -> String {
         let mut members = vec![r#""tools":{"listChanged":true}"#.to_owned()];
+        let resources = if self.subscribe {
+            r#""resources":{"subscribe":true,"listChanged":true}"#
+        } else {
+            r#""resources":{"listChanged":true}"#
+        };
         for (offered, member) in [
-            (self.resources, r#""resources":{"subscribe":true,"listChanged":true}"#),
+            (self.resources, resources),
             (self.prompts, r#""prompts":{"listChanged":true}"#),
             (self.completions, r#""completions":{}"#),
             (self.logging, r#""logging":{}"#),

@@ -10,3 +10,4 @@ mod matrix;
 mod payload;
 mod stream;
 mod support;
+mod unknown;
