@@ -23,7 +23,7 @@ use crate::catalog::{Catalog, Catalogs};
 use crate::conversation::Conversation;
 use crate::gateway::Gateway;
 use crate::message::Message;
-use crate::news::{Level, Listener, Listeners, News};
+use crate::news::{Level, Listener, Listeners, News, Notification, is_passed_on};
 use crate::outbox::Outlet;
 use crate::principal::Principal;
 use crate::running::Running;
@@ -290,10 +290,14 @@ impl Agent {
         if gateway.has_one_agent() { Some(gateway.host.clone()) } else { self.own_host() }
     }
 
-    /// Where a question goes that names no request: to the newest one that is open, for somebody reads that stream.
-    fn nearest_stream(&self) -> Arc<dyn Outlet> {
-        let open = lock(&self.state).streams.iter().rev().find_map(Weak::upgrade);
-        open.unwrap_or_else(|| Arc::clone(&self.standalone))
+    /// Where things go that name no request: to the newest one that is open, for somebody reads that stream. `None` when
+    /// nobody would hear them.
+    fn nearest_stream(&self) -> Option<Arc<dyn Outlet>> {
+        let open: Vec<Arc<dyn Outlet>> = lock(&self.state).streams.iter().rev().filter_map(Weak::upgrade).collect();
+        match open.iter().find(|stream| stream.is_heard()) {
+            Some(heard) => Some(Arc::clone(heard)),
+            None => open.is_empty().then(|| Arc::clone(&self.standalone)),
+        }
     }
 
     /// The call that a server of this agent most likely speaks of: the newest that works, else the newest that waits for
@@ -319,8 +323,9 @@ impl Answerer for Agent {
     fn question<'a>(&'a self, server: &'a ServerName, question: Question) -> BoxFuture<'a, Result<RawJson, RpcError>> {
         Box::pin(async move {
             if self.version().is_some() {
-                let stream = self.nearest_stream();
-                return self.asked.ask(&*stream, question.kind.method(), question.params.as_ref()).await;
+                let method = question.kind.method();
+                let Some(stream) = self.nearest_stream() else { return Err(RpcError::method_not_found(method)) };
+                return self.asked.ask(&*stream, method, question.params.as_ref()).await;
             }
             match self.nearest_conversation(server, Some(question.kind)) {
                 Some(conversation) => conversation.ask(question).await,
@@ -332,7 +337,11 @@ impl Answerer for Agent {
     fn log(&self, server: &ServerName, params: &RawJson) {
         match self.nearest_conversation(server, None) {
             Some(conversation) => conversation.log(server, params),
-            None => self.hear_log(&*self.nearest_stream(), params),
+            None => {
+                if let Some(stream) = self.nearest_stream() {
+                    self.hear_log(&*stream, params);
+                }
+            }
         }
     }
 }
@@ -347,6 +356,17 @@ impl Listener for Agent {
             self.standalone.send(Message::notification(news.method(), None));
         }
     }
+
+    fn hear_notification(&self, notification: &Notification) {
+        let hears = {
+            let state = lock(&self.state);
+            state.version.is_some() && !state.has_ended
+        };
+        // It may belong to a call that is open; if not, the agent hears it all the same.
+        if let Some(stream) = self.nearest_stream().filter(|_| hears) {
+            stream.send(Message::notification(&notification.method, Some(&notification.params)));
+        }
+    }
 }
 
 /// Passes on what happens at an agent's own servers, to that agent.
@@ -357,6 +377,13 @@ async fn pass_on(agent: Weak<Agent>, mut events: Events) {
             HostEvent::Catalog { .. } => News::Tools,
             HostEvent::ResourcesChanged { .. } => News::Resources,
             HostEvent::PromptsChanged { .. } => News::Prompts,
+            HostEvent::Notification { method, params, .. } => {
+                let notification = Notification { method, params };
+                if is_passed_on(&notification.method) && notification.params.check().is_ok() {
+                    agent.hear_notification(&notification);
+                }
+                continue;
+            }
             _ => continue,
         };
         agent.hear(news);

@@ -17,17 +17,33 @@ pub(crate) fn read(capabilities: &RawJson) -> ClientCapabilities {
         sampling_tools: part("sampling", "tools"),
         roots: has("roots"),
         roots_list_changed: part("roots", "listChanged"),
-        extensions: extensions(capabilities),
+        extensions: capabilities.member("extensions").map_or_else(Vec::new, |extensions| members(&extensions)),
+        written: members(capabilities).into_iter().filter_map(written).collect(),
     }
 }
 
-fn extensions(capabilities: &RawJson) -> Vec<(String, RawJson)> {
-    let Some(extensions) = capabilities.member("extensions") else { return Vec::new() };
-    scan::members(extensions.as_str())
+/// A capability as servers are told of it.
+fn written((name, value): (String, RawJson)) -> Option<(String, RawJson)> {
+    let is_usable = value.is_object() && value.check().is_ok();
+    match name.as_str() {
+        // Read above. And a server that asks for tasks of an agent would have to reach them: that way does not exist.
+        "extensions" | "tasks" => None,
+        "elicitation" | "sampling" | "roots" if !is_usable => None,
+        "elicitation" if value.member("form").is_none() && value.member("url").is_none() => {
+            let open = value.as_str().trim_end().strip_suffix('}')?.trim_end();
+            let comma = if open.ends_with('{') { "" } else { "," };
+            Some((name, RawJson::assembled(format!(r#"{open}{comma}"form":{{}}}}"#))))
+        }
+        _ => value.check().is_ok().then_some((name, value)),
+    }
+}
+
+fn members(object: &RawJson) -> Vec<(String, RawJson)> {
+    scan::members(object.as_str())
         .into_iter()
         .flatten()
         .map_while(Result::ok)
-        .filter_map(|member| Some((member.key()?, RawJson::part_of(extensions.shared(), member.value))))
+        .filter_map(|member| Some((member.key()?, RawJson::part_of(object.shared(), member.value))))
         .collect()
 }
 
@@ -45,5 +61,8 @@ mod tests {
         check(r#"{"elicitation":{"url":{}},"sampling":{}}"#, r#"{"elicitation":{"url":{}},"sampling":{}}"#);
         let all = r#"{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{"listChanged":true},"extensions":{"x/y":{"z":1}}}"#;
         check(all, all);
+        let unknown = r#"{"elicitation":{"form":{"z":1}},"sampling":{"context":{},"tools":{}},"experimental":{"x":{}},"vendor":{"q":1}}"#;
+        check(unknown, unknown);
+        check(r#"{"elicitation":{"v":1},"roots":false,"tasks":{}}"#, r#"{"elicitation":{"v":1,"form":{}}}"#);
     }
 }

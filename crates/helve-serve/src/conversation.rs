@@ -22,7 +22,7 @@ use crate::message::Message;
 use crate::news::Level;
 use crate::outbox::Outlet;
 use crate::refusal::invalid_params;
-use crate::seal::Sealed;
+use crate::seal::{CallDigest, Sealed};
 use crate::sync::lock;
 
 type Outcome = Result<RawJson, RpcError>;
@@ -49,7 +49,8 @@ pub(crate) struct Line {
 /// A call being made, and what it wants to know.
 pub(crate) struct OpenCall {
     pub(crate) conversation: Arc<Conversation>,
-    server: ServerName,
+    /// What is called: nobody goes on with it as with another call.
+    digest: CallDigest,
     questions: mpsc::UnboundedReceiver<Asked>,
     /// Asked and not answered.
     open: Vec<(String, Asked)>,
@@ -76,7 +77,7 @@ struct Parked {
 }
 
 impl OpenCall {
-    pub(crate) fn new(server: ServerName, capabilities: ClientCapabilities, line: Line) -> Self {
+    pub(crate) fn new(digest: CallDigest, capabilities: ClientCapabilities, line: Line) -> Self {
         let (sender, questions) = mpsc::unbounded_channel();
         let conversation = Arc::new(Conversation {
             capabilities,
@@ -84,7 +85,7 @@ impl OpenCall {
             questions: sender,
             open: AtomicUsize::new(0),
         });
-        Self { conversation, server, questions, open: Vec::new(), asked: 0 }
+        Self { conversation, digest, questions, open: Vec::new(), asked: 0 }
     }
 
     /// Works until the call is done, or something has to be asked: then the result is the question.
@@ -105,10 +106,10 @@ impl OpenCall {
             self.take(asked);
         }
         let requests = self.requests();
-        let server = self.server.as_str().to_owned();
+        let call = self.digest;
         let handle = gateway.parking.park(gateway, self, work)?;
         let lasts = gateway.options.limits.parked_time;
-        let state = gateway.seal.seal(principal, &Sealed::Parked { server, handle }, lasts);
+        let state = gateway.seal.seal(principal, &Sealed::Parked { call, handle }, lasts);
         let state = quoted(&state);
         Ok(RawJson::assembled(format!(
             r#"{{"resultType":"input_required","inputRequests":{{{requests}}},"requestState":{state}}}"#
@@ -248,6 +249,6 @@ impl fmt::Debug for Conversation {
 
 impl fmt::Debug for Parked {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Parked").field("server", &self.call.server).finish_non_exhaustive()
+        formatter.debug_struct("Parked").field("call", &self.call.digest).finish_non_exhaustive()
     }
 }

@@ -21,6 +21,16 @@ pub(crate) async fn answer(exchange: &Exchange, request: &Request) -> Result<Raw
     }
 }
 
+/// The answer to a request that no server is needed for, before there is any: a legacy agent asks whether anybody is there,
+/// or a modern one forgot what every request has to say.
+pub(crate) fn answer_without_host(request: &Request) -> Option<Result<RawJson, RpcError>> {
+    let meta = request.meta();
+    if modern::is_modern(request, &meta) {
+        return modern::check(&meta).err().map(Err);
+    }
+    (request.method == "ping").then(|| Ok(RawJson::empty_object()))
+}
+
 /// What an agent says it can do in the first message it sends.
 pub(crate) fn declared(request: &Request) -> Option<RawJson> {
     request.meta().client_capabilities.or_else(|| request.param("capabilities"))

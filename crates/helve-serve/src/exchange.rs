@@ -41,7 +41,8 @@ impl Exchange {
         let answerer: Arc<dyn Answerer> = Arc::new(self.clone());
         let task = request.param("task").map(|task| Relayed { task: Some(task), ..Relayed::default() });
         let on_progress = meta.progress_token.clone().map(|token| relay_progress(Arc::clone(&self.stream), token));
-        let mut context = CallContext { on_progress, relayed: task, ..self.common_context(server, answerer, meta) };
+        let mut context =
+            CallContext { on_progress, relayed: task, ..self.common_context(server, answerer, request, meta) };
         // A modern server logs only for those who say so in each request; an agent of the other era need not say anything.
         if self.gateway.may_be_modern(server) {
             let level = self.agent.log_level().map_or(UNASKED_LOG_LEVEL, Level::word);
@@ -51,10 +52,17 @@ impl Exchange {
     }
 
     /// What calls of both eras have in common.
-    pub(crate) fn common_context(&self, server: &ServerName, answerer: Arc<dyn Answerer>, meta: &Meta) -> CallContext {
+    pub(crate) fn common_context(
+        &self,
+        server: &ServerName,
+        answerer: Arc<dyn Answerer>,
+        request: &Request,
+        meta: &Meta,
+    ) -> CallContext {
         self.gateway.open_calls.add(server, &answerer);
         CallContext {
             meta: meta.rest.clone(),
+            more: request.more(),
             uncut: true,
             approver: DoorApprover::of(&answerer),
             approvals: Some(self.agent.approvals.clone()),
@@ -84,9 +92,13 @@ impl Answerer for Exchange {
     }
 
     fn question<'a>(&'a self, _server: &'a ServerName, question: Question) -> BoxFuture<'a, Result<RawJson, RpcError>> {
-        Box::pin(
-            async move { self.agent.asked.ask(&*self.stream, question.kind.method(), question.params.as_ref()).await },
-        )
+        Box::pin(async move {
+            let method = question.kind.method();
+            if !self.stream.is_heard() {
+                return Err(RpcError::method_not_found(method));
+            }
+            self.agent.asked.ask(&*self.stream, method, question.params.as_ref()).await
+        })
     }
 
     fn log(&self, _server: &ServerName, params: &RawJson) {

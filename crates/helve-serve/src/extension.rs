@@ -7,7 +7,7 @@ use helve_wire::RpcError;
 use crate::exchange::Exchange;
 use crate::refusal;
 use crate::request::Request;
-use crate::resources::{place_of_resource, without_meta};
+use crate::resources::place_of_resource;
 use crate::tools::usable;
 
 /// What begins so is the protocol's own: an era that does not know it must say so.
@@ -39,11 +39,11 @@ pub(crate) async fn relay(exchange: &Exchange, request: &Request) -> Result<RawJ
         return Err(unknown());
     }
     let server = match request.required("uri") {
-        Ok(uri) => place_of_resource(&exchange.gateway, &uri).await?.server,
+        Ok(uri) => place_of_resource(exchange, &uri).await?.server,
         Err(_) => only_server(exchange).ok_or_else(unknown)?,
     };
     let lodging = exchange.host_for(&server).await.map_err(|error| refusal::of_call(&error))?;
-    let params = request.params.as_ref().map(without_meta);
+    let params = request.params_for_server();
     match lodging.host.request(server.as_str(), method, params.as_ref()).await {
         Ok(result) => usable(&result),
         Err(error) => Err(refusal::of_call(&error)),

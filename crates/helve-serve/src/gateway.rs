@@ -22,6 +22,7 @@ use crate::catalog::{Catalog, Catalogs};
 use crate::conversation::Parking;
 use crate::discovery::{self, Discovery};
 use crate::limits::Limits;
+use crate::links::Links;
 use crate::naming::Naming;
 use crate::news::{self, Listeners};
 use crate::offers::{self, Offering};
@@ -72,6 +73,7 @@ pub struct Gateway {
     catalogs: Catalogs,
     pub(crate) books: Books,
     pub(crate) tasks: Tasks,
+    pub(crate) links: Links,
     pub(crate) parking: Parking,
     pub(crate) seal: Seal,
     /// Agents of the modern era, by who they are and what they can do: servers of their own were told.
@@ -187,6 +189,7 @@ impl Gateway {
             listeners,
             catalogs: Catalogs::default(),
             tasks: Tasks::default(),
+            links: Links::default(),
             parking: Parking::default(),
             seal: Seal::new(),
             agents: Mutex::default(),
@@ -249,7 +252,7 @@ impl Gateway {
     }
 
     /// Do all agents share this server? As its entry says, else as its era allows.
-    fn may_be_shared(&self, server: &ServerName) -> bool {
+    pub(crate) fn may_be_shared(&self, server: &ServerName) -> bool {
         let said = self.host.snapshot().server(server.as_str()).and_then(|entry| entry.spec().shared);
         said.unwrap_or_else(|| self.may_be_modern(server))
     }

@@ -10,6 +10,7 @@
 
 mod agent;
 mod asked;
+mod batch;
 mod book;
 mod capabilities;
 mod catalog;
@@ -22,6 +23,7 @@ mod extension;
 pub mod face;
 mod gateway;
 mod limits;
+mod links;
 mod message;
 mod naming;
 mod news;

@@ -14,8 +14,15 @@ pub struct Limits {
     pub waiting_bytes: usize,
     /// Bytes of answers an agent may leave unread. Beyond it its connection is closed.
     pub unread_bytes: usize,
-    /// Bytes of a stream's delivered events kept for an agent that comes back to it.
+    /// Bytes of a stream's delivered events kept for an agent that comes back to it, besides its answer.
     pub replay_bytes: usize,
+    /// Bytes of finished streams that one session keeps for an agent that did not get its answer whole. The oldest go
+    /// first.
+    pub session_answer_bytes: usize,
+    /// The same for all sessions together.
+    pub answer_bytes: usize,
+    /// How long a finished stream is kept.
+    pub answer_time: Duration,
     /// Streams of a session that can be resumed at one time; of finished ones the oldest goes first.
     pub resumable_streams: usize,
     /// How long a call goes on after its agent lost the stream, for it to come back.
@@ -43,6 +50,10 @@ pub struct Limits {
     /// Calls of one agent that may be on their way to a server it shares with others; the others wait for their turn. Less
     /// than a server gets in all, so that one agent leaves room for others.
     pub shared_calls_per_agent: usize,
+    /// How long nothing may come of a request over HTTP whose body has begun.
+    pub body_stall: Duration,
+    /// How long all of it may take.
+    pub body_time: Duration,
 }
 
 impl Default for Limits {
@@ -53,6 +64,9 @@ impl Default for Limits {
             waiting_bytes: 4 << 20,
             unread_bytes: 256 << 20,
             replay_bytes: 8 << 10,
+            session_answer_bytes: 16 << 20,
+            answer_bytes: 256 << 20,
+            answer_time: Duration::from_secs(5 * 60),
             resumable_streams: 16,
             resume_time: Duration::from_secs(60),
             parked_calls: 256,
@@ -65,6 +79,8 @@ impl Default for Limits {
             own_hosts_per_principal: 64,
             capability_bytes: 16 << 10,
             shared_calls_per_agent: 16,
+            body_stall: Duration::from_secs(30),
+            body_time: Duration::from_secs(10 * 60),
         }
     }
 }

@@ -48,6 +48,17 @@ impl Message {
         }
     }
 
+    /// Several answers as one array, as they were asked for.
+    pub(crate) fn batch(answers: &[Self]) -> Self {
+        let mut text = Vec::with_capacity(answers.iter().map(|answer| answer.len() + 1).sum::<usize>() + 1);
+        for answer in answers {
+            text.push(if text.is_empty() { b'[' } else { b',' });
+            answer.write_to(&mut text);
+        }
+        text.push(b']');
+        Self { kind: Kind::Answer, head: Bytes::from(text), payload: Bytes::new(), tail: "" }
+    }
+
     pub(crate) fn notification(method: &str, params: Option<&RawJson>) -> Self {
         let head = format!(r#"{{"jsonrpc":"2.0","method":{}"#, quoted(method));
         Self::with_params(Kind::Notification, head, params)

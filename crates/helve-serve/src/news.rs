@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, Weak};
 
 use helve::{Events, HostEvent};
+use helve_model::json::RawJson;
 use helve_wire::LogLevel;
 
 use crate::gateway::Gateway;
@@ -27,6 +28,34 @@ const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "criti
 pub(crate) trait Listener: Send + Sync {
     /// Called for everything; picks what is of interest. Must not block.
     fn hear(&self, news: News);
+
+    /// A server says something that is none of the protocol's news. Must not block.
+    fn hear_notification(&self, notification: &Notification) {
+        let _: &Notification = notification;
+    }
+}
+
+/// What a server says without being asked, in its own words.
+#[derive(Debug)]
+pub(crate) struct Notification {
+    pub(crate) method: String,
+    pub(crate) params: RawJson,
+}
+
+/// What begins so is dealt with elsewhere, or concerns one request or connection and nobody else.
+const OWN: [&str; 7] = [
+    "notifications/cancelled",
+    "notifications/initialized",
+    "notifications/message",
+    "notifications/progress",
+    "notifications/resources/updated",
+    "notifications/roots/",
+    "notifications/subscriptions/",
+];
+
+/// Is this a notification that is passed on as it is, in either direction?
+pub(crate) fn is_passed_on(method: &str) -> bool {
+    !OWN.iter().any(|own| method.starts_with(own))
 }
 
 /// All who listen; they leave by being dropped.
@@ -52,11 +81,19 @@ impl Listeners {
     }
 
     pub(crate) fn tell(&self, news: News) {
-        // Nobody is told while the list is locked: hearing may do anything.
-        let listeners: Vec<Arc<dyn Listener>> = lock(&self.0).iter().filter_map(Weak::upgrade).collect();
-        for listener in listeners {
-            listener.hear(news);
+        self.all().iter().for_each(|listener| listener.hear(news));
+    }
+
+    /// Passes on what a server says, if it is fit to be passed on.
+    pub(crate) fn pass_on(&self, notification: &Notification) {
+        if is_passed_on(&notification.method) && notification.params.check().is_ok() {
+            self.all().iter().for_each(|listener| listener.hear_notification(notification));
         }
+    }
+
+    /// Nobody is told while the list is locked: hearing may do anything.
+    fn all(&self) -> Vec<Arc<dyn Listener>> {
+        lock(&self.0).iter().filter_map(Weak::upgrade).collect()
     }
 }
 
@@ -112,6 +149,13 @@ pub(crate) async fn pass_on(gateway: Weak<Gateway>, mut events: Events) {
             HostEvent::PromptsChanged { .. } => {
                 gateway.books.forget();
                 gateway.listeners.tell(News::Prompts);
+            }
+            // Of a server that each agent has for itself, this is nobody's; and tasks are somebody's alone.
+            HostEvent::Notification { server, method, params }
+                if gateway.has_one_agent()
+                    || (gateway.may_be_shared(&server) && !method.starts_with("notifications/tasks")) =>
+            {
+                gateway.listeners.pass_on(&Notification { method, params });
             }
             _ => {}
         }

@@ -14,6 +14,8 @@ use helve_wire::Greeting;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Offering {
     resources: bool,
+    /// Some of them can be subscribed to.
+    subscribe: bool,
     prompts: bool,
     completions: bool,
     logging: bool,
@@ -25,7 +27,14 @@ pub(crate) struct Offering {
 impl Offering {
     pub(crate) fn of(host: &Host) -> Self {
         let snapshot = host.snapshot();
-        let unknown = Self { resources: true, prompts: true, completions: true, logging: true, ..Self::default() };
+        let unknown = Self {
+            resources: true,
+            subscribe: true,
+            prompts: true,
+            completions: true,
+            logging: true,
+            ..Self::default()
+        };
         let mut offering = if are_all_connected(host) { Self::default() } else { unknown };
         for greeting in snapshot.servers().filter_map(|entry| entry.last_greeting()) {
             offering.add(&greeting);
@@ -35,6 +44,7 @@ impl Offering {
 
     fn add(&mut self, greeting: &Greeting) {
         self.resources |= greeting.offers("resources");
+        self.subscribe |= greeting.offers_part("resources", "subscribe");
         self.prompts |= greeting.offers("prompts");
         self.completions |= greeting.offers("completions");
         self.logging |= greeting.offers("logging");
@@ -67,8 +77,13 @@ impl Offering {
 
     fn to_json(&self, more: Option<String>) -> String {
         let mut members = vec![r#""tools":{"listChanged":true}"#.to_owned()];
+        let resources = if self.subscribe {
+            r#""resources":{"subscribe":true,"listChanged":true}"#
+        } else {
+            r#""resources":{"listChanged":true}"#
+        };
         for (offered, member) in [
-            (self.resources, r#""resources":{"subscribe":true,"listChanged":true}"#),
+            (self.resources, resources),
             (self.prompts, r#""prompts":{"listChanged":true}"#),
             (self.completions, r#""completions":{}"#),
             (self.logging, r#""logging":{}"#),

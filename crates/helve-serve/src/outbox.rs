@@ -21,6 +21,11 @@ const GATHERED_BYTES: usize = 64 << 10;
 pub(crate) trait Outlet: Send + Sync {
     /// Takes a message. Never waits.
     fn send(&self, message: Message);
+
+    /// False when nobody can hear what is said here now: then nothing is asked here.
+    fn is_heard(&self) -> bool {
+        true
+    }
 }
 
 /// Where messages go that nobody could read.

@@ -30,6 +30,9 @@ pub(crate) struct Meta {
     pub(crate) rest: Option<RawJson>,
 }
 
+/// Parameters of calls that are understood here.
+const KNOWN: [&str; 7] = ["name", "arguments", "uri", "_meta", "task", "inputResponses", "requestState"];
+
 /// Members of `_meta` that are for us, not for the server behind us.
 const RESERVED: &str = "io.modelcontextprotocol/";
 
@@ -44,6 +47,31 @@ impl Request {
         self.param(key)
             .and_then(|value| value.parse().ok())
             .ok_or_else(|| invalid_params(format!("`{key}` is missing, or no string")))
+    }
+
+    /// Parameters that are none of the protocol's, as an object: a server may know them.
+    pub(crate) fn more(&self) -> Option<RawJson> {
+        let params = self.params.as_ref()?;
+        let mut more = String::new();
+        for member in scan::members(params.as_str()).into_iter().flatten().map_while(Result::ok) {
+            if !KNOWN.iter().any(|known| member.key_is(known)) {
+                let comma = if more.is_empty() { '{' } else { ',' };
+                // Writing into a String cannot fail.
+                let _: std::fmt::Result = write!(more, "{comma}\"{}\":{}", member.raw_key, member.value);
+            }
+        }
+        more.push('}');
+        (more.len() > 1).then(|| RawJson::assembled(more)).filter(|more| more.check().is_ok())
+    }
+
+    /// The parameters as a server gets them: what the request says about itself to us is left out.
+    pub(crate) fn params_for_server(&self) -> Option<RawJson> {
+        let params = self.params.as_ref()?;
+        if params.member("_meta").is_none() {
+            return Some(params.clone());
+        }
+        let rest = self.meta().rest.unwrap_or_else(RawJson::empty_object);
+        Some(with_member(params, "_meta", rest.as_str()))
     }
 
     pub(crate) fn meta(&self) -> Meta {
@@ -111,6 +139,9 @@ mod tests {
         let rest = r#"{"trace":"1-2","protocolVersion":"its own","io.modelcontextprotocol/logLevel":"info"}"#;
         assert_eq!(meta.rest.unwrap().as_str(), rest);
         assert_eq!(request.required("name").unwrap(), "x");
+        assert_eq!(request.more(), None);
+        let told = request.params_for_server().unwrap();
+        assert_eq!(told.member("_meta").unwrap().as_str(), rest);
         assert!(request.required("uri").is_err());
     }
 

@@ -7,6 +7,7 @@ use helve_wire::RpcError;
 use helve_wire::plane::quoted;
 
 use crate::book::Place;
+use crate::exchange::Exchange;
 use crate::gateway::Gateway;
 use crate::refusal::{self, invalid_params};
 use crate::request::{Request, with_member};
@@ -30,8 +31,10 @@ pub(crate) async fn list_prompts(gateway: &Gateway, request: &Request) -> Result
     book.list.page(request.param("cursor").as_ref()).ok_or_else(no_page)
 }
 
-/// Which server a URI is read from: the only one that has resources, the one it names, the one that lists it.
-pub(crate) async fn place_of_resource(gateway: &Gateway, uri: &str) -> Result<Place, RpcError> {
+/// Which server a URI is read from: the only one that has resources, the one that lists it, the one it
+/// names, the one whose result pointed to it.
+pub(crate) async fn place_of_resource(exchange: &Exchange, uri: &str) -> Result<Place, RpcError> {
+    let gateway = &exchange.gateway;
     gateway.settle().await;
     let mut offering = offering(&gateway.host, "resources");
     if let (Some(server), true) = (offering.pop(), offering.is_empty()) {
@@ -48,7 +51,11 @@ pub(crate) async fn place_of_resource(gateway: &Gateway, uri: &str) -> Result<Pl
         let server = snapshot.server(server)?.name().clone();
         Some(Place { server, name: uri.to_owned() })
     });
-    named.ok_or_else(|| not_found(uri))
+    let linked = || {
+        let server = gateway.links.find(&exchange.agent.principal, uri)?;
+        Some(Place { server, name: uri.to_owned() })
+    };
+    named.or_else(linked).ok_or_else(|| not_found(uri))
 }
 
 /// Which server has the prompt of this served name.
@@ -81,18 +88,18 @@ pub(crate) async fn get_prompt(
 }
 
 /// `completion/complete`: asked of the server that has the prompt or the template.
-pub(crate) async fn complete(gateway: &Gateway, request: &Request) -> Result<RawJson, RpcError> {
+pub(crate) async fn complete(exchange: &Exchange, request: &Request) -> Result<RawJson, RpcError> {
     let incomplete = || invalid_params("`ref` names neither a prompt nor a resource");
-    let params = request.params.as_ref().ok_or_else(incomplete)?;
+    let params = request.params_for_server().ok_or_else(incomplete)?;
     let subject = params.member("ref").ok_or_else(incomplete)?;
     let (place, key) = match (subject.member_str("name"), subject.member_str("uri")) {
-        (Some(name), _) => (place_of_prompt(gateway, &name).await?, "name"),
-        (None, Some(uri)) => (place_of_resource(gateway, &uri).await?, "uri"),
+        (Some(name), _) => (place_of_prompt(&exchange.gateway, &name).await?, "name"),
+        (None, Some(uri)) => (place_of_resource(exchange, &uri).await?, "uri"),
         (None, None) => return Err(incomplete()),
     };
     let subject = with_member(&subject, key, &quoted(&place.name));
-    let params = without_meta(&with_member(params, "ref", subject.as_str()));
-    match gateway.host.request(place.server.as_str(), "completion/complete", Some(&params)).await {
+    let params = with_member(&params, "ref", subject.as_str());
+    match exchange.gateway.host.request(place.server.as_str(), "completion/complete", Some(&params)).await {
         Ok(result) => usable(&result),
         Err(error) => Err(refusal::of_call(&error)),
     }
@@ -105,11 +112,6 @@ pub(crate) fn offering(host: &Host, capability: &str) -> Vec<ServerName> {
         entry.greeting().is_some_and(|greeting| greeting.offers(capability))
     };
     snapshot.servers().filter(offers).map(|entry| entry.name().clone()).collect()
-}
-
-/// What an agent says about its own request is not for the server; the wire adds what the server needs.
-pub(crate) fn without_meta(params: &RawJson) -> RawJson {
-    if params.member("_meta").is_some() { with_member(params, "_meta", "{}") } else { params.clone() }
 }
 
 fn no_page() -> RpcError {

@@ -1,11 +1,14 @@
 //! Requests that are being answered, so that an agent can take them back.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry as MapEntry;
 use std::sync::Mutex;
 
 use futures_util::future::{AbortHandle, Abortable};
 use helve_model::json::RawJson;
+use helve_wire::RpcError;
 
+use crate::refusal::invalid_request;
 use crate::sync::lock;
 
 /// The requests of one connection or session, by the id the agent gave them.
@@ -14,9 +17,19 @@ pub(crate) struct Running(Mutex<HashMap<RawJson, AbortHandle>>);
 
 impl Running {
     /// Works until it is done; `None` when the agent took the request back. Dropping what was being done tells the server.
-    pub(crate) async fn run<T>(&self, id: &RawJson, work: impl Future<Output = T>) -> Option<T> {
+    /// A request whose id is that of another one is refused: nobody could tell their answers apart, or take one back.
+    pub(crate) async fn run(
+        &self,
+        id: &RawJson,
+        work: impl Future<Output = Result<RawJson, RpcError>>,
+    ) -> Option<Result<RawJson, RpcError>> {
         let (handle, registration) = AbortHandle::new_pair();
-        lock(&self.0).insert(id.clone(), handle);
+        match lock(&self.0).entry(id.clone()) {
+            MapEntry::Occupied(_) => {
+                return Some(Err(invalid_request(format!("a request of the id {id} is being answered already"))));
+            }
+            MapEntry::Vacant(place) => place.insert(handle),
+        };
         let _entry = Entry { running: self, id };
         Abortable::new(work, registration).await.ok()
     }

@@ -6,13 +6,19 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use helve_model::ServerName;
+use helve_model::json::{RawJson, scan};
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use sha2::Sha256;
+use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
 use crate::principal::Principal;
 
 const MAC_BYTES: usize = 32;
+const DIGEST_BYTES: usize = 32;
+
+/// So deep arguments are put in order.
+const MAX_DEPTH: usize = 32;
 
 /// Seals and opens. What one of it sealed, no other opens.
 pub(crate) struct Seal {
@@ -25,9 +31,43 @@ pub(crate) struct Seal {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Sealed {
     /// The state of a server, as the server wrote it.
-    State { server: String, state: String },
+    State { call: CallDigest, state: String },
     /// A call that waits here for an answer.
-    Parked { server: String, handle: u64 },
+    Parked { call: CallDigest, handle: u64 },
+}
+
+/// Which call something is sealed for: the server, what is asked of it, and with which arguments. Two spellings of the same
+/// arguments are the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CallDigest([u8; DIGEST_BYTES]);
+
+impl CallDigest {
+    pub(crate) fn new(server: &ServerName, method: &str, subject: &str, arguments: Option<&RawJson>) -> Self {
+        let mut hasher = Sha256::new();
+        for part in [server.as_str(), method, subject] {
+            hasher.update((part.len() as u64).to_be_bytes());
+            hasher.update(part);
+        }
+        hasher.update(in_order(arguments.map_or("{}", RawJson::as_str), 0));
+        Self(hasher.finalize().into())
+    }
+}
+
+/// JSON without the space between its tokens, and with the members of each object in one order. What nests deeper than
+/// anybody needs is taken as it is written.
+fn in_order(json: &str, depth: usize) -> String {
+    let json = json.trim();
+    let deeper = |value: &str| if depth < MAX_DEPTH { in_order(value, depth + 1) } else { value.to_owned() };
+    if let Ok(members) = scan::members(json) {
+        let members = members.map_while(Result::ok).map(|member| (member.key(), deeper(member.value)));
+        let mut members: Vec<(Option<String>, String)> = members.collect();
+        members.sort();
+        return format!("{members:?}");
+    }
+    match scan::elements(json) {
+        Ok(elements) => format!("{:?}", elements.map_while(Result::ok).map(deeper).collect::<Vec<_>>()),
+        Err(_) => json.to_owned(),
+    }
 }
 
 impl Seal {
@@ -41,14 +81,13 @@ impl Seal {
     /// A text that stands for `sealed`, for this principal, for so long.
     pub(crate) fn seal(&self, principal: &Principal, sealed: &Sealed, lasts: Duration) -> String {
         let expires = (self.epoch.elapsed() + lasts).as_millis() as u64;
-        let (kind, server, inner) = match sealed {
-            Sealed::State { server, state } => (b's', server, state.clone().into_bytes()),
-            Sealed::Parked { server, handle } => (b'p', server, handle.to_be_bytes().to_vec()),
+        let (kind, call, inner) = match sealed {
+            Sealed::State { call, state } => (b's', call, state.clone().into_bytes()),
+            Sealed::Parked { call, handle } => (b'p', call, handle.to_be_bytes().to_vec()),
         };
         let mut text = vec![kind];
         text.extend(expires.to_be_bytes());
-        text.extend((server.len() as u32).to_be_bytes());
-        text.extend(server.as_bytes());
+        text.extend(call.0);
         text.extend(inner);
         let mac = self.mac(principal, &text);
         text.extend(mac);
@@ -65,12 +104,11 @@ impl Seal {
         if self.epoch.elapsed().as_millis() as u64 > u64::from_be_bytes(*expires) {
             return None;
         }
-        let (length, rest) = rest.split_first_chunk()?;
-        let (server, inner) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
-        let server = String::from_utf8(server.to_vec()).ok()?;
+        let (call, inner) = rest.split_first_chunk()?;
+        let call = CallDigest(*call);
         match kind {
-            b's' => Some(Sealed::State { server, state: String::from_utf8(inner.to_vec()).ok()? }),
-            _ => Some(Sealed::Parked { server, handle: u64::from_be_bytes(inner.try_into().ok()?) }),
+            b's' => Some(Sealed::State { call, state: String::from_utf8(inner.to_vec()).ok()? }),
+            _ => Some(Sealed::Parked { call, handle: u64::from_be_bytes(inner.try_into().ok()?) }),
         }
     }
 
@@ -109,11 +147,11 @@ mod tests {
     proptest! {
         #[test]
         fn only_the_owner_opens_what_was_sealed_and_only_unchanged(
-            server in ".{0,20}", state in ".{0,200}", user in any::<u32>(), at in any::<prop::sample::Index>(), bit in 0..6_u8,
+            call in any::<[u8; 32]>(), state in ".{0,200}", user in any::<u32>(), at in any::<prop::sample::Index>(), bit in 0..6_u8,
         ) {
             let seal = Seal::new();
             let owner = Principal::User(user);
-            let sealed = Sealed::State { server, state };
+            let sealed = Sealed::State { call: CallDigest(call), state };
             let text = seal.seal(&owner, &sealed, HOUR);
             prop_assert_eq!(seal.open(&owner, &text), Some(sealed));
             prop_assert_eq!(seal.open(&Principal::User(user ^ 1), &text), None);
@@ -131,10 +169,26 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_call_is_known_by_what_it_does() {
+        let server = ServerName::new("one").unwrap();
+        let digest = |method: &str, tool: &str, arguments: Option<&'static str>| {
+            CallDigest::new(&server, method, tool, arguments.map(RawJson::from_static).as_ref())
+        };
+        let call = digest("tools/call", "a", Some(r#"{"x":1,"y":[{"b":"\"","a":2}]}"#));
+        assert_eq!(call, digest("tools/call", "a", Some(r#" { "y" : [ {"a": 2,"b":"\""} ], "x":1}"#)));
+        for arguments in [r#"{"x":1,"y":[{"b":"\"","a":3}]}"#, r#"{"x":1}"#, r#"{"x":1,"y":{"b":"\"","a":2}}"#, "[1]"] {
+            assert_ne!(call, digest("tools/call", "a", Some(arguments)), "{arguments}");
+        }
+        assert_ne!(digest("tools/call", "a", None), digest("tools/call", "b", None));
+        assert_ne!(digest("tools/call", "a", None), digest("prompts/get", "a", None));
+        assert_eq!(digest("tools/call", "a", None), digest("tools/call", "a", Some("{}")));
+    }
+
     #[tokio::test(start_paused = true)]
     async fn a_seal_grows_old() {
         let seal = Seal::new();
-        let sealed = Sealed::Parked { server: "one".to_owned(), handle: 7 };
+        let sealed = Sealed::Parked { call: CallDigest([1; 32]), handle: 7 };
         let text = seal.seal(&Principal::Token(1), &sealed, HOUR);
         tokio::time::advance(HOUR - Duration::from_secs(1)).await;
         assert_eq!(seal.open(&Principal::Token(1), &text), Some(sealed));

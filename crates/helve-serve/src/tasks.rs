@@ -11,7 +11,7 @@ use crate::exchange::Exchange;
 use crate::principal::Principal;
 use crate::refusal::{self, invalid_params};
 use crate::request::Request;
-use crate::resources::{offering, without_meta};
+use crate::resources::offering;
 use crate::sync::lock;
 use crate::tools::usable;
 
@@ -63,7 +63,7 @@ pub(crate) async fn list(exchange: &Exchange, request: &Request) -> Result<RawJs
 
 async fn ask(exchange: &Exchange, server: &ServerName, request: &Request) -> Result<RawJson, RpcError> {
     let lodging = exchange.host_for(server).await.map_err(|error| refusal::of_call(&error))?;
-    let params = request.params.as_ref().map(without_meta);
+    let params = request.params_for_server();
     match lodging.host.request(server.as_str(), &request.method, params.as_ref()).await {
         Ok(result) => usable(&result),
         Err(error) => Err(refusal::of_call(&error)),

@@ -10,6 +10,8 @@ pub struct HttpScript {
     pub answer: HttpAnswer,
     /// Legacy: hand out `Mcp-Session-Id` and insist on it.
     pub sessions: bool,
+    /// Legacy: what a request in a session that is not known is answered with.
+    pub unknown_session: UnknownSession,
     /// Legacy: offer the GET stream.
     pub get_stream: bool,
     /// Legacy: number events so that a broken stream can be resumed with `Last-Event-ID`.
@@ -33,6 +35,17 @@ pub enum HttpAnswer {
     #[default]
     Sse,
     Json,
+}
+
+/// How a server says that it does not know a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UnknownSession {
+    /// As the protocol wants it: 404.
+    #[default]
+    NotFound,
+    /// 400 and a JSON-RPC error, as to a request without a session.
+    BadRequest,
 }
 
 /// One fault and the requests it strikes.
@@ -104,6 +117,7 @@ impl Default for HttpScript {
         Self {
             answer: HttpAnswer::Sse,
             sessions: true,
+            unknown_session: UnknownSession::NotFound,
             get_stream: true,
             resumable: true,
             retry_ms: None,

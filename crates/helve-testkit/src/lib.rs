@@ -51,7 +51,7 @@ mod tools;
 
 pub use fault::{EndlessLine, ListFault, MixtureFault, Noise, NoiseKind, OneAtATime, ProbeFault};
 pub use http::HttpServer;
-pub use http_script::{CutKind, FaultTarget, HttpAnswer, HttpFault, HttpFaultKind, HttpScript};
+pub use http_script::{CutKind, FaultTarget, HttpAnswer, HttpFault, HttpFaultKind, HttpScript, UnknownSession};
 pub use in_process::InProcess;
 pub use process_table::{alive, descendants_of, open_fds, peak_rss_bytes, rss_bytes, threads, wait_until_dead};
 pub use program::{fixture_program, peer_program, rmcp_program};

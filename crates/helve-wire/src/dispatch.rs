@@ -1,6 +1,7 @@
 //! Where every message of the peer goes: an answer to its slot, progress to its call, a notification to the handler, a
 //! question to a task that answers it. One message at a time, in wire order.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,7 +10,7 @@ use bytestring::ByteString;
 use helve_model::json::RawJson;
 use helve_model::{ErrorCode, ServerName};
 use tokio::sync::{Notify, Semaphore};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 
 use crate::encode;
 use crate::envelope::{self, AnswerId, Incoming};
@@ -43,6 +44,8 @@ pub(crate) struct Dispatcher {
     question_turns: Arc<Semaphore>,
     /// Being answered; they end with the connection.
     questions: Mutex<JoinSet<()>>,
+    /// The same by the ids the peer gave them, so that it can take them back.
+    open_questions: Arc<Mutex<HashMap<RawJson, AbortHandle>>>,
     noise: AtomicU64,
     noise_kept: Mutex<Vec<String>>,
     unmatched: AtomicU64,
@@ -68,6 +71,7 @@ impl Dispatcher {
             answers_questions: AtomicBool::new(true),
             question_turns: Arc::new(Semaphore::new(limits.questions_in_flight)),
             questions: Mutex::default(),
+            open_questions: Arc::default(),
             noise: AtomicU64::new(0),
             noise_kept: Mutex::default(),
             unmatched: AtomicU64::new(0),
@@ -237,6 +241,14 @@ impl Dispatcher {
         {
             return slot.fill(Answer::Result(RawJson::empty_object()));
         }
+        // A question that the peer takes back is not answered, and whoever was asked is told.
+        if method == "notifications/cancelled" {
+            let question = params.as_ref().and_then(|params| params.member("requestId"));
+            let asked = question.and_then(|question| lock(&self.open_questions).remove(&question));
+            if let Some(asked) = asked {
+                return asked.abort();
+            }
+        }
         // What is logged in the course of a call is for whoever made it. All else is about the server.
         let handler = if method == "notifications/message" { self.handler_during(origin) } else { None };
         handler.as_ref().unwrap_or(&self.handler).notification(Notification { method, params });
@@ -276,12 +288,16 @@ impl Dispatcher {
         let (outlet, server) = (Arc::clone(outlet), Arc::clone(&self.server));
         let mut questions = lock(&self.questions);
         while questions.try_join_next().is_some() {}
-        let open = OpenQuestion::new(&self.pending);
-        questions.spawn(async move {
+        let open = OpenQuestion::new(&self.pending, &self.open_questions, &id);
+        // Nobody else looks until the question can be found.
+        let mut by_id = lock(&self.open_questions);
+        let key = id.clone();
+        let asked = questions.spawn(async move {
             let answer = handler.question(Question { kind, params, during }).await;
             reply(&server, &outlet, encode::answer(&id, &answer));
             drop((turn, open));
         });
+        by_id.insert(key, asked);
     }
 
     fn count_unmatched(&self) {
@@ -296,18 +312,23 @@ fn reply(server: &str, outlet: &Arc<dyn Outlet>, message: Vec<u8>) {
 }
 
 /// A question of the peer's that we owe an answer to.
-struct OpenQuestion(Arc<Pending>);
+struct OpenQuestion {
+    pending: Arc<Pending>,
+    by_id: Arc<Mutex<HashMap<RawJson, AbortHandle>>>,
+    id: RawJson,
+}
 
 impl OpenQuestion {
-    fn new(pending: &Arc<Pending>) -> Self {
+    fn new(pending: &Arc<Pending>, by_id: &Arc<Mutex<HashMap<RawJson, AbortHandle>>>, id: &RawJson) -> Self {
         pending.asked();
-        Self(Arc::clone(pending))
+        Self { pending: Arc::clone(pending), by_id: Arc::clone(by_id), id: id.clone() }
     }
 }
 
 impl Drop for OpenQuestion {
     fn drop(&mut self) {
-        self.0.answered();
+        drop(lock(&self.by_id).remove(&self.id));
+        self.pending.answered();
     }
 }
 

@@ -65,6 +65,8 @@ pub struct ClientCapabilities {
     pub roots_list_changed: bool,
     /// Extensions, by name, with their settings.
     pub extensions: Vec<(String, RawJson)>,
+    /// Capabilities in the client's own words, by name: details of those above, and others that nobody here knows.
+    pub written: Vec<(String, RawJson)>,
 }
 
 /// What a peer says without being asked.
@@ -115,6 +117,11 @@ impl ClientCapabilities {
     /// As JSON, for `initialize` and for the metadata of modern requests.
     #[must_use]
     pub fn to_json(&self) -> String {
+        const KNOWN: [&str; 4] = ["elicitation", "sampling", "roots", "extensions"];
+        let written = |name: &str| {
+            let (_, value) = self.written.iter().find(|(written, _)| written == name)?;
+            Some(format!(r#""{name}":{value}"#))
+        };
         let mut members: Vec<String> = Vec::new();
         let mut elicitation: Vec<&str> = Vec::new();
         if self.elicitation_form {
@@ -124,14 +131,16 @@ impl ClientCapabilities {
             elicitation.push(r#""url":{}"#);
         }
         if !elicitation.is_empty() {
-            members.push(format!(r#""elicitation":{{{}}}"#, elicitation.join(",")));
+            let built = || format!(r#""elicitation":{{{}}}"#, elicitation.join(","));
+            members.push(written("elicitation").unwrap_or_else(built));
         }
         if self.sampling {
-            members.push(format!(r#""sampling":{{{}}}"#, if self.sampling_tools { r#""tools":{}"# } else { "" }));
+            let built = || format!(r#""sampling":{{{}}}"#, if self.sampling_tools { r#""tools":{}"# } else { "" });
+            members.push(written("sampling").unwrap_or_else(built));
         }
         if self.roots {
             let list_changed = if self.roots_list_changed { r#""listChanged":true"# } else { "" };
-            members.push(format!(r#""roots":{{{list_changed}}}"#));
+            members.push(written("roots").unwrap_or_else(|| format!(r#""roots":{{{list_changed}}}"#)));
         }
         if !self.extensions.is_empty() {
             let extensions: Vec<String> = self
@@ -141,6 +150,8 @@ impl ClientCapabilities {
                 .collect();
             members.push(format!(r#""extensions":{{{}}}"#, extensions.join(",")));
         }
+        let unknown = self.written.iter().filter(|(name, _)| !KNOWN.contains(&name.as_str()));
+        members.extend(unknown.map(|(name, value)| format!("{}:{value}", serde_json::Value::from(name.as_str()))));
         format!("{{{}}}", members.join(","))
     }
 
@@ -257,6 +268,7 @@ mod tests {
             roots: true,
             roots_list_changed: true,
             extensions: vec![("io.modelcontextprotocol/tasks".into(), RawJson::empty_object())],
+            written: Vec::new(),
         };
         insta::assert_snapshot!(all.to_json(), @r#"{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{"listChanged":true},"extensions":{"io.modelcontextprotocol/tasks":{}}}"#);
         assert_eq!(ClientCapabilities::default().to_json(), "{}");

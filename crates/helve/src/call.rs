@@ -40,6 +40,8 @@ pub struct CallContext {
     pub on_progress: Option<ProgressCallback>,
     /// Members of `_meta` that the server is to see.
     pub meta: Option<RawJson>,
+    /// Members of the parameters that the server is to see besides those of the call itself, as an object.
+    pub more: Option<RawJson>,
     /// The whole result is wanted, however large it is.
     pub uncut: bool,
     /// Who is asked when a rule says *ask*; `None`: as the host says.
@@ -87,6 +89,7 @@ impl CallContext {
             total: None,
             on_progress: None,
             meta: None,
+            more: None,
             uncut: false,
             approver: None,
             approvals: None,

@@ -10,16 +10,19 @@ use crate::agent::Agent;
 use crate::discovery::Step;
 use crate::exchange::Exchange;
 use crate::gateway::Gateway;
-use crate::news::Level;
+use crate::news::{Level, is_passed_on};
 use crate::refusal::{self, invalid_params};
 use crate::request::{Meta, Request};
-use crate::{extension, resources, tasks, tools};
+use crate::{extension, links, resources, tasks, tools};
 
 /// Offered to an agent that asks for a version we do not speak.
 const NEWEST: &str = "2025-11-25";
 
 /// From this version on a stream begins with an event that only has an id.
 const PRIMED_SINCE: &str = "2025-11-25";
+
+/// The only version that has batches.
+const BATCHES_IN: &str = "2025-03-26";
 
 /// Answers one request.
 pub(crate) async fn answer(exchange: &Exchange, request: &Request, meta: Meta) -> Result<RawJson, RpcError> {
@@ -41,7 +44,7 @@ pub(crate) async fn answer(exchange: &Exchange, request: &Request, meta: Meta) -
         "resources/unsubscribe" => unsubscribe(exchange, request).await,
         "prompts/list" => resources::list_prompts(gateway, request).await,
         "prompts/get" => get_prompt(exchange, request, &meta).await,
-        "completion/complete" => resources::complete(gateway, request).await,
+        "completion/complete" => resources::complete(exchange, request).await,
         "tasks/get" | "tasks/result" | "tasks/cancel" => tasks::relay(exchange, request).await,
         "tasks/list" => tasks::list(exchange, request).await,
         _ => extension::relay(exchange, request).await,
@@ -53,6 +56,10 @@ pub(crate) fn notified(gateway: &Arc<Gateway>, agent: &Agent, method: &str, para
     match method {
         "notifications/cancelled" => agent.running.cancel(params),
         "notifications/roots/list_changed" => agent.pass_on(gateway, method, params),
+        // What nobody here knows, a server of this agent may know.
+        _ if is_passed_on(method) && params.is_none_or(|params| params.check().is_ok()) => {
+            agent.pass_on(gateway, method, params);
+        }
         _ => {}
     }
 }
@@ -65,6 +72,11 @@ pub(crate) fn speaks(version: &str) -> bool {
 /// Does a stream begin with an event that only has an id?
 pub(crate) fn is_primed(version: &str) -> bool {
     version >= PRIMED_SINCE
+}
+
+/// May an agent of this version send several messages as one array?
+pub(crate) fn has_batches(version: &str) -> bool {
+    version == BATCHES_IN
 }
 
 fn initialize(exchange: &Exchange, request: &Request) -> Result<RawJson, RpcError> {
@@ -107,11 +119,12 @@ async fn call_tool(exchange: &Exchange, request: &Request, meta: &Meta) -> Resul
     let context = exchange.context(&server, request, meta);
     let result = tools::call(lodging, tool, arguments, context).await?;
     tasks::remember(exchange, &server, &result);
+    links::remember(exchange, &server, &result);
     Ok(result)
 }
 
 async fn read_resource(exchange: &Exchange, request: &Request, meta: &Meta) -> Result<RawJson, RpcError> {
-    let place = resources::place_of_resource(&exchange.gateway, &request.required("uri")?).await?;
+    let place = resources::place_of_resource(exchange, &request.required("uri")?).await?;
     let lodging = exchange.host_for(&place.server).await.map_err(|error| refusal::of_call(&error))?;
     resources::read(&lodging.host, &place, &exchange.context(&place.server, request, meta)).await
 }
@@ -125,14 +138,14 @@ async fn get_prompt(exchange: &Exchange, request: &Request, meta: &Meta) -> Resu
 
 async fn subscribe(exchange: &Exchange, request: &Request) -> Result<RawJson, RpcError> {
     let uri = request.required("uri")?;
-    let place = resources::place_of_resource(&exchange.gateway, &uri).await?;
+    let place = resources::place_of_resource(exchange, &uri).await?;
     let lodging = exchange.host_for(&place.server).await.map_err(|error| refusal::of_call(&error))?;
     exchange.agent.watching().add(&lodging.host, &place, &uri).await?;
     Ok(RawJson::empty_object())
 }
 
 async fn unsubscribe(exchange: &Exchange, request: &Request) -> Result<RawJson, RpcError> {
-    let place = resources::place_of_resource(&exchange.gateway, &request.required("uri")?).await?;
+    let place = resources::place_of_resource(exchange, &request.required("uri")?).await?;
     exchange.agent.watching().remove(&place);
     Ok(RawJson::empty_object())
 }

@@ -35,7 +35,7 @@ pub(crate) async fn listen(exchange: &Exchange, request: &Request) -> Result<Raw
     let uris: Vec<String> =
         wanted.member("resourceSubscriptions").and_then(|uris| uris.parse().ok()).unwrap_or_default();
     for uri in uris {
-        let Ok(place) = resources::place_of_resource(&exchange.gateway, &uri).await else { continue };
+        let Ok(place) = resources::place_of_resource(exchange, &uri).await else { continue };
         let Ok(lodging) = exchange.host_for(&place.server).await else { continue };
         if watching.add(&lodging.host, &place, &uri).await.is_ok() {
             watched.push(quoted(&uri));

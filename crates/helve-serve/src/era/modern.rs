@@ -17,8 +17,8 @@ use crate::gateway::{Gateway, Lodging};
 use crate::news::Level;
 use crate::refusal::{self, invalid_params};
 use crate::request::{Meta, Request, with_member};
-use crate::seal::Sealed;
-use crate::{extension, resources, tasks, tools};
+use crate::seal::{CallDigest, Sealed};
+use crate::{extension, links, resources, tasks, tools};
 
 /// The method by which an agent asks who we are.
 const DISCOVER: &str = "server/discover";
@@ -31,6 +31,9 @@ const UNSUPPORTED_VERSION: i64 = -32022;
 
 /// The extension by which a call may be answered with a task.
 const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
+/// Where a result says who answers.
+const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
 /// What the legacy era says about a resource that is not there, and what this one says.
 const LEGACY_NOT_FOUND: i64 = -32002;
@@ -81,7 +84,7 @@ pub(crate) async fn answer(exchange: &Exchange, request: &Request, meta: Meta) -
         "resources/read" => read_resource(exchange, request, meta).await.map(|read| fresh(&read)),
         "prompts/list" => resources::list_prompts(gateway, request).await.map(|list| cacheable(&list)),
         "prompts/get" => get_prompt(exchange, request, meta).await,
-        "completion/complete" => resources::complete(gateway, request).await,
+        "completion/complete" => resources::complete(exchange, request).await,
         "subscriptions/listen" => listen::listen(exchange, request).await,
         "tasks/get" | "tasks/update" | "tasks/cancel" => {
             needs_tasks(&meta)?;
@@ -129,11 +132,12 @@ async fn call_tool(exchange: &Exchange, request: &Request, meta: Meta) -> Result
     })
     .await?;
     tasks::remember(exchange, &server, &result);
+    links::remember(exchange, &server, &result);
     Ok(result)
 }
 
 async fn read_resource(exchange: &Exchange, request: &Request, meta: Meta) -> Result<RawJson, RpcError> {
-    let place = resources::place_of_resource(&exchange.gateway, &request.required("uri")?).await?;
+    let place = resources::place_of_resource(exchange, &request.required("uri")?).await?;
     let server = place.server.clone();
     in_rounds(exchange, request, meta, &server, |lodging, context| {
         Box::pin(async move {
@@ -174,9 +178,11 @@ async fn in_rounds(
         log_from: meta.log_level.as_deref().and_then(Level::from_word),
     };
     let responses = request.param("inputResponses");
+    let subject = request.required("name").or_else(|_| request.required("uri")).unwrap_or_default();
+    let digest = CallDigest::new(server, &request.method, &subject, request.param("arguments").as_ref());
     let state = match request.param("requestState") {
         None => None,
-        Some(state) => match open_state(exchange, server, &state)? {
+        Some(state) => match open_state(exchange, digest, &state)? {
             Sealed::State { state, .. } => Some(RawJson::assembled(state)),
             Sealed::Parked { handle, .. } => {
                 return gateway.parking.resume(gateway, &agent.principal, handle, line, responses.as_ref()).await;
@@ -184,18 +190,22 @@ async fn in_rounds(
         },
     };
     let declared = meta.client_capabilities.clone().unwrap_or_else(RawJson::empty_object);
-    let call = OpenCall::new(server.clone(), capabilities::read(&declared), line);
+    let can = capabilities::read(&declared);
+    let call = OpenCall::new(digest, can.clone(), line);
     let answerer: Arc<dyn Answerer> = Arc::<crate::conversation::Conversation>::clone(&call.conversation);
     gateway.asked_by_servers(agent).converses(server, &call.conversation);
     let context = CallContext {
         on_progress: Some(call.conversation.on_progress()),
         relayed: Some(Relayed { capabilities: Some(declared), responses, state, task: None }),
-        ..exchange.common_context(server, answerer, &meta)
+        ..exchange.common_context(server, answerer, request, &meta)
     };
     let lodging = exchange.host_for(server).await.map_err(|error| refusal::of_call(&error))?;
     let result = call.run(gateway, &agent.principal, make(lodging, context)).await;
     match result {
-        Ok(result) => Ok(seal_state(exchange, server, result)),
+        Ok(result) => {
+            may_ask(&result, &can)?;
+            Ok(seal_state(exchange, digest, result))
+        }
         Err(error) => Err(explained(error, &agent.capabilities())),
     }
 }
@@ -233,19 +243,44 @@ fn missing_capability(required: &str) -> RpcError {
     }
 }
 
-fn open_state(exchange: &Exchange, server: &ServerName, state: &RawJson) -> Result<Sealed, RpcError> {
+/// A server may ask only what the agent said it can answer; of anything else the agent could make nothing.
+fn may_ask(result: &RawJson, can: &ClientCapabilities) -> Result<(), RpcError> {
+    let questions = if is_question(result) { result.member("inputRequests") } else { None };
+    let Some(questions) = questions else { return Ok(()) };
+    for member in scan::members(questions.as_str()).into_iter().flatten().map_while(Result::ok) {
+        let question = RawJson::part_of(questions.shared(), member.value);
+        let method = question.member_str("method").unwrap_or_default();
+        let mode = question.member("params").and_then(|params| params.member_str("mode"));
+        let missing = match (QuestionKind::of_method(&method), mode.as_deref()) {
+            (Some(QuestionKind::Elicitation), Some("url")) if !can.elicitation_url => r#"{"elicitation":{"url":{}}}"#,
+            (Some(QuestionKind::Elicitation), None | Some("form")) if !can.elicitation_form => {
+                r#"{"elicitation":{"form":{}}}"#
+            }
+            (Some(QuestionKind::Sampling), _) if !can.sampling => r#"{"sampling":{}}"#,
+            (Some(QuestionKind::Roots), _) if !can.roots => r#"{"roots":{}}"#,
+            _ => continue,
+        };
+        return Err(missing_capability(missing));
+    }
+    Ok(())
+}
+
+fn is_question(result: &RawJson) -> bool {
+    result.member("resultType").is_some_and(|kind| kind.as_str() == r#""input_required""#)
+}
+
+fn open_state(exchange: &Exchange, call: CallDigest, state: &RawJson) -> Result<Sealed, RpcError> {
     let opened =
         state.parse::<String>().ok().and_then(|text| exchange.gateway.seal.open(&exchange.agent.principal, &text));
     let is_of = |sealed: &Sealed| match sealed {
-        Sealed::State { server: of, .. } | Sealed::Parked { server: of, .. } => of == server.as_str(),
+        Sealed::State { call: of, .. } | Sealed::Parked { call: of, .. } => *of == call,
     };
     opened.filter(is_of).ok_or_else(|| invalid_params("this requestState was not given for this call, or is too old"))
 }
 
 /// The state that a modern server wants back goes to the agent sealed.
-fn seal_state(exchange: &Exchange, server: &ServerName, result: RawJson) -> RawJson {
-    let is_question = result.member("resultType").is_some_and(|kind| kind.as_str() == r#""input_required""#);
-    let state = if is_question { result.member("requestState") } else { None };
+fn seal_state(exchange: &Exchange, call: CallDigest, result: RawJson) -> RawJson {
+    let state = if is_question(&result) { result.member("requestState") } else { None };
     match state.filter(|state| state.as_str() != "null") {
         // A call that is parked here is sealed already.
         Some(state)
@@ -255,7 +290,7 @@ fn seal_state(exchange: &Exchange, server: &ServerName, result: RawJson) -> RawJ
                 .and_then(|text| exchange.gateway.seal.open(&exchange.agent.principal, &text))
                 .is_none() =>
         {
-            let sealed = Sealed::State { server: server.as_str().to_owned(), state: state.as_str().to_owned() };
+            let sealed = Sealed::State { call, state: state.as_str().to_owned() };
             let lasts = exchange.gateway.options.limits.state_time;
             let text = exchange.gateway.seal.seal(&exchange.agent.principal, &sealed, lasts);
             with_member(&result, "requestState", &quoted(&text))
@@ -286,11 +321,22 @@ fn complete(gateway: &Gateway, result: &RawJson) -> RawJson {
         has_meta |= member.key_is("_meta");
     }
     let info = &gateway.server_info;
-    let meta = format!(r#""_meta":{{"io.modelcontextprotocol/serverInfo":{info}}}"#);
+    let result = &ours(result, info);
+    let meta = format!(r#""_meta":{{"{SERVER_INFO}":{info}}}"#);
     match (has_type, has_meta) {
         (true, _) => result.clone(),
         (false, true) => with_members(result, r#""resultType":"complete""#),
         (false, false) => with_members(result, &format!(r#""resultType":"complete",{meta}"#)),
+    }
+}
+
+/// Whoever is behind us, it is us who answers: a server's name in the metadata becomes ours.
+fn ours(result: &RawJson, info: &str) -> RawJson {
+    match result.member("_meta") {
+        Some(meta) if meta.member(SERVER_INFO).is_some() => {
+            with_member(result, "_meta", with_member(&meta, SERVER_INFO, info).as_str())
+        }
+        _ => result.clone(),
     }
 }
 

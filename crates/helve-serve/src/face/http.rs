@@ -5,14 +5,17 @@
 //! before it, or it takes long, it becomes a stream of events.
 
 mod body;
+mod cors;
 mod events;
 mod guard;
 mod headers;
 mod legacy;
 mod modern;
+mod reading;
 mod respond;
 mod sessions;
 mod sse;
+mod waiting;
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,7 +23,6 @@ use std::time::Duration;
 
 use bytestring::ByteString;
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Body as HttpBody;
 use tokio::task::AbortHandle;
 
@@ -29,9 +31,8 @@ pub use guard::Guard;
 
 use crate::gateway::Gateway;
 use crate::principal::{Peer, Principal};
-use crate::refusal;
 use guard::Barred;
-use respond::{plain, refused};
+use respond::plain;
 use sessions::Sessions;
 
 /// How often sessions are looked through for those that nobody uses.
@@ -70,7 +71,7 @@ impl HttpFace {
             loop {
                 tokio::time::sleep(SWEPT_EVERY).await;
                 let Some(shared) = weak.upgrade() else { return };
-                shared.sessions.expire(&shared.gateway.options.limits);
+                shared.sessions.sweep(&shared.gateway.options.limits);
                 shared.gateway.forget_idle_agents();
             }
         });
@@ -84,17 +85,32 @@ impl HttpFace {
         B::Data: Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
+        let page = cors::named_origin(&self.shared.guard, request.headers());
+        let mut response = self.answer(request, peer).await;
+        if let Some(page) = page {
+            cors::open(&mut response, page);
+        }
+        response
+    }
+
+    async fn answer<B>(&self, request: Request<B>, peer: Peer) -> Response<Body>
+    where
+        B: HttpBody + Send,
+        B::Data: Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
         let (head, body) = request.into_parts();
+        let page = cors::named_origin(&self.shared.guard, &head.headers);
         let principal = match self.shared.guard.admit(&head.headers, peer) {
+            Err(Barred::Token) | Ok(_) if page.is_some() && cors::is_preflight(&head.method, &head.headers) => {
+                return cors::preflight(&head.headers);
+            }
             Ok(principal) => principal,
             Err(barred) => return bar(barred),
         };
-        let limit = self.shared.gateway.options.limits.message_bytes;
-        let Ok(body) = Limited::new(body, limit).collect().await else {
-            return plain(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large, or was cut off");
-        };
-        let Ok(body) = ByteString::try_from(body.to_bytes()) else {
-            return refused(StatusCode::BAD_REQUEST, None, &refusal::parse_error());
+        let body = match reading::read(body, &self.shared.gateway.options.limits).await {
+            Ok(body) => body,
+            Err(refusal) => return *refusal,
         };
         let query = head.uri.query().unwrap_or_default().to_owned();
         let path = head.uri.path().to_owned();
@@ -131,14 +147,18 @@ async fn streamable(shared: &Arc<Shared>, incoming: Incoming) -> Response<Body> 
                 legacy::post(shared, incoming).await
             }
         }
+        // The newer era has neither streams beside its requests nor sessions to end.
+        Method::GET | Method::DELETE if modern::says_so(&incoming) => not_allowed("POST"),
         Method::GET => legacy::get(shared, &incoming),
         Method::DELETE => legacy::delete(shared, &incoming),
-        _ => {
-            let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "POST, GET or DELETE");
-            response.headers_mut().insert(header::ALLOW, http::HeaderValue::from_static("POST, GET, DELETE"));
-            response
-        }
+        _ => not_allowed("POST, GET, DELETE"),
     }
+}
+
+fn not_allowed(allowed: &'static str) -> Response<Body> {
+    let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, allowed);
+    response.headers_mut().insert(header::ALLOW, http::HeaderValue::from_static(allowed));
+    response
 }
 
 fn bar(barred: Barred) -> Response<Body> {

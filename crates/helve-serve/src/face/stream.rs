@@ -4,7 +4,7 @@
 //! that are ready together leave together.
 
 use std::io;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,13 +17,14 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::time::timeout;
 
 use crate::agent::Agent;
+use crate::batch::Batch;
 use crate::exchange::Exchange;
 use crate::gateway::{Gateway, HostSource, Options, Purpose};
 use crate::message::Message;
 use crate::outbox::{Outbox, Outlet};
 use crate::principal::Peer;
 use crate::request::Request;
-use crate::{era, refusal};
+use crate::{batch, era, refusal};
 
 /// How long answers are still worked on, and how long they may take to be written, when an agent has closed its side.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
@@ -42,7 +43,8 @@ pub async fn serve(
     let outlet: Arc<dyn Outlet> = Arc::<Outbox>::clone(&outbox);
     let agent = Arc::new(Agent::new(peer.principal(), Arc::clone(&outlet)));
     let lines = Lines::new(reader, gateway.options.limits.message_bytes);
-    converse(gateway, agent, &outbox, lines, None, writer).await
+    let writing = pin!(outbox.write_into(writer));
+    converse(gateway, agent, &outbox, lines, None, writing).await
 }
 
 /// Serves the only agent there is. The host is started when the agent has said what it can do, so that servers may ask it,
@@ -60,18 +62,70 @@ pub async fn serve_alone(
     let outlet: Arc<dyn Outlet> = Arc::<Outbox>::clone(&outbox);
     let agent = Arc::new(Agent::new(Peer { connection: 0, user: None }.principal(), outlet));
     let mut lines = Lines::new(reader, options.limits.message_bytes);
-    let Some(first) = lines.next().await? else { return Ok(()) };
-    if let Line::Text(text) = &first
-        && let Incoming::Request { id, method, params } = plane::read(text)
-        && let Some(capabilities) = era::declared(&Request { id, method, params })
-    {
-        agent.declare(&capabilities);
-    }
+    let mut writing = pin!(outbox.write_into(writer));
+    let first = loop {
+        let line = tokio::select! {
+            biased;
+            line = lines.next() => line?,
+            written = &mut writing => return written,
+        };
+        let Some(line) = line else {
+            outbox.close();
+            return timeout(LAST_ANSWERS, writing).await.unwrap_or(Ok(()));
+        };
+        match Opening::read(&line) {
+            Opening::Settled(answer) => outbox.send(answer),
+            Opening::Nothing => {}
+            Opening::Begins(capabilities) => {
+                if let Some(capabilities) = capabilities {
+                    agent.declare(&capabilities);
+                }
+                break line;
+            }
+        }
+    };
     let host = source.start(Arc::<Agent>::clone(&agent), Purpose::Everything).await.map_err(io::Error::other)?;
     let gateway = Gateway::new(host.clone(), options);
-    let served = converse(&gateway, agent, &outbox, lines, Some(first), writer).await;
+    let served = converse(&gateway, agent, &outbox, lines, Some(first), writing).await;
     host.shutdown().await;
     served
+}
+
+/// What a message means before there is a host: servers are told what the agent can do when they are started, so they are
+/// started for the first message that says it, or that cannot be answered without them.
+enum Opening {
+    /// It needs no server to be answered.
+    Settled(Message),
+    /// It says nothing and asks nothing.
+    Nothing,
+    /// From here on there is a host, for an agent that can do so much.
+    Begins(Option<RawJson>),
+}
+
+impl Opening {
+    fn read(line: &Line) -> Self {
+        let text = match text_of(line) {
+            Ok(text) => text,
+            Err(error) => return Self::Settled(unaddressed(error)),
+        };
+        if batch::is_batch(text) {
+            return Self::Settled(unaddressed(match batch::read(None, text) {
+                Err(error) => error,
+                Ok(_) => refusal::of_noise(text),
+            }));
+        }
+        match plane::read(text) {
+            Incoming::Request { id, method, params } => {
+                let request = Request { id, method, params };
+                match era::answer_without_host(&request) {
+                    Some(answer) => Self::Settled(Message::answer(&request.id, &answer)),
+                    None => Self::Begins(era::declared(&request)),
+                }
+            }
+            Incoming::Notification { .. } | Incoming::Answer { .. } | Incoming::Unacceptable { .. } => Self::Nothing,
+            Incoming::Noise => Self::Settled(unaddressed(refusal::of_noise(text))),
+        }
+    }
 }
 
 async fn converse<R: AsyncRead + Unpin>(
@@ -80,16 +134,15 @@ async fn converse<R: AsyncRead + Unpin>(
     outbox: &Arc<Outbox>,
     mut lines: Lines<R>,
     first: Option<Line>,
-    writer: impl AsyncWrite + Unpin,
+    mut writing: Pin<&mut impl Future<Output = io::Result<()>>>,
 ) -> io::Result<()> {
     gateway.listeners.add(&agent);
     let _gone = Gone(&agent);
     let connection = Connection { gateway, agent: &agent, outlet: Arc::<Outbox>::clone(outbox) };
     let limits = &gateway.options.limits;
     let mut requests = FuturesUnordered::new();
-    let mut writing = pin!(outbox.write_into(writer));
     if let Some(first) = first {
-        connection.receive(&first, |request| requests.push(connection.answer(request)));
+        connection.receive(&first, |asked| requests.push(connection.answer(asked)));
     }
     loop {
         let is_full = outbox.is_full();
@@ -97,7 +150,7 @@ async fn converse<R: AsyncRead + Unpin>(
         tokio::select! {
             biased;
             line = lines.next(), if reads => match line? {
-                Some(line) => connection.receive(&line, |request| requests.push(connection.answer(request))),
+                Some(line) => connection.receive(&line, |asked| requests.push(connection.answer(asked))),
                 None => break,
             },
             Some(()) = requests.next(), if !requests.is_empty() => {}
@@ -131,21 +184,39 @@ struct Connection<'a> {
     outlet: Arc<dyn Outlet>,
 }
 
+/// What is answered with one message.
+enum Asked {
+    One(Request),
+    Several(Batch),
+}
+
 impl Connection<'_> {
-    fn receive(&self, line: &Line, mut take: impl FnMut(Request)) {
-        match line {
-            Line::Text(text) => match is_batch(text).then(|| plane::batch(text)).flatten() {
-                Some(batch) => batch.for_each(|message| self.receive_one(&message, &mut take)),
-                None => self.receive_one(text, &mut take),
-            },
-            Line::NotUtf8(_) => self.refuse(refusal::parse_error()),
-            Line::TooLarge { .. } => self.refuse(refusal::invalid_request("the message is too large")),
+    fn receive(&self, line: &Line, mut take: impl FnMut(Asked)) {
+        let text = match text_of(line) {
+            Ok(text) => text,
+            Err(error) => return self.refuse(error),
+        };
+        if !batch::is_batch(text) {
+            return match plane::read(text) {
+                Incoming::Request { id, method, params } => take(Asked::One(Request { id, method, params })),
+                Incoming::Noise => self.refuse(refusal::of_noise(text)),
+                other => self.hear(other),
+            };
+        }
+        match batch::read(self.agent.version().as_deref(), text) {
+            Ok(mut batch) => {
+                std::mem::take(&mut batch.others).into_iter().for_each(|other| self.hear(other));
+                if batch.asks() {
+                    take(Asked::Several(batch));
+                }
+            }
+            Err(error) => self.refuse(error),
         }
     }
 
-    fn receive_one(&self, text: &ByteString, take: &mut impl FnMut(Request)) {
-        match plane::read(text) {
-            Incoming::Request { id, method, params } => take(Request { id, method, params }),
+    /// Takes what asks for no answer.
+    fn hear(&self, message: Incoming) {
+        match message {
             Incoming::Notification { method, params } => {
                 era::legacy::notified(self.gateway, self.agent, &method, params.as_ref());
             }
@@ -153,28 +224,47 @@ impl Connection<'_> {
             Incoming::Unacceptable { id, problem } => {
                 self.agent.asked.answered(id, Err(refusal::invalid_request(format!("the answer {problem}"))));
             }
-            Incoming::Noise => self.refuse(refusal::of_noise(text)),
+            Incoming::Request { .. } | Incoming::Noise => {}
         }
     }
 
     /// Answers what cannot be read, and so has no id.
     fn refuse(&self, error: RpcError) {
-        self.outlet.send(Message::answer(&RawJson::from_static("null"), &Err(error)));
+        self.outlet.send(unaddressed(error));
     }
 
-    async fn answer(&self, request: Request) {
+    async fn answer(&self, asked: Asked) {
+        let answer = match asked {
+            Asked::One(request) => self.answer_one(request).await,
+            Asked::Several(batch) => batch.answer(|request| self.answer_one(request)).await,
+        };
+        if let Some(answer) = answer {
+            self.outlet.send(answer);
+        }
+    }
+
+    async fn answer_one(&self, request: Request) -> Option<Message> {
         let (gateway, agent) = (Arc::clone(self.gateway), Arc::clone(self.agent));
         let exchange = Exchange { gateway, agent, stream: Arc::clone(&self.outlet) };
         // A call is a large future; it stays where it is made.
         let work = Box::pin(era::answer(&exchange, &request));
-        if let Some(answer) = self.agent.running.run(&request.id, work).await {
-            self.outlet.send(Message::answer(&request.id, &answer));
-        }
+        let answer = self.agent.running.run(&request.id, work).await?;
+        Some(Message::answer(&request.id, &answer))
     }
 }
 
-fn is_batch(text: &str) -> bool {
-    text.trim_start().starts_with('[')
+/// The text of a line that can be read at all.
+fn text_of(line: &Line) -> Result<&ByteString, RpcError> {
+    match line {
+        Line::Text(text) => Ok(text),
+        Line::NotUtf8(_) => Err(refusal::parse_error()),
+        Line::TooLarge { .. } => Err(refusal::invalid_request("the message is too large")),
+    }
+}
+
+/// The answer to something that has no id.
+fn unaddressed(error: RpcError) -> Message {
+    Message::answer(&RawJson::from_static("null"), &Err(error))
 }
 
 /// The lines of a stream.

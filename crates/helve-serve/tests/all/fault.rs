@@ -132,6 +132,64 @@ async fn a_parked_call_waits_for_its_agent_alone_and_not_for_ever() {
     gateway.host().shutdown().await;
 }
 
+/// What an agent brings back belongs to the very call it was given for.
+#[tokio::test]
+async fn a_state_is_no_pass_to_another_call() {
+    for scenario in [Scenario::legacy(), Scenario::modern()] {
+        let (gateway, face) = shared(&scenario, Limits::default()).await;
+        let agent = HttpAgent::new(&face, 1);
+        let call = json!({"name": "ask", "arguments": {"kind": "form", "rounds": 1}});
+        let (asked, _) = agent.modern(1, "tools/call", call.clone(), &everything()).await;
+        let mut again = call.clone();
+        again["requestState"] = asked["result"]["requestState"].clone();
+        let key = asked["result"]["inputRequests"].as_object().unwrap().keys().next().unwrap().clone();
+        again["inputResponses"] = json!({key: crate::support::answer_to("elicitation/create")});
+        let mut other_tool = again.clone();
+        other_tool["name"] = json!("echo");
+        let mut other_arguments = again.clone();
+        other_arguments["arguments"]["kind"] = json!("roots");
+        for (id, other) in [(2, other_tool), (3, other_arguments)] {
+            let (refused, _) = agent.modern(id, "tools/call", other, &everything()).await;
+            assert_eq!(refused["error"]["code"], -32602, "{refused}");
+        }
+        let (done, _) = agent.modern(4, "tools/call", again, &everything()).await;
+        assert!(done["result"].to_string().contains("the agent's answer"), "{done}");
+        gateway.host().shutdown().await;
+    }
+}
+
+/// A server that asks what the agent never offered: the agent is told what it would need.
+#[tokio::test]
+async fn what_an_agent_cannot_answer_is_not_asked() {
+    let (gateway, face) = shared(&Scenario::modern(), Limits::default()).await;
+    let agent = HttpAgent::new(&face, 1);
+    let question =
+        r#"{"k":{"method":"elicitation/create","params":{"mode":"url","message":"?","url":"https://example.com"}}}"#;
+    let result = format!(r#"{{"resultType":"input_required","inputRequests":{question}}}"#);
+    let text = format!("{{\"jsonrpc\":\"2.0\",\"id\":$ID,\"result\":{result}}}\n");
+    let call = json!({"name": "raw", "arguments": {"text": text}});
+    let (refused, _) = agent.modern(1, "tools/call", call.clone(), &json!({"elicitation": {"form": {}}})).await;
+    insta::assert_snapshot!(refused["error"], @r#"{"code":-32021,"data":{"requiredCapabilities":{"elicitation":{"url":{}}}},"message":"Missing required client capability"}"#);
+    let (asked, _) = agent.modern(2, "tools/call", call, &everything()).await;
+    assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
+    gateway.host().shutdown().await;
+}
+
+/// It is us who answers, whoever is behind us.
+#[tokio::test]
+async fn a_servers_name_in_a_result_becomes_ours() {
+    let (gateway, face) = shared(&Scenario::modern(), Limits::default()).await;
+    let agent = HttpAgent::new(&face, 1);
+    let meta = r#"{"b":1,"io.modelcontextprotocol/serverInfo":{"name":"behind","version":"1"},"a":2}"#;
+    let result = format!(r#"{{"resultType":"complete","content":[],"_meta":{meta}}}"#);
+    let text = format!("{{\"jsonrpc\":\"2.0\",\"id\":$ID,\"result\":{result}}}\n");
+    let (answer, _) =
+        agent.modern(1, "tools/call", json!({"name": "raw", "arguments": {"text": text}}), &json!({})).await;
+    assert_eq!(answer["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "helve", "{answer}");
+    assert_eq!(answer["result"]["_meta"]["b"], 1);
+    gateway.host().shutdown().await;
+}
+
 #[tokio::test]
 async fn sessions_that_nobody_uses_go() {
     let limits = Limits { session_idle: Duration::ZERO, ..Limits::default() };

@@ -156,3 +156,59 @@ async fn the_oldest_agents_come_to_another_address() {
     assert_eq!(post(json!({"jsonrpc": "2.0", "id": 3, "method": "ping"})).await, 404);
     gateway.host().shutdown().await;
 }
+
+#[tokio::test]
+async fn a_page_that_was_named_can_read_what_it_asks_for() {
+    let guard =
+        Guard { origins: vec!["https://app.example.com".into()], tokens: vec!["one".into()], ..Guard::default() };
+    let (gateway, face) = face_with(guard).await;
+    let peer = Peer { connection: 1, user: None };
+    let preflight = async |origin: &str| {
+        let request = Request::builder().method(Method::OPTIONS).uri("/mcp").header("host", "localhost");
+        let request = request.header("origin", origin).header("access-control-request-method", "POST");
+        let request = request.header("access-control-request-headers", "content-type, mcp-session-id");
+        face.handle(request.body(Full::new(Bytes::new())).unwrap(), peer).await
+    };
+    let told = preflight("https://app.example.com").await;
+    assert_eq!(told.status(), 204);
+    let header = |name: &str| told.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+    insta::assert_debug_snapshot!(
+        ["access-control-allow-origin", "access-control-allow-methods", "access-control-allow-headers", "vary"].map(header), @r#"
+    [
+        Some(
+            "https://app.example.com",
+        ),
+        Some(
+            "GET, POST, DELETE",
+        ),
+        Some(
+            "content-type, mcp-session-id",
+        ),
+        Some(
+            "Origin",
+        ),
+    ]
+    "#);
+    assert_eq!(preflight("https://evil.example.com").await.status(), 403);
+    // Pages of this machine may ask, but nobody told us to let them read.
+    assert_eq!(preflight("http://localhost:3000").await.status(), 401);
+
+    let agent = HttpAgent::new(&face, 1);
+    let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}});
+    let opened =
+        agent.post(&initialize, &[("authorization", "Bearer one"), ("origin", "https://app.example.com")]).await;
+    assert_eq!(opened.headers()["access-control-allow-origin"], "https://app.example.com");
+    assert_eq!(opened.headers()["access-control-expose-headers"], "Mcp-Session-Id, WWW-Authenticate");
+    let refused = agent.post(&initialize, &[("origin", "https://app.example.com")]).await;
+    assert_eq!((refused.status().as_u16(), refused.headers().contains_key("access-control-allow-origin")), (401, true));
+    gateway.host().shutdown().await;
+}
+
+#[tokio::test]
+async fn the_newer_era_has_no_streams_beside_its_requests() {
+    let (gateway, face) = face_with(Guard::default()).await;
+    let agent = HttpAgent::new(&face, 1);
+    let refused = agent.get(&[("mcp-protocol-version", "2026-07-28")]).await;
+    assert_eq!((refused.status().as_u16(), refused.headers()["allow"].to_str().unwrap()), (405, "POST"));
+    gateway.host().shutdown().await;
+}

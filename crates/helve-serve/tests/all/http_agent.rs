@@ -33,10 +33,13 @@ impl HttpAgent {
 
     /// Sends one message; headers are added to the usual ones.
     pub(crate) async fn post(&self, message: &Value, headers: &[(&str, &str)]) -> Response<Body> {
-        let mut request = Request::post("/mcp")
-            .header("host", "localhost")
-            .header("content-type", "application/json")
-            .header("accept", "application/json, text/event-stream");
+        let usual = [("accept", "application/json, text/event-stream")];
+        self.post_with(message, &[&usual, headers].concat()).await
+    }
+
+    /// Sends one message with these headers alone, besides those that every message has.
+    pub(crate) async fn post_with(&self, message: &Value, headers: &[(&str, &str)]) -> Response<Body> {
+        let mut request = Request::post("/mcp").header("host", "localhost").header("content-type", "application/json");
         if let Some(session) = &self.session {
             request = request.header("mcp-session-id", session);
         }
@@ -60,8 +63,13 @@ impl HttpAgent {
 
     /// Says `initialize`.
     pub(crate) async fn initialize(&mut self, capabilities: Value) -> Value {
+        self.initialize_as("2025-11-25", capabilities).await
+    }
+
+    /// Says `initialize` in this version.
+    pub(crate) async fn initialize_as(&mut self, version: &str, capabilities: Value) -> Value {
         let params = json!({
-            "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "a", "version": "1"}
+            "protocolVersion": version, "capabilities": capabilities, "clientInfo": {"name": "a", "version": "1"}
         });
         let message = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
         let response = self.post(&message, &[]).await;

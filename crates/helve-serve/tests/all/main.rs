@@ -5,8 +5,10 @@
 mod fault;
 mod http;
 mod http_agent;
+mod http_streams;
 mod matrix;
 mod payload;
 mod sharing;
 mod stream;
 mod support;
+mod unknown;

@@ -1,10 +1,15 @@
 //! What a server sends is what the agent receives, byte for byte in the payload.
 
-use helve_serve::Naming;
-use helve_testkit::Scenario;
-use serde_json::json;
+use std::sync::Arc;
 
-use crate::support::{StreamAgent, gateway, host, modern_meta, stdio_server};
+use helve_serve::face::http::{Guard, HttpFace};
+use helve_serve::{Gateway, Naming, Options};
+use helve_testkit::Scenario;
+use http_body_util::BodyExt as _;
+use serde_json::{Value, json};
+
+use crate::http_agent::HttpAgent;
+use crate::support::{DEADLINE, Servers, StreamAgent, gateway, host, modern_meta, stdio_server};
 
 /// Pieces of JSON that a careless relay changes.
 const ODD: [&str; 12] = [
@@ -36,21 +41,56 @@ fn generated(number: usize) -> String {
     format!("{{{}}}", turned.join(","))
 }
 
+/// A call that the server answers with this result, byte for byte.
+fn asking_for(id: usize, result: &str) -> Value {
+    let frame = format!(r#"{{"jsonrpc":"2.0","id":$ID,"result":{result}}}"#);
+    let params = json!({"name": "raw", "arguments": {"text": format!("{frame}\n")}});
+    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+}
+
+#[tokio::test]
+async fn five_hundred_results_arrive_as_they_were_sent_over_http() {
+    for scenario in [Scenario::legacy(), Scenario::modern()] {
+        let options = Options { naming: Naming::None, wait: Some(DEADLINE), ..Options::default() };
+        let servers = Servers(vec![stdio_server("one", &scenario)]);
+        let gateway = Gateway::shared(Arc::new(servers), options).await.unwrap();
+        let face = Arc::new(HttpFace::new(Arc::clone(&gateway), Guard::default()));
+        let mut agent = HttpAgent::new(&face, 1);
+        agent.initialize(json!({})).await;
+        for number in 0..500 {
+            let (id, result) = (1_000 + number, generated(number));
+            let response = agent.post(&asking_for(id, &result), &[]).await;
+            assert_eq!(response.headers()["content-type"], "application/json");
+            let body = response.into_body().collect().await.unwrap().to_bytes();
+            let wanted = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
+            assert_eq!(std::str::from_utf8(&body).unwrap(), wanted);
+        }
+        gateway.host().shutdown().await;
+    }
+}
+
 #[tokio::test]
 async fn five_hundred_results_arrive_as_they_were_sent() {
+    for scenario in [Scenario::legacy(), Scenario::modern()] {
+        let host = host(vec![stdio_server("one", &scenario)]).await;
+        let gateway = gateway(&host, Naming::None);
+        let mut agent = StreamAgent::connect(&gateway);
+        agent.initialize(json!({})).await;
+        for number in 0..500 {
+            let (id, result) = (1_000 + number, generated(number));
+            agent.send(asking_for(id, &result)).await;
+            assert_eq!(agent.next_text().await, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#));
+        }
+        host.shutdown().await;
+    }
+}
+
+/// For a modern agent the type is added behind, and nothing else is touched.
+#[tokio::test]
+async fn what_a_modern_agent_gets_has_a_type_besides() {
     let host = host(vec![stdio_server("one", &Scenario::legacy())]).await;
     let gateway = gateway(&host, Naming::None);
     let mut agent = StreamAgent::connect(&gateway);
-    agent.initialize(json!({})).await;
-    for number in 0..500 {
-        let result = generated(number);
-        let frame = format!(r#"{{"jsonrpc":"2.0","id":$ID,"result":{result}}}"#);
-        let id = 1_000 + number;
-        let params = json!({"name": "raw", "arguments": {"text": format!("{frame}\n")}});
-        agent.send(json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})).await;
-        assert_eq!(agent.next_text().await, format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#));
-    }
-    // For a modern agent the type is added behind, and nothing else is touched.
     for number in 0..50 {
         let result = generated(number);
         let frame = format!(r#"{{"jsonrpc":"2.0","id":$ID,"result":{result}}}"#);

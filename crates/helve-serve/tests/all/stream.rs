@@ -233,3 +233,62 @@ async fn what_is_not_known_yet_is_not_counted() {
     insta::assert_snapshot!(hello(Discovery::All).await, @"null");
     host.shutdown().await;
 }
+
+#[tokio::test]
+async fn batches_are_answered_as_arrays_in_the_version_that_has_them() {
+    let host = host(vec![stdio_server("one", &Scenario::legacy())]).await;
+    let gateway = gateway(&host, Naming::None);
+    let ping = |id: u64| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+    let mut agent = StreamAgent::connect(&gateway);
+    let params =
+        json!({"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}});
+    agent.ask(0, "initialize", params).await;
+    agent.send(json!([ping(1), ping(2)])).await;
+    insta::assert_snapshot!(agent.next_text().await, @r#"[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","id":2,"result":{}}]"#);
+    agent.send(json!([])).await;
+    insta::assert_snapshot!(agent.next_text().await, @r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"a batch has at least one message"}}"#);
+
+    let mut newer = StreamAgent::connect(&gateway);
+    newer.initialize(json!({})).await;
+    newer.send(json!([ping(1)])).await;
+    insta::assert_snapshot!(newer.next_text().await, @r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"there are no batches in this version of the protocol: send one message at a time"}}"#);
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn two_requests_of_one_id_are_not_answered_at_once() {
+    let host = host(vec![stdio_server("one", &Scenario::legacy())]).await;
+    let gateway = gateway(&host, Naming::None);
+    let mut agent = StreamAgent::connect(&gateway);
+    agent.initialize(json!({})).await;
+    let sleep = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "sleep", "arguments": {"ms": 60_000}}});
+    agent.send(sleep.clone()).await;
+    agent.send(sleep).await;
+    insta::assert_snapshot!(agent.next_text().await, @r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"a request of the id 7 is being answered already"}}"#);
+    // The first one can still be taken back, and then the id is free.
+    agent.send(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}})).await;
+    let (answer, _) = agent.ask(7, "ping", json!({})).await;
+    assert_eq!(answer["result"], json!({}));
+    host.shutdown().await;
+}
+
+/// Servers are told what the agent can do, so they are not started before it has said so.
+#[tokio::test]
+async fn what_an_agent_says_before_it_says_what_it_can_do() {
+    for (first, answer) in [
+        (r#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#, r#"{"jsonrpc":"2.0","id":9,"result":{}}"#),
+        (
+            r#"{"jsonrpc":"2.0","id":9,"method":"server/discover","params":{}}"#,
+            r#"{"jsonrpc":"2.0","id":9,"error":{"code":-32602,"message":"`_meta` lacks io.modelcontextprotocol/protocolVersion"}}"#,
+        ),
+        ("broken", r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"this is not JSON"}}"#),
+    ] {
+        let mut agent = StreamAgent::alone(vec![stdio_server("one", &Scenario::legacy())], Naming::None);
+        agent.send_text(first).await;
+        assert_eq!(agent.next_text().await, answer);
+        agent.initialize(crate::support::everything()).await;
+        let (asked, _) = agent.ask(1, "tools/call", json!({"name": "ask", "arguments": {"kind": "form"}})).await;
+        assert!(asked["result"].to_string().contains("the agent's answer"), "{first}: {asked}");
+        agent.leave().await;
+    }
+}

@@ -13,7 +13,7 @@ use super::exchange::{Exchange, plain};
 use super::headers;
 use super::session::Session;
 use crate::frame::{Frame, MessageKind, Out, OutReader, Part};
-use crate::http_script::HttpAnswer;
+use crate::http_script::{HttpAnswer, UnknownSession};
 use crate::meta::{HEADER_MISMATCH, MISSING_CAPABILITY, PROTOCOL_VERSION, UNSUPPORTED_VERSION};
 use crate::peer::{Connection, Peer};
 use crate::scenario::Era;
@@ -172,12 +172,15 @@ fn delete(exchange: &Exchange) -> Response<Body> {
 
 fn find_session(exchange: &Exchange) -> Result<Arc<Session>, Box<Response<Body>>> {
     let sessions = &exchange.shared.sessions;
-    let told_apart = exchange.shared.peer.scenario().http.sessions;
+    let script = &exchange.shared.peer.scenario().http;
+    let told_apart = script.sessions;
     let id = exchange.header("mcp-session-id");
     let session = if told_apart { id.and_then(|id| sessions.find(id)) } else { sessions.only() };
     match session {
         Some(session) => Ok(session),
-        None if told_apart && id.is_some() => Err(Box::new(plain(StatusCode::NOT_FOUND, "no such session"))),
+        None if told_apart && id.is_some() && script.unknown_session == UnknownSession::NotFound => {
+            Err(Box::new(plain(StatusCode::NOT_FOUND, "no such session")))
+        }
         None => {
             let text = "Bad Request: no session; initialize first";
             Err(Box::new(rpc_error(StatusCode::BAD_REQUEST, exchange.rpc_id.as_deref(), -32000, text)))

@@ -29,6 +29,8 @@ pub struct CallOptions {
     pub on_progress: Option<ProgressCallback>,
     /// Members of `_meta` that the server is to see.
     pub meta: Option<RawJson>,
+    /// Members of the parameters that the server is to see besides those of the call itself, as an object.
+    pub more: Option<RawJson>,
     /// A legacy server that offers tasks may answer with one, kept for so long; modern servers may always.
     pub as_task: Option<Duration>,
     /// Who answers what the server asks in the course of this call, and hears what it logs: a modern server is told its
@@ -64,6 +66,7 @@ impl Session {
         let tool = self.shared.subject(permit, CallKind::Tool)?;
         let name = quoted(tool);
         let members = [("name", name.as_str()), ("arguments", permit.arguments().as_str())];
+        let members: Vec<_> = members.into_iter().chain(options.more_members()).collect();
         let call = Call { method: "tools/call", subject: tool, members: &members, permit, options: &options };
         match self.shared.call(&call).await {
             // The tool has changed since it was listed: look again, and repeat what was not accepted.
@@ -82,7 +85,7 @@ impl Session {
     pub async fn read_resource(&self, permit: &Permit, options: CallOptions) -> Result<ReadOutcome> {
         let uri = self.shared.subject(permit, CallKind::Resource)?;
         let quoted_uri = quoted(uri);
-        let members = [("uri", quoted_uri.as_str())];
+        let members: Vec<_> = [("uri", quoted_uri.as_str())].into_iter().chain(options.more_members()).collect();
         let call = Call { method: "resources/read", subject: uri, members: &members, permit, options: &options };
         self.shared.call(&call).await.map(ReadOutcome::new)
     }
@@ -95,6 +98,7 @@ impl Session {
         let prompt = self.shared.subject(permit, CallKind::Prompt)?;
         let name = quoted(prompt);
         let members = [("name", name.as_str()), ("arguments", permit.arguments().as_str())];
+        let members: Vec<_> = members.into_iter().chain(options.more_members()).collect();
         let call = Call { method: "prompts/get", subject: prompt, members: &members, permit, options: &options };
         self.shared.call(&call).await.map(PromptOutcome::new)
     }
@@ -115,6 +119,20 @@ pub(super) struct OwnMeta {
     declared: Declared,
     log_level: Option<LogLevel>,
     rendered: Arc<str>,
+}
+
+/// Parameters that a call has of its own: nobody else sets them.
+const OWN_MEMBERS: [&str; 7] = ["name", "arguments", "uri", "_meta", "task", "inputResponses", "requestState"];
+
+impl CallOptions {
+    /// What the server is to see besides, member by member, as it is written.
+    fn more_members(&self) -> impl Iterator<Item = (&str, &str)> {
+        let more = self.more.as_ref().map_or("", RawJson::as_str);
+        let members = scan::members(more).into_iter().flatten().map_while(std::result::Result::ok);
+        members
+            .filter(|member| !OWN_MEMBERS.iter().any(|own| member.key_is(own)))
+            .map(|member| (member.raw_key, member.value))
+    }
 }
 
 /// What somebody can do for a server.
@@ -332,6 +350,7 @@ impl fmt::Debug for CallOptions {
             .field("times", &self.times)
             .field("on_progress", &self.on_progress.is_some())
             .field("meta", &self.meta)
+            .field("more", &self.more)
             .field("as_task", &self.as_task)
             .field("handler", &self.handler)
             .field("relayed", &self.relayed)

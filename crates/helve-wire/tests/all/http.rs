@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use helve_model::ErrorCode;
-use helve_testkit::{CutKind, HttpFault, HttpFaultKind, HttpScript, HttpServer, Scenario};
+use helve_testkit::{CutKind, HttpFault, HttpFaultKind, HttpScript, HttpServer, Scenario, UnknownSession};
 use helve_wire::{ConnectOptions, Limits, Session, Times};
 
 use crate::support::*;
@@ -138,7 +138,8 @@ async fn silence_is_ended_by_the_clock() {
 
 #[tokio::test]
 async fn a_session_the_server_forgot_is_renewed() {
-    for script in [HttpScript::json(), HttpScript::sse()] {
+    let bad_request = HttpScript { unknown_session: UnknownSession::BadRequest, ..HttpScript::sse() };
+    for script in [HttpScript::json(), HttpScript::sse(), bad_request] {
         let (server, session) = connected(&Scenario::legacy(), script).await;
         call(&session, "echo", "{}").await.unwrap();
         server.forget_sessions();
@@ -147,6 +148,24 @@ async fn a_session_the_server_forgot_is_renewed() {
         session.close().await;
         assert_eq!(server.open_sessions(), 0, "closing ends the session at the server");
     }
+}
+
+/// A server that refuses whatever session it is asked in is greeted once more, and then believed.
+#[tokio::test]
+async fn what_is_refused_in_a_new_session_too_is_refused() {
+    let refusal = r#"{"jsonrpc":"2.0","id":$ID,"error":{"code":-32000,"message":"Bad Request: not today"}}"#;
+    let kind = HttpFaultKind::Canned {
+        status: 400,
+        headers: vec![("content-type".to_owned(), "application/json".to_owned())],
+        body: refusal.to_owned(),
+    };
+    let (server, session) =
+        connected(&Scenario::legacy(), HttpScript::json().fault(HttpFault::rpc("tools/call", kind))).await;
+    let error = call(&session, "echo", "{}").await.unwrap_err();
+    assert_eq!(error.rpc().map(|refusal| refusal.message.as_str()), Some("Bad Request: not today"));
+    assert!(!error.may_have_run());
+    assert_eq!(server.sessions(), 2);
+    session.close().await;
 }
 
 #[tokio::test]

@@ -6,12 +6,20 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use helve_wire::BoxFuture;
 use hyper::body::{Frame, SizeHint};
+use tokio::time::{Instant, Sleep, sleep};
 
 use super::events::{EventStream, Next};
+
+/// A stream on which nothing is said for so long carries a comment: proxies leave it open, and a reader that is gone is
+/// noticed.
+const COMMENTED_EVERY: Duration = Duration::from_secs(15);
+
+const COMMENT: &[u8] = b":\n\n";
 
 /// The body of a response.
 pub struct Body(Content);
@@ -31,6 +39,8 @@ pub(super) struct Events {
     /// What becomes of the work when the reader goes before its end.
     pub(super) on_leave: Option<OnLeave>,
     pub(super) parts: VecDeque<Bytes>,
+    /// Runs while nothing is said.
+    silence: Option<Pin<Box<Sleep>>>,
 }
 
 /// Gets the unfinished work of a reader that went away.
@@ -75,7 +85,28 @@ impl hyper::body::Body for Body {
 }
 
 impl Events {
+    /// A stream that this reader has begun to read.
+    pub(super) const fn new(stream: Arc<EventStream>, reader: u64) -> Self {
+        Self { stream, reader, work: None, on_leave: None, parts: VecDeque::new(), silence: None }
+    }
+
     fn poll_part(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let part = self.poll_event(context);
+        if part.is_ready() {
+            if let Some(silence) = &mut self.silence {
+                silence.as_mut().reset(Instant::now() + COMMENTED_EVERY);
+            }
+            return part;
+        }
+        let silence = self.silence.get_or_insert_with(|| Box::pin(sleep(COMMENTED_EVERY)));
+        if silence.as_mut().poll(context).is_pending() {
+            return Poll::Pending;
+        }
+        silence.as_mut().reset(Instant::now() + COMMENTED_EVERY);
+        Poll::Ready(Some(Bytes::from_static(COMMENT)))
+    }
+
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         if let Some(work) = &mut self.work
             && work.as_mut().poll(context).is_ready()
         {
@@ -105,6 +136,7 @@ const GATHERED_BYTES: usize = 16 << 10;
 
 impl Drop for Events {
     fn drop(&mut self) {
+        self.stream.left(self.reader);
         if let Some(on_leave) = self.on_leave.take() {
             on_leave(self.work.take());
         }

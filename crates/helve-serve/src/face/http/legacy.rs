@@ -1,11 +1,12 @@
 //! Streamable HTTP of the legacy era: sessions, a stream for each request, one for everything else, and coming back to a
 //! stream that broke.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use helve_model::json::RawJson;
 use helve_wire::plane::{self, Incoming as Read};
+use helve_wire::{BoxFuture, RpcError};
 use http::{HeaderValue, Response, StatusCode};
 
 use super::body::{Body, Events, OnLeave};
@@ -13,17 +14,19 @@ use super::events::{EventStream, parse_event_id};
 use super::respond::{Answered, Streaming, Work, event_stream, plain, refused, respond};
 use super::sessions::{HttpSession, STANDALONE};
 use super::{Incoming, Shared};
-use crate::era;
 use crate::exchange::Exchange;
 use crate::message::Message;
 use crate::outbox::Outlet;
-use crate::refusal;
 use crate::request::Request;
+use crate::{batch, era, refusal};
 
 const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
 
 pub(super) async fn post(shared: &Arc<Shared>, incoming: Incoming) -> Response<Body> {
+    if batch::is_batch(&incoming.body) {
+        return post_batch(shared, incoming).await;
+    }
     let (request, opens) = match plane::read(&incoming.body) {
         Read::Request { id, method, params } => {
             let opens = method == "initialize";
@@ -47,13 +50,16 @@ pub(super) async fn post(shared: &Arc<Shared>, incoming: Incoming) -> Response<B
         }
     };
     let Some(request) = request else {
-        take(shared, &session, &incoming);
+        take(shared, &session, plane::read(&incoming.body));
         return plain(StatusCode::ACCEPTED, "");
     };
+    let streaming = InSession::new(shared, &session, &incoming, vec![request.id.clone()]);
     let stream = Arc::new(EventStream::new(&shared.gateway.options.limits));
-    let work = work(shared, &session, request, &stream);
-    let streaming =
-        InSession { shared: Arc::clone(shared), session: Arc::clone(&session), is_possible: incoming.accepts_events() };
+    let exchange = streaming.exchange(&stream);
+    let work: Work = Box::pin(async move {
+        let message = answer(&exchange, request).await?;
+        Some(Answered { message, status: StatusCode::OK })
+    });
     let mut response = respond(work, stream, streaming).await;
     if opens {
         match HeaderValue::from_str(&session.id) {
@@ -63,6 +69,33 @@ pub(super) async fn post(shared: &Arc<Shared>, incoming: Incoming) -> Response<B
         }
     }
     response
+}
+
+/// Several messages in one, where the version has that.
+async fn post_batch(shared: &Arc<Shared>, incoming: Incoming) -> Response<Body> {
+    let session = match find(shared, &incoming, None) {
+        Ok(session) => session,
+        Err(refusal) => return *refusal,
+    };
+    let mut batch = match batch::read(session.agent.version().as_deref(), &incoming.body) {
+        Ok(batch) => batch,
+        Err(error) => return refused(StatusCode::BAD_REQUEST, None, &error),
+    };
+    for message in std::mem::take(&mut batch.others) {
+        take(shared, &session, message);
+    }
+    if !batch.asks() {
+        return plain(StatusCode::ACCEPTED, "");
+    }
+    let ids = batch.requests.iter().map(|request| request.id.clone()).collect();
+    let streaming = InSession::new(shared, &session, &incoming, ids);
+    let stream = Arc::new(EventStream::new(&shared.gateway.options.limits));
+    let exchange = streaming.exchange(&stream);
+    let work: Work = Box::pin(async move {
+        let message = batch.answer(|request| answer(&exchange, request)).await?;
+        Some(Answered { message, status: StatusCode::OK })
+    });
+    respond(work, stream, streaming).await
 }
 
 pub(super) fn get(shared: &Arc<Shared>, incoming: &Incoming) -> Response<Body> {
@@ -85,8 +118,14 @@ pub(super) fn get(shared: &Arc<Shared>, incoming: &Incoming) -> Response<Body> {
     };
     session.reader_came();
     let leaving = Arc::clone(&session);
-    let on_leave: OnLeave = Box::new(move |_| leaving.reader_went());
-    event_stream(Events { stream, reader, work: None, on_leave: Some(on_leave), parts: VecDeque::new() })
+    let limits = shared.gateway.options.limits.clone();
+    let on_leave: OnLeave = Box::new(move |_| {
+        leaving.reader_went();
+        leaving.settle(&limits);
+    });
+    let mut events = Events::new(stream, reader);
+    events.on_leave = Some(on_leave);
+    event_stream(events)
 }
 
 pub(super) fn delete(shared: &Shared, incoming: &Incoming) -> Response<Body> {
@@ -99,23 +138,17 @@ pub(super) fn delete(shared: &Shared, incoming: &Incoming) -> Response<Body> {
     }
 }
 
-/// What is done for a request of a session.
-fn work(shared: &Arc<Shared>, session: &HttpSession, request: Request, stream: &Arc<EventStream>) -> Work {
-    let outlet: Arc<dyn Outlet> = Arc::<EventStream>::clone(stream);
-    session.agent.answers_on(&outlet);
-    let (gateway, agent) = (Arc::clone(&shared.gateway), Arc::clone(&session.agent));
-    let exchange = Exchange { gateway, agent, stream: outlet };
-    Box::pin(async move {
-        let meta = request.meta();
-        let answer = Box::pin(era::legacy::answer(&exchange, &request, meta));
-        let answer = exchange.agent.running.run(&request.id, answer).await?;
-        Some(Answered { message: Message::answer(&request.id, &answer), status: StatusCode::OK })
-    })
+/// The answer to one request; `None` when the agent took it back.
+async fn answer(exchange: &Exchange, request: Request) -> Option<Message> {
+    let meta = request.meta();
+    let work = Box::pin(era::legacy::answer(exchange, &request, meta));
+    let answer = exchange.agent.running.run(&request.id, work).await?;
+    Some(Message::answer(&request.id, &answer))
 }
 
 /// Takes what asks for no answer: notifications, and answers to what we asked.
-fn take(shared: &Arc<Shared>, session: &HttpSession, incoming: &Incoming) {
-    match plane::read(&incoming.body) {
+fn take(shared: &Arc<Shared>, session: &HttpSession, message: Read) {
+    match message {
         Read::Notification { method, params } => {
             era::legacy::notified(&shared.gateway, &session.agent, &method, params.as_ref());
         }
@@ -152,6 +185,27 @@ struct InSession {
     shared: Arc<Shared>,
     session: Arc<HttpSession>,
     is_possible: bool,
+    /// The requests that are answered on it.
+    requests: Vec<RawJson>,
+}
+
+impl InSession {
+    fn new(shared: &Arc<Shared>, session: &Arc<HttpSession>, incoming: &Incoming, requests: Vec<RawJson>) -> Self {
+        let (shared, session) = (Arc::clone(shared), Arc::clone(session));
+        Self { shared, session, is_possible: incoming.accepts_events(), requests }
+    }
+
+    /// What belongs to the request goes on its stream, or to whoever reads beside it.
+    fn exchange(&self, stream: &Arc<EventStream>) -> Exchange {
+        let beside = if self.is_possible { None } else { self.session.stream(STANDALONE) };
+        let outlet: Arc<dyn Outlet> = match beside {
+            Some(standalone) => Arc::new(Beside(standalone)),
+            None => Arc::<EventStream>::clone(stream),
+        };
+        self.session.agent.answers_on(&outlet);
+        let (gateway, agent) = (Arc::clone(&self.shared.gateway), Arc::clone(&self.session.agent));
+        Exchange { gateway, agent, stream: outlet }
+    }
 }
 
 impl Streaming for InSession {
@@ -160,16 +214,55 @@ impl Streaming for InSession {
     }
 
     fn begin(&self, stream: &Arc<EventStream>) -> Option<OnLeave> {
+        let limits = self.shared.gateway.options.limits.clone();
         let primed = self.session.agent.version().is_some_and(|version| era::legacy::is_primed(&version));
-        self.session.keep(stream, primed, &self.shared.gateway.options.limits);
+        self.session.keep(stream, primed, &limits);
         self.session.reader_came();
-        let (session, resume_time) = (Arc::clone(&self.session), self.shared.gateway.options.limits.resume_time);
+        let (session, stream, requests) = (Arc::clone(&self.session), Arc::clone(stream), self.requests.clone());
         Some(Box::new(move |work| {
             session.reader_went();
+            session.settle(&limits);
             // A connection that breaks takes nothing back: the agent has time to come and read the rest.
             if let (Some(work), Ok(runtime)) = (work, tokio::runtime::Handle::try_current()) {
-                runtime.spawn(tokio::time::timeout(resume_time, work));
+                runtime.spawn(work_on(work, stream, requests, limits.resume_time));
             }
         }))
+    }
+}
+
+/// Works on for an agent that lost the stream, for as long as it reads or may come back.
+async fn work_on(work: BoxFuture<'static, ()>, stream: Arc<EventStream>, requests: Vec<RawJson>, time: Duration) {
+    tokio::select! {
+        biased;
+        () = work => return,
+        () = stream.unread_for(time) => {}
+    }
+    // Dropping the work has told the server. Who comes even later hears why there is no answer.
+    let error = RpcError {
+        code: -32000,
+        message: format!(
+            "nobody came back to this stream within {} s, and the request was given up",
+            time.as_secs_f64()
+        ),
+        data: None,
+    };
+    for id in requests {
+        stream.send(Message::answer(&id, &Err(error.clone())));
+    }
+    stream.end();
+}
+
+/// For an agent that reads no stream of its request: it hears of it on the stream of the session, while it reads that.
+struct Beside(Arc<EventStream>);
+
+impl Outlet for Beside {
+    fn send(&self, message: Message) {
+        if self.is_heard() {
+            self.0.send(message);
+        }
+    }
+
+    fn is_heard(&self) -> bool {
+        self.0.is_read()
     }
 }

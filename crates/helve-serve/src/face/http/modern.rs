@@ -24,9 +24,15 @@ const MODERN_ERRORS: std::ops::RangeInclusive<i64> = -32099..=-32020;
 
 /// Is this request of the modern era, by its header or its body?
 pub(super) fn is_modern(incoming: &Incoming) -> bool {
-    if incoming.header("mcp-protocol-version").is_some_and(era::modern::speaks) {
-        return true;
-    }
+    says_so(incoming) || says_so_in_its_body(incoming)
+}
+
+/// Does its header name a version of the modern era?
+pub(super) fn says_so(incoming: &Incoming) -> bool {
+    incoming.header("mcp-protocol-version").is_some_and(era::modern::speaks)
+}
+
+fn says_so_in_its_body(incoming: &Incoming) -> bool {
     incoming.header("mcp-session-id").is_none() && says_version(incoming)
 }
 

@@ -1,6 +1,5 @@
 //! How an answer gets its form: one body of JSON, or a stream of events when something comes before it.
 
-use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
@@ -82,7 +81,9 @@ fn events(stream: Arc<EventStream>, work: Option<BoxFuture<'static, ()>>, stream
     let on_leave = streaming.begin(&stream);
     // A stream that nobody has read yet can be read from its beginning.
     let reader = stream.read_from(None).unwrap_or_default();
-    event_stream(Events { stream, reader, work, on_leave, parts: VecDeque::new() })
+    let mut events = Events::new(stream, reader);
+    (events.work, events.on_leave) = (work, on_leave);
+    event_stream(events)
 }
 
 /// A response that is a stream of events.

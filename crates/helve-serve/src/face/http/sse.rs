@@ -1,6 +1,5 @@
 //! HTTP+SSE of the first version: one stream for everything that comes from us, and an address for what comes from the agent.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use helve_wire::plane::{self, Incoming as Read};
@@ -14,7 +13,7 @@ use crate::exchange::Exchange;
 use crate::message::Message;
 use crate::outbox::Outlet;
 use crate::request::Request;
-use crate::{era, refusal};
+use crate::{batch, era, refusal};
 
 /// Where agents of this transport send their messages.
 pub(super) const MESSAGES: &str = "/messages";
@@ -34,13 +33,10 @@ pub(super) fn open(shared: &Arc<Shared>, incoming: &Incoming) -> Response<Body> 
     let reader = stream.read_from(None).unwrap_or_default();
     let shared = Arc::clone(shared);
     let on_leave: OnLeave = Box::new(move |_| shared.old_sessions.close(&session));
-    event_stream(Events {
-        stream,
-        reader,
-        work: None,
-        on_leave: Some(on_leave),
-        parts: VecDeque::from([endpoint.into()]),
-    })
+    let mut events = Events::new(stream, reader);
+    events.on_leave = Some(on_leave);
+    events.parts.push_back(endpoint.into());
+    event_stream(events)
 }
 
 /// Takes one message. What it is answered with comes on the stream.
@@ -52,6 +48,11 @@ pub(super) fn post(shared: &Arc<Shared>, incoming: &Incoming) -> Response<Body> 
     let Some(session) = shared.old_sessions.find(id, &incoming.principal) else {
         return plain(StatusCode::NOT_FOUND, "there is no such session");
     };
+    if batch::is_batch(&incoming.body) {
+        // No version of this transport has batches.
+        let error = batch::read(None, &incoming.body).err().unwrap_or_else(|| refusal::of_noise(&incoming.body));
+        return refused(StatusCode::BAD_REQUEST, None, &error);
+    }
     match plane::read(&incoming.body) {
         Read::Request { id, method, params } => answer(shared, &session, Request { id, method, params }),
         Read::Notification { method, params } => {

@@ -33,6 +33,10 @@ pub(crate) const LEAST_DELAY: Duration = Duration::from_millis(50);
 /// Attempts to resume the stream of one call that fail one after another.
 const RESUME_FAILURES: u32 = 3;
 
+/// Codes by which servers say that they do not know a session.
+const INVALID_REQUEST: i64 = -32600;
+const SERVER_CODES: std::ops::RangeInclusive<i64> = -32019..=-32000;
+
 /// What both sides speak.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HttpProtocol {
@@ -180,14 +184,19 @@ impl Poster {
     }
 
     async fn refused(&self, response: HttpResponse, in_session: bool) -> Result<Posted> {
-        let is_not_found = response.status == StatusCode::NOT_FOUND;
+        let status = response.status;
+        let is_not_found = status == StatusCode::NOT_FOUND;
         match refusal::of_status(response, self.message_bytes).await {
+            // Nobody ran a request that was refused so; many a server says so to a session it has forgotten.
+            Refusal::Rpc(refusal) if in_session && status == StatusCode::BAD_REQUEST && is_about_sessions(&refusal) => {
+                Err(session_expired(status).with_source(refusal))
+            }
             // A method nobody knows is 404 too, and says so.
             Refusal::Rpc(refusal) if !is_not_found || !in_session || refusal.code == -32601 => {
                 Ok(Posted::Refused(refusal))
             }
-            Refusal::Rpc(refusal) => Err(session_expired().with_source(refusal)),
-            Refusal::Other(_) if is_not_found && in_session => Err(session_expired()),
+            Refusal::Rpc(refusal) => Err(session_expired(status).with_source(refusal)),
+            Refusal::Other(_) if is_not_found && in_session => Err(session_expired(status)),
             Refusal::Other(error) => Err(error),
         }
     }
@@ -340,6 +349,12 @@ pub(crate) fn is_event_stream(response: &HttpResponse) -> bool {
 
 fn is_json(kind: &str) -> bool {
     kind == "application/json" || kind.ends_with("+json")
+}
+
+/// May a refusal be about the session? The protocol has no code for that: servers say that the request as such is wrong,
+/// or use a code of their own. What is wrong with a method or its parameters has another code.
+fn is_about_sessions(refusal: &RpcError) -> bool {
+    refusal.code == INVALID_REQUEST || SERVER_CODES.contains(&refusal.code)
 }
 
 fn post_headers(fixed: &HeaderMap, protocol: Option<&HttpProtocol>, session: Option<&HeaderValue>) -> HeaderMap {

@@ -118,10 +118,10 @@ pub(crate) fn no_answer(status: StatusCode) -> Error {
 }
 
 /// The error of a request that came to a session the server has forgotten: it was not accepted.
-pub(crate) fn session_expired() -> Error {
+pub(crate) fn session_expired(status: StatusCode) -> Error {
     Error::new(ErrorCode::TransportError, "the server no longer knows this session")
         .with_hint("connect again")
-        .with_http_status(StatusCode::NOT_FOUND.as_u16())
+        .with_http_status(status.as_u16())
         .with_session_expired()
 }
 

@@ -520,6 +520,31 @@ async fn a_session_the_server_forgot() {
 }
 
 #[tokio::test]
+async fn a_bad_request_in_a_session_may_be_about_the_session() {
+    for (code, in_session, expired) in [
+        (-32000, true, true),
+        (-32600, true, true),
+        (-32602, true, false),
+        (-32601, true, false),
+        (-32000, false, false),
+    ] {
+        let server = Fake::answering(move |seen| {
+            let body = format!(r#"{{"id":{},"error":{{"code":{code},"message":"no valid session"}}}}"#, seen.id());
+            answer("400 Bad Request", "content-type: application/json\r\n", &body)
+        })
+        .await;
+        let client = Client::new(&server.url, Era::Legacy);
+        if in_session {
+            client.in_session("s1");
+        }
+        let error = client.call().await.unwrap_err();
+        assert_eq!(error.is_session_expired(), expired, "{code} {in_session}");
+        assert_eq!(error.rpc().unwrap().code, code);
+        assert!(!error.may_have_run());
+    }
+}
+
+#[tokio::test]
 async fn a_method_nobody_knows_is_no_lost_session() {
     let server = Fake::answering(|seen| {
         let body = format!(r#"{{"id":{},"error":{{"code":-32601,"message":"no such method"}}}}"#, seen.id());
