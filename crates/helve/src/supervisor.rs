@@ -224,7 +224,7 @@ impl Supervisor {
             }
             // Never closed.
             let _turn = shared.starting.acquire().await;
-            arrive(&spec, &shared.settings, &shared.surroundings, handler, known).await
+            Box::pin(arrive(&spec, &shared.settings, &shared.surroundings, handler, known)).await
         }));
     }
 

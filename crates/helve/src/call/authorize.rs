@@ -1,8 +1,5 @@
 //! From a decision to a permit: by rule, by an earlier approval, or by asking.
 
-use std::sync::Arc;
-
-use helve_model::ErrorCode;
 use helve_model::json::RawJson;
 use helve_policy::{Answer, Decision, Permit, Question, Span, ToolPolicy};
 
