@@ -222,7 +222,8 @@ impl Supervisor {
             }
             // Never closed.
             let _turn = shared.starting.acquire().await;
-            arrive(&spec, &shared.settings, &shared.surroundings, handler, known).await
+            // Apart: it is large, and soon over.
+            Box::pin(arrive(&spec, &shared.settings, &shared.surroundings, handler, known)).await
         }));
     }
 
