@@ -45,6 +45,7 @@ fn put(context: &Context, question: &str) -> Result<(), Failure> {
 
 /// Reads a line byte by byte: the terminal neither shows nor edits it, nor makes a signal of Ctrl-C, which would end
 /// helve and leave the terminal as it is.
+#[expect(clippy::unbuffered_bytes, reason = "what is typed after the answer is for the next question")]
 fn read_hidden(terminal: &File) -> Result<String, Failure> {
     const INTERRUPT: u8 = 3;
     const END: u8 = 4;

@@ -224,6 +224,7 @@ impl Supervisor {
             }
             // Never closed.
             let _turn = shared.starting.acquire().await;
+            // Apart: it is large, and soon over.
             Box::pin(arrive(&spec, &shared.settings, &shared.surroundings, handler, known)).await
         }));
     }

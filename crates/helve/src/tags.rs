@@ -96,7 +96,8 @@ pub fn parse(text: &str) -> Vec<Piece> {
 }
 
 /// Puts the text together again, each tag replaced by its result. The first result is for the first tag, and so on;
-/// a tag without one stays. A failed call is replaced by [`failure`].
+/// a tag without one stays. A failed call is replaced by [`failure`]; a tool's own failure is one after
+/// [`CallOutcome::into_result`](crate::CallOutcome::into_result).
 #[must_use]
 pub fn render(pieces: &[Piece], results: &[Result<String, CallError>]) -> String {
     let mut results = results.iter();
