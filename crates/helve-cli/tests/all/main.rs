@@ -10,6 +10,7 @@ mod docs;
 mod importing;
 mod keeping;
 mod offering;
+mod reporting;
 mod seeds;
 mod starting;
 mod support;
