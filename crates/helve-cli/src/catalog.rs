@@ -17,11 +17,8 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::plan::{compile, plan};
 use crate::progress::Meter;
-use crate::running::{Builtins, Manner, Wanted, lists_directory, with_host};
+use crate::running::{Builtins, Manner, Wanted, late, lists_directory, settled, with_host};
 use crate::store::approvals::ApprovalFile;
-
-/// Longer than any start-up time-out: servers answer for themselves.
-const SETTLING: Duration = Duration::from_secs(3_600);
 
 /// How much has to be known about each tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +66,7 @@ pub(crate) fn list(
     depth: Depth,
     refresh: bool,
 ) -> Result<Catalog, Failure> {
+    context.check_rules_are_known(configuration)?;
     let plan = plan(context, configuration)?;
     let (rules, problems) = compile(&plan);
     for problem in problems {
@@ -158,16 +156,23 @@ fn ask(
     names: &[String],
     servers: &mut [ServerTools],
 ) -> Result<(), Failure> {
-    with_host(context, configuration, Wanted::Only(names), Manner::default(), async |host| {
+    with_host(context, configuration, Wanted::Only(names), Manner::reporting(), async |host| {
         let what = if names.len() == 1 { names.join("") } else { format!("{} servers", names.len()) };
-        Meter::new(context).during(&what, host.settled(SETTLING)).await;
+        Meter::new(context).during(&what, settled(context, host)).await;
         let snapshot = host.snapshot();
         for server in servers.iter_mut().filter(|server| names.iter().any(|name| name == server.name.as_str())) {
             let name = server.name.as_str();
-            let status = host.server_status(name).map(|report| report.status);
-            server.tools = match (status, snapshot.server(name)) {
-                (Some(ServerStatus::Connected), Some(entry)) => {
+            let report = host.server_status(name);
+            let is_late = report.as_ref().and_then(|report| late(context, std::slice::from_ref(report)));
+            server.tools = match (report, snapshot.server(name)) {
+                (Some(report), Some(entry))
+                    if report.status == ServerStatus::Connected && report.list_error.is_none() =>
+                {
                     Tools::Defined(entry.all_tools().map(|tool| tool.definition().clone()).collect())
+                }
+                (Some(report), _) if matches!(report.status, ServerStatus::Pending(_)) && is_late.is_some() => {
+                    let message = format!("the server `{name}` is still being connected");
+                    Tools::Missing(Box::new(Failure::new(ErrorCode::Timeout, message).at_server(name)))
                 }
                 // Any call says why there is none.
                 _ => match host.tool(&format!("{name}/-"), None).await {
@@ -348,7 +353,7 @@ pub(crate) fn held_back(planned: &Planned, reason: &DisabledReason) -> Failure {
         DisabledReason::NeedsInput(id) => {
             failure.hint(format!("run helve at a terminal, where it asks, or set {}", input_variable(id)))
         }
-        _ => failure.hint(format!("`helve get {name}` shows how it is configured")),
+        _ => failure.hint(format!("`helve get {}` shows how it is configured", shell_words::quote(name))),
     }
 }
 

@@ -48,6 +48,7 @@ use crate::options::{self, Cli};
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     Call(call::Args),
+    #[command(visible_alias = "list", alias = "ls")]
     Tools(tools::Args),
     Tool(tool::Args),
     Resources(resources::Args),
@@ -83,6 +84,9 @@ pub(crate) enum Verb {
     Complete(complete::Args),
 }
 
+/// The verb that stands for `--help` behind what follows it.
+const HELP: &str = "help";
+
 /// Does what the command line asks; gives the exit status.
 pub(crate) fn run(env: Env, arguments: Vec<OsString>) -> u8 {
     let cli = match parse(&arguments) {
@@ -98,7 +102,7 @@ pub(crate) fn run(env: Env, arguments: Vec<OsString>) -> u8 {
         Ok(()) => 0,
         Err(failure) => {
             let failure = failure.unanswered(context.asked.hints(), context.printer.is_json());
-            if !failure.is_silent() {
+            if !failure.is_silent() && !context.has_told(&failure) {
                 context.printer.failure(&failure);
             }
             failure.exit_status()
@@ -109,6 +113,11 @@ pub(crate) fn run(env: Env, arguments: Vec<OsString>) -> u8 {
 /// Reads the command line. Describing thirty verbs takes longer than most of them, so those that scripts and agents start
 /// all the time are tried by themselves; what they cannot read is for the whole to explain.
 fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
+    // `helve help call`, as many programs have it.
+    if arguments.get(1).is_some_and(|verb| verb == HELP) {
+        let verb = arguments.iter().enumerate().filter(|(index, _)| *index != 1).map(|(_, word)| word.clone());
+        return Cli::try_parse_from(verb.chain(["--help".into()]));
+    }
     let alone = match arguments.get(1).and_then(|verb| verb.to_str()) {
         Some("call") => options::alone(arguments, Verb::Call),
         Some("tools") => options::alone(arguments, Verb::Tools),

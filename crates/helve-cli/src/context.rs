@@ -3,13 +3,14 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use helve_config::trust::{TrustRequest, TrustStore as _};
 use helve_config::{
-    Code, CommandLine, Configuration, ConfiguredServer, Diagnostic, Environment, ExplicitFile, Request, Setting,
-    Severity, discover,
+    Code, CommandLine, Configuration, ConfiguredServer, Diagnostic, Dialect, Environment, ExplicitFile, Request,
+    Setting, Severity, discover,
 };
-use helve_model::{ErrorCode, Layer, Origin};
+use helve_model::{ErrorCode, Layer, Origin, ServerName};
 use helve_policy::Caller;
 
 use crate::env::Env;
@@ -26,6 +27,9 @@ const SIMILARITY: f64 = 0.75;
 /// An error about a name lists the others up to this many.
 const MAX_LISTED_NAMES: usize = 12;
 
+/// Of `--timeout`, at most this much, and at most a tenth, is left for telling why a server did not start.
+const LAST_WORDS: Duration = Duration::from_millis(250);
+
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) env: Env,
@@ -41,6 +45,8 @@ pub(crate) struct Context {
     answered: Mutex<Environment>,
     /// The person has heard that what they trusted cannot be read.
     has_warned: AtomicBool,
+    /// The servers whose mistakes the person has read.
+    told: Mutex<Vec<ServerName>>,
 }
 
 impl Context {
@@ -57,6 +63,7 @@ impl Context {
             environment,
             answered,
             has_warned: AtomicBool::new(false),
+            told: Mutex::default(),
         }
     }
 
@@ -97,10 +104,56 @@ impl Context {
         }
     }
 
+    /// The first mistake in a file of helve's own that leaves its rules and settings unknown, as a whole or in part. A
+    /// mistake in one server's entry only costs that server.
+    pub(crate) fn broken<'a>(&self, configuration: &'a Configuration) -> Option<&'a Diagnostic> {
+        let is_error = |diagnostic: &&Diagnostic| diagnostic.severity == Severity::Error && diagnostic.server.is_none();
+        let mut errors = configuration.diagnostics.iter().filter(is_error).peekable();
+        errors.peek()?;
+        let unread = discover::own_files(&self.environment);
+        let read = configuration.files.iter().map(|file| &file.place);
+        let own: Vec<&Path> = read
+            .chain(&unread)
+            .filter(|place| place.dialect == Dialect::Helve)
+            .map(|place| place.path.as_path())
+            .collect();
+        errors.find(|diagnostic| file_of(&diagnostic.origin).is_some_and(|path| own.contains(&path)))
+    }
+
+    /// Nothing runs by rules that nobody knows: a rule that denies may be among those that could not be read.
+    pub(crate) fn check_rules_are_known(&self, configuration: &Configuration) -> Result<(), Failure> {
+        let Some(diagnostic) = self.broken(configuration) else { return Ok(()) };
+        let place = self.shown(&diagnostic.origin);
+        let message = format!("nothing is started, because {place} cannot be used: {}", diagnostic.message);
+        let failure = Failure::new(ErrorCode::Config, message);
+        let failure = diagnostic.hints.iter().fold(failure, |failure, hint| failure.hint(hint));
+        Err(failure.hint("a rule that denies may stand in it: repair it, or move it away"))
+    }
+
     /// Says what is wrong with a configuration that is used now. Which servers are not trusted is told by whoever wants
     /// them.
     pub(crate) fn report_problems(&self, configuration: &Configuration) {
         self.report(configuration.diagnostics.iter().filter(|diagnostic| diagnostic.code != Code::Untrusted));
+    }
+
+    /// The same for a verb that is about some servers: the problems of the others are none of its business.
+    pub(crate) fn report_problems_of(&self, configuration: &Configuration, is_meant: impl Fn(&ServerName) -> bool) {
+        let is_news = |diagnostic: &&Diagnostic| {
+            diagnostic.code != Code::Untrusted && diagnostic.server.as_ref().is_none_or(&is_meant)
+        };
+        let news: Vec<&Diagnostic> = configuration.diagnostics.iter().filter(is_news).collect();
+        let errors = news.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
+        let servers = errors.filter_map(|diagnostic| diagnostic.server.clone());
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).extend(servers);
+        self.report(news);
+    }
+
+    /// True when a failure only says that a server cannot run whose mistakes the person has read already. Who reads JSON
+    /// has read nothing.
+    pub(crate) fn has_told(&self, failure: &Failure) -> bool {
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        !self.printer.is_json()
+            && failure.mistaken_server().is_some_and(|name| told.iter().any(|told| told.as_str() == name))
     }
 
     /// Says what is wrong with a configuration, as far as the person wants to hear it.
@@ -184,9 +237,10 @@ impl Context {
     fn command_line(&self) -> CommandLine {
         let mut command_line = CommandLine::default();
         if let Some(timeout) = self.options.timeout {
-            let setting = Setting { value: timeout, origin: Origin::CommandLine, layer: Layer::CommandLine };
-            command_line.settings.call_timeout = Some(setting.clone());
-            command_line.settings.startup_timeout = Some(setting);
+            let setting = |value| Setting { value, origin: Origin::CommandLine, layer: Layer::CommandLine };
+            command_line.settings.call_timeout = Some(setting(timeout));
+            // A server that does not come says why before the time of the whole is over.
+            command_line.settings.startup_timeout = Some(setting(timeout - LAST_WORDS.min(timeout / 10)));
         }
         command_line
     }

@@ -85,6 +85,62 @@ pub(crate) fn address(url: &ConfigText, secrets: Secrets) -> String {
     shown
 }
 
+/// What stands in the place of a value that a file spells out.
+const LEFT_OUT: &str = "…";
+
+/// Words in front of credentials that are none themselves.
+const SCHEMES: [&str; 3] = ["Bearer", "Basic", "Token"];
+
+/// The value of a variable or a header: the references in it, and nothing that the file spells out.
+fn value(text: &ConfigText, secrets: Secrets) -> String {
+    let written = text.written();
+    if secrets == Secrets::AsWritten || written == ConfigText::HIDDEN {
+        return written.to_owned();
+    }
+    let mut shown = String::new();
+    let mut rest = written;
+    loop {
+        let (before, reference, after) = next_reference(rest);
+        match before.trim() {
+            "" => shown.push_str(before),
+            scheme if SCHEMES.contains(&scheme) && !reference.is_empty() => shown.push_str(before),
+            _ => shown.push_str(LEFT_OUT),
+        }
+        if reference.is_empty() {
+            return shown;
+        }
+        shown.push_str(&without_default(reference));
+        rest = after;
+    }
+}
+
+/// A text up to its first reference, that reference, and what stands behind it. Any application's way of writing one.
+fn next_reference(text: &str) -> (&str, &str, &str) {
+    let braced = ["${", "{env:", "{file:", "{{"].iter().filter_map(|open| text.find(open)).min();
+    let nothing = (text, "", "");
+    let Some(start) = braced else { return nothing };
+    let Some(length) = text.get(start..).and_then(|reference| reference.find('}')) else { return nothing };
+    let end = start + length + 1;
+    // `{{name}}`
+    let end = if text.get(start..).is_some_and(|text| text.starts_with("{{")) && text.get(end..end + 1) == Some("}") {
+        end + 1
+    } else {
+        end
+    };
+    match (text.get(..start), text.get(start..end), text.get(end..)) {
+        (Some(before), Some(reference), Some(after)) => (before, reference, after),
+        _ => nothing,
+    }
+}
+
+/// `${NAME:-default}` with the default left out: it is spelt out too.
+fn without_default(reference: &str) -> String {
+    match reference.split_once(":-") {
+        Some((name, default)) if default != "}" => format!("{name}:-{LEFT_OUT}}}"),
+        _ => reference.to_owned(),
+    }
+}
+
 /// Everything a spec says, property by property.
 pub(crate) fn details(context: &Context, spec: &ServerSpec, secrets: Secrets) -> Vec<Detail> {
     let mut details: Vec<Detail> = Vec::new();
@@ -94,7 +150,7 @@ pub(crate) fn details(context: &Context, spec: &ServerSpec, secrets: Secrets) ->
         }
     };
     let pairs = |texts: &indexmap::IndexMap<String, ConfigText>, between: &str| -> Vec<String> {
-        texts.iter().map(|(name, text)| format!("{name}{between}{}", text.written())).collect()
+        texts.iter().map(|(name, text)| format!("{name}{between}{}", value(text, secrets))).collect()
     };
     match &spec.transport {
         TransportSpec::Stdio(stdio) => {
@@ -161,6 +217,11 @@ pub(crate) fn print(context: &Context, details: &[Detail], indent: &str) -> Resu
 
 /// A configured server for scripts. The keys are part of helve's interface.
 pub(crate) fn as_json(context: &Context, server: &ConfiguredServer) -> Value {
+    as_json_with(context, server, Secrets::Hidden)
+}
+
+/// The same, with as much of it as the reader has to see.
+pub(crate) fn as_json_with(context: &Context, server: &ConfiguredServer, secrets: Secrets) -> Value {
     let held = held(&context.options, server);
     let mut object = Map::new();
     object.insert("name".to_owned(), server.name.as_str().into());
@@ -172,7 +233,7 @@ pub(crate) fn as_json(context: &Context, server: &ConfiguredServer) -> Value {
     object.insert("layer".to_owned(), server.layer.to_string().into());
     object.insert("origin".to_owned(), origin(&server.origin));
     if let Some(spec) = &server.spec {
-        object.insert("transport".to_owned(), transport_json(&spec.transport));
+        object.insert("transport".to_owned(), transport_json(&spec.transport, secrets));
         object.insert("access".to_owned(), access(spec));
     }
     if let Some(by) = &server.disabled_by {
@@ -200,10 +261,10 @@ pub(crate) fn hidden_by<'a>(
     configuration.shadowed.iter().filter(|shadowed| shadowed.server.name == server.name && shadowed.by == server.origin)
 }
 
-/// A transport for scripts: written texts, hidden secrets.
-pub(crate) fn transport_json(spec: &TransportSpec) -> Value {
+/// A transport for scripts.
+pub(crate) fn transport_json(spec: &TransportSpec, secrets: Secrets) -> Value {
     let texts = |texts: &indexmap::IndexMap<String, ConfigText>| -> Value {
-        texts.iter().map(|(name, text)| (name.clone(), Value::from(text.written()))).collect::<Map<_, _>>().into()
+        texts.iter().map(|(name, text)| (name.clone(), Value::from(value(text, secrets)))).collect::<Map<_, _>>().into()
     };
     match spec {
         TransportSpec::Stdio(stdio) => json!({

@@ -157,6 +157,16 @@ impl Failure {
         self.0.code == Code::Error(ErrorCode::Untrusted)
     }
 
+    /// The server whose configuration has mistakes, where that is the whole failure.
+    pub(crate) fn mistaken_server(&self) -> Option<&str> {
+        self.0.server.as_deref().filter(|_| self.0.code == Code::Error(ErrorCode::Config))
+    }
+
+    /// True when something took too long.
+    pub(crate) fn is_timeout(&self) -> bool {
+        self.0.code == Code::Error(ErrorCode::Timeout)
+    }
+
     /// True when somebody wanted it so: nothing to warn about.
     pub(crate) fn is_a_choice(&self) -> bool {
         self.0.code == Code::Error(ErrorCode::ServerDisabled)

@@ -19,7 +19,7 @@ pub(crate) fn ask<T>(
     question: impl AsyncFnOnce(&Host) -> Result<(Vec<T>, Troubles), CallError>,
 ) -> Result<Vec<T>, Failure> {
     let configuration = inputs::load(context, |server| only.is_none_or(|only| only == server.as_str()))?;
-    context.report_problems(&configuration);
+    context.report_problems_of(&configuration, |server| only.is_none_or(|only| only == server.as_str()));
     let plan = plan(context, &configuration)?;
     match only {
         Some(name) => check_server(context, &configuration, &plan, name)?,

@@ -15,7 +15,8 @@ use crate::failure::Failure;
 use crate::options::GlobalOptions;
 use crate::store::pins::PinFile;
 
-/// Makes the plan. Without any configured server, and unless the person chose the files, the built-in ones serve.
+/// Makes the plan. Without any configured server, and unless the person chose the files, the built-in ones serve; not
+/// where servers may be configured in a file that cannot be used.
 ///
 /// # Errors
 /// The pins cannot be read: without them nobody knows which definitions were accepted.
@@ -31,7 +32,7 @@ pub(crate) fn plan(context: &Context, configuration: &Configuration) -> Result<P
         }
         servers.push(Planned { spec, trust: trust_of(server), held: held(options, server) });
     }
-    if configuration.servers.is_empty() && options.files.is_empty() {
+    if configuration.servers.is_empty() && options.files.is_empty() && context.broken(configuration).is_none() {
         let held = options.no_mcp.then_some(DisabledReason::HostOff);
         let defaults = helve_builtin::defaults(context.env.working_directory());
         servers.extend(defaults.into_iter().map(|spec| Planned { held: held.clone(), ..Planned::from(spec) }));

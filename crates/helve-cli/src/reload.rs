@@ -8,7 +8,7 @@ use helve::{Plan, ServerChanges};
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::running::{Wanted, host_plan};
+use crate::running::{Wanted, host_plan, hurry};
 
 /// What is known of a file without reading it: when it was changed, how long it is, which one it is.
 type Mark = Option<(SystemTime, u64, u64)>;
@@ -33,7 +33,9 @@ impl Reloader {
         self.marks = marks;
         let plan = context.load().and_then(|configuration| {
             context.report_problems(&configuration);
-            host_plan(context, &configuration, Wanted::All)
+            let mut plan = host_plan(context, &configuration, Wanted::All)?;
+            hurry(context, &mut plan);
+            Ok(plan)
         });
         let plan = match plan {
             Ok(plan) => plan,

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve::{CallError, Host, HostBuilder, HostSettings, Plan, Surroundings};
+use helve::{CallError, Host, HostBuilder, HostSettings, Plan, ServerReport, Surroundings};
 use helve_config::{Configuration, Settings};
-use helve_model::{BuiltinSpec, ErrorCode, ServerSpec};
+use helve_model::name::parse_slash;
+use helve_model::{BuiltinSpec, ErrorCode, PendingReason, QualifiedName, ServerSpec, ServerStatus};
 use helve_policy::Approval;
 use helve_wire::launch::{Launcher, PlainLauncher, WardenLauncher, WardenProgram};
 use tokio::signal::unix::{SignalKind, signal};
@@ -28,6 +29,12 @@ pub(crate) const WARDEN_VERB: &str = "__warden";
 /// The directory below the cache directory that tool lists are kept in.
 const LISTS: &str = "tools";
 
+/// The directory below the cache directory that large results are kept in.
+const RESULTS: &str = "results";
+
+/// Longer than any start-up time-out: servers answer for themselves.
+const SETTLING: Duration = Duration::from_secs(3_600);
+
 /// How long a question that is given up may take to leave the terminal as it was.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
@@ -47,6 +54,9 @@ pub(crate) enum Wanted<'a> {
 pub(crate) struct Manner<'a> {
     /// It runs until it is stopped: lists are followed, connections are kept alive.
     pub(crate) stays: bool,
+    /// It tells how servers are doing, and keeps to `--timeout` itself: one that does not come, required or not, is part
+    /// of the answer.
+    pub(crate) reports: bool,
     /// It calls something, and this is how it answers what it is asked meanwhile.
     pub(crate) questions: Option<&'a QuestionArgs>,
 }
@@ -55,6 +65,11 @@ impl<'a> Manner<'a> {
     /// One that calls something and ends.
     pub(crate) fn answering(questions: &'a QuestionArgs) -> Self {
         Self { questions: Some(questions), ..Self::default() }
+    }
+
+    /// One that tells how servers are doing.
+    pub(crate) fn reporting() -> Self {
+        Self { reports: true, ..Self::default() }
     }
 }
 
@@ -78,7 +93,7 @@ pub(crate) async fn hosted<T>(
     body: impl AsyncFnOnce(&Host) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let host = bounded(context, start(context, configuration, wanted, manner)).await?;
-    let result = bounded(context, body(&host)).await;
+    let result = if manner.reports { interruptible(body(&host)).await } else { bounded(context, body(&host)).await };
     host.shutdown().await;
     if let Some(questions) = manner.questions {
         context.asked.report_unused(&context.printer, &questions.answers);
@@ -99,7 +114,11 @@ pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> R
 }
 
 /// What a host is to have, from the configuration.
+///
+/// # Errors
+/// `CONFIG` when it is not known which rules there are.
 pub(crate) fn host_plan(context: &Context, configuration: &Configuration, wanted: Wanted<'_>) -> Result<Plan, Failure> {
+    context.check_rules_are_known(configuration)?;
     let mut plan = plan(context, configuration)?;
     for planned in &mut plan.servers {
         let spec = &mut planned.spec;
@@ -114,9 +133,57 @@ pub(crate) fn host_plan(context: &Context, configuration: &Configuration, wanted
     Ok(plan)
 }
 
+/// Waits until servers have come or failed, not longer than `--timeout`. True when all have.
+pub(crate) async fn settled(context: &Context, host: &Host) -> bool {
+    host.settled(context.options.timeout.unwrap_or(SETTLING)).await
+}
+
+/// The servers that `--timeout` was too short for.
+pub(crate) fn late(context: &Context, reports: &[ServerReport]) -> Option<Failure> {
+    let limit = context.options.timeout?;
+    let is_late = |report: &&ServerReport| match &report.status {
+        ServerStatus::Pending(reason) => *reason != PendingReason::Lazy,
+        ServerStatus::Failed(failure) => failure.code == ErrorCode::Timeout,
+        _ => false,
+    };
+    let names: Vec<String> = reports.iter().filter(is_late).map(|report| format!("`{}`", report.name)).collect();
+    if names.is_empty() {
+        return None;
+    }
+    let message = format!("not ready within {} s: {}", limit.as_secs_f64(), names.join(", "));
+    Some(Failure::new(ErrorCode::Timeout, message).hint("`--timeout` sets how long everything may take"))
+}
+
+/// `--timeout` counts for every server, whatever time its own entry gives it.
+pub(crate) fn hurry(context: &Context, plan: &mut Plan) {
+    if context.options.timeout.is_some() {
+        for planned in &mut plan.servers {
+            planned.spec.call_timeout = None;
+            planned.spec.startup_timeout = None;
+        }
+    }
+}
+
 /// The directory tool lists are kept in.
 pub(crate) fn lists_directory(context: &Context) -> Option<PathBuf> {
     context.env.directories.cache.as_ref().map(|cache| cache.join(LISTS))
+}
+
+/// The directory that results are kept in whole where agents get a part of them.
+fn spill_directory(context: &Context) -> Option<PathBuf> {
+    context.env.directories.cache.as_ref().map(|cache| cache.join(RESULTS))
+}
+
+/// Tools as a setting names them; what is no `server/tool` is told, and left out.
+fn cacheable(context: &Context, tools: &[String]) -> Vec<QualifiedName> {
+    let parse = |tool: &String| {
+        let name = parse_slash(tool);
+        if name.is_none() {
+            context.printer.warning(format!("`{tool}` in `cacheable_tools` is no tool: write server/tool"));
+        }
+        name
+    };
+    tools.iter().filter_map(parse).collect()
 }
 
 async fn start(
@@ -136,6 +203,11 @@ async fn start(
     if sampler.is_none() && settings.roots.value.is_empty() {
         recipe.take_kept(context, settings).await?;
     }
+    // Not before: servers are kept under what their entries say.
+    hurry(context, &mut recipe.plan);
+    if manner.reports {
+        recipe.plan.servers.iter_mut().for_each(|planned| planned.spec.required = false);
+    }
     let mut builder = recipe.builder().approver(TerminalApprover::new(context, yes));
     if let Some(questions) = manner.questions {
         builder = builder.elicitor(CommandLineElicitor::new(context, questions));
@@ -149,8 +221,11 @@ async fn start(
         builder = builder.roots(ConfiguredRoots(settings.roots.value.clone()));
     }
     let host = builder.start().await?;
-    for problem in host.rule_problems() {
-        context.printer.warning(problem.to_string());
+    // Who reports says it where it belongs.
+    if !manner.reports {
+        for problem in host.rule_problems() {
+            context.printer.warning(problem.to_string());
+        }
     }
     Ok(host)
 }
@@ -181,6 +256,10 @@ impl Recipe {
             startup_timeout: settings.startup_timeout.value,
             max_retries: settings.max_retries.value,
             schema_cache_ttl: keeps.then_some(settings.schema_cache_ttl.value),
+            in_flight_per_server: settings.calls_per_server.value as usize,
+            result_bytes: settings.result_bytes.value.map_or(usize::MAX, |bytes| bytes as usize),
+            result_cache_ttl: settings.result_cache_ttl.value,
+            cacheable: cacheable(context, &settings.cacheable_tools.value),
             ping_interval: stays.then_some(Duration::from_secs(30)),
             follow_changes: stays,
             ..HostSettings::default()
@@ -189,6 +268,7 @@ impl Recipe {
             environment: context.env.variables().to_vec(),
             launcher: launcher(context),
             cache_directory: lists_directory(context),
+            spill_directory: spill_directory(context).filter(|_| settings.result_bytes.value.is_some()),
             ..Surroundings::default()
         };
         let approvals = context.stores().and_then(|stores| stores.read::<ApprovalFile>())?;
@@ -244,6 +324,18 @@ impl Recipe {
     }
 }
 
+/// Not after Ctrl-C.
+async fn interruptible<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    tokio::select! {
+        biased;
+        result = work => result,
+        interrupted = tokio::signal::ctrl_c() => match interrupted {
+            Ok(()) => Err(Failure::new(ErrorCode::Cancelled, "interrupted")),
+            Err(error) => Err(Failure::other("Ctrl-C cannot be listened for").cause(&error)),
+        },
+    }
+}
+
 /// Not longer than `--timeout`, and not after Ctrl-C.
 pub(crate) async fn bounded<T>(
     context: &Context,
@@ -260,11 +352,7 @@ pub(crate) async fn bounded<T>(
     };
     tokio::select! {
         biased;
-        result = work => result,
-        interrupted = tokio::signal::ctrl_c() => match interrupted {
-            Ok(()) => Err(Failure::new(ErrorCode::Cancelled, "interrupted")),
-            Err(error) => Err(Failure::other("Ctrl-C cannot be listened for").cause(&error)),
-        },
+        result = interruptible(work) => result,
         limit = too_slow => {
             let message = format!("it was not done within {} s", limit.as_secs_f64());
             Err(Failure::new(ErrorCode::Timeout, message).hint("`--timeout` sets how long everything may take"))

@@ -114,8 +114,13 @@ fn default_file(
         Ok(_) => None,
         Err(Unreadable::Missing) => None,
         Err(Unreadable::Other(reason)) => {
-            let message = format!("{} is left out: {reason}", quoted(&place.path.to_string_lossy()));
-            diagnostics.push(Diagnostic::warning(Code::Unreadable, message).in_file(&place.path));
+            let shown = quoted(&place.path.to_string_lossy());
+            let diagnostic = match place.dialect {
+                // It may hold rules, and nobody knows which.
+                Dialect::Helve => Diagnostic::error(Code::Unreadable, format!("{shown} cannot be read: {reason}")),
+                _ => Diagnostic::warning(Code::Unreadable, format!("{shown} is left out: {reason}")),
+            };
+            diagnostics.push(diagnostic.in_file(&place.path));
             None
         }
     }

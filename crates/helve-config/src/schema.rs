@@ -97,6 +97,16 @@ fn setting(key: &str) -> Value {
         "watch" => flag("A host that runs on picks up changed configuration files.", true),
         "cache_tool_schemas" => flag("Keep tool lists between runs.", true),
         "schema_cache_ttl_seconds" => seconds("How long a kept tool list counts as fresh.", Some(3_600)),
+        "calls_per_server" => count_from_one("How many calls may be on their way to one server.", 64),
+        "result_bytes" => json!({
+            "description": "Agents get so many bytes of a result, and the rest in a file; all when left away.",
+            "type": "integer",
+            "minimum": 1
+        }),
+        "result_cache_seconds" => {
+            seconds("How long results of tools that only read are kept; not at all when left away.", None)
+        }
+        "cacheable_tools" => texts("Tools whose results may be kept too, as server/tool."),
         "keep" => flag("Keep servers running in the background between commands.", false),
         "keep_idle_seconds" => seconds("How long they are kept without use.", Some(600)),
         "readonly" => flag("Servers that do not say otherwise are read-only.", false),

@@ -29,6 +29,14 @@ pub struct Settings {
     pub cache_tool_schemas: Setting<bool>,
     /// How long a kept tool list counts as fresh.
     pub schema_cache_ttl: Setting<Duration>,
+    /// How many calls may be on their way to one server.
+    pub calls_per_server: Setting<u32>,
+    /// How many bytes of a result an agent gets; `None`: all.
+    pub result_bytes: Setting<Option<u32>>,
+    /// How long results of tools that only read are kept; `None`: not at all.
+    pub result_cache_ttl: Setting<Option<Duration>>,
+    /// Tools whose results may be kept although nobody called them read-only, as `server/tool`.
+    pub cacheable_tools: Setting<Vec<String>>,
     /// A host that runs on picks up changed configuration files.
     pub watch: Setting<bool>,
     /// Servers are kept running in the background between commands.
@@ -66,6 +74,14 @@ pub struct SettingsPatch {
     pub cache_tool_schemas: Option<Setting<bool>>,
     /// See [`Settings::schema_cache_ttl`].
     pub schema_cache_ttl: Option<Setting<Duration>>,
+    /// See [`Settings::calls_per_server`].
+    pub calls_per_server: Option<Setting<u32>>,
+    /// See [`Settings::result_bytes`].
+    pub result_bytes: Option<Setting<Option<u32>>>,
+    /// See [`Settings::result_cache_ttl`].
+    pub result_cache_ttl: Option<Setting<Option<Duration>>>,
+    /// See [`Settings::cacheable_tools`].
+    pub cacheable_tools: Option<Setting<Vec<String>>>,
     /// See [`Settings::watch`].
     pub watch: Option<Setting<bool>>,
     /// See [`Settings::keep`].
@@ -107,6 +123,10 @@ impl Settings {
         replace(&mut self.max_retries, patch.max_retries.as_ref());
         replace(&mut self.cache_tool_schemas, patch.cache_tool_schemas.as_ref());
         replace(&mut self.schema_cache_ttl, patch.schema_cache_ttl.as_ref());
+        replace(&mut self.calls_per_server, patch.calls_per_server.as_ref());
+        replace(&mut self.result_bytes, patch.result_bytes.as_ref());
+        replace(&mut self.result_cache_ttl, patch.result_cache_ttl.as_ref());
+        replace(&mut self.cacheable_tools, patch.cacheable_tools.as_ref());
         replace(&mut self.watch, patch.watch.as_ref());
         replace(&mut self.keep, patch.keep.as_ref());
         replace(&mut self.keep_idle, patch.keep_idle.as_ref());
@@ -154,6 +174,10 @@ impl Default for Settings {
             max_retries: built_in(2),
             cache_tool_schemas: built_in(true),
             schema_cache_ttl: built_in(Duration::from_secs(3_600)),
+            calls_per_server: built_in(64),
+            result_bytes: built_in(None),
+            result_cache_ttl: built_in(None),
+            cacheable_tools: built_in(Vec::new()),
             watch: built_in(true),
             keep: built_in(false),
             keep_idle: built_in(Duration::from_secs(600)),

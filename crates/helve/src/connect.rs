@@ -1,6 +1,7 @@
 //! From a server's spec to a session, and what a person is told when there is none.
 
-use std::ffi::OsString;
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +19,10 @@ use crate::settings::{HostSettings, Surroundings};
 
 /// How many withheld variables an error names.
 const WITHHELD_SHOWN: usize = 5;
+
+/// Words of programs that miss a variable.
+const COMPLAINTS: [&str; 8] =
+    ["keyerror", "not set", "environment", "env var", "missing", "required", "undefined", "must be set"];
 
 /// What an earlier connection found out.
 #[derive(Debug, Default)]
@@ -135,7 +140,23 @@ fn explain_stdio(
         .take(WITHHELD_SHOWN)
         .map(|name| format!("`{name}`"))
         .collect();
-    let ours = CallError::from_wire(error, &spec.name);
+    let unset: Vec<String> = variables_missed(&words)
+        .filter(|name| {
+            let is_name = |(known, _): &(OsString, OsString)| known.to_str() == Some(name);
+            command.environment.get(OsStr::new(name)).is_none() && !surroundings.environment.iter().any(is_name)
+        })
+        .take(WITHHELD_SHOWN)
+        .map(|name| format!("`{name}`"))
+        .collect();
+    let mut ours = CallError::from_wire(error, &spec.name);
+    if !unset.is_empty() {
+        ours = ours.with_hint(format!(
+            "{} is not set: set it, and name it in `env` or `pass_env` of the server `{}` at {}",
+            unset.join(", "),
+            spec.name,
+            spec.origin
+        ));
+    }
     if withheld.is_empty() {
         return ours;
     }
@@ -145,6 +166,23 @@ fn explain_stdio(
         spec.name,
         spec.origin
     ))
+}
+
+/// The variables whose want a text complains about: in a line that has one of the words programs use for that, names
+/// that only variables have.
+fn variables_missed(text: &str) -> impl Iterator<Item = &str> {
+    let complains = |line: &&str| {
+        let line = line.to_lowercase();
+        COMPLAINTS.iter().any(|complaint| line.contains(complaint))
+    };
+    let is_part = |character: char| character.is_ascii_alphanumeric() || character == '_';
+    let is_name = |word: &&str| {
+        let is_upper = |character: char| !character.is_ascii_lowercase();
+        word.contains('_') && word.starts_with(|first: char| first.is_ascii_uppercase()) && word.chars().all(is_upper)
+    };
+    let names = text.lines().filter(complains).flat_map(move |line| line.split(move |c| !is_part(c)).filter(is_name));
+    let mut seen = HashSet::new();
+    names.filter(move |name| seen.insert(*name))
 }
 
 /// True when a text speaks of a variable: the name as a whole word, and long enough to be no accident.

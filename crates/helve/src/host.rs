@@ -11,6 +11,7 @@ use futures_util::stream::FuturesUnordered;
 use helve_model::json::RawJson;
 use helve_model::{ErrorCode, PendingReason, QualifiedName, ServerName, ServerStatus};
 use helve_policy::Problem;
+use helve_wire::Times;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
@@ -24,6 +25,10 @@ use crate::settings::{Plan, Planned};
 use crate::state::{Owner, Shared, unknown_server};
 use crate::status::ServerReport;
 use crate::tool::Toolbox;
+
+/// A tool that is named without its server is looked for so long at servers that have not listed theirs yet, once another
+/// one has.
+const BARE_NAME_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Connects to servers, keeps them alive, and calls their tools. Cheap to clone; every clone is the same host.
 ///
@@ -222,6 +227,24 @@ impl Host {
         }
     }
 
+    /// Asks a connected server whether it lives, and keeps how long the answer took as its latency.
+    ///
+    /// # Errors
+    /// `SERVER_NOT_FOUND`, or that it is not connected, or does not answer.
+    pub async fn ping(&self, server: &str, within: Duration) -> Result<Duration, CallError> {
+        let Some(link) = self.shared.link(server)? else { return Ok(Duration::ZERO) };
+        let Some(session) = link.session_now() else { return Err(link.unavailable(&link.status())) };
+        let asked = Instant::now();
+        match session.ping(Times::exactly(within)).await {
+            // An answer is a sign of life, whatever it says.
+            Err(error) if error.rpc().is_none() => return Err(CallError::from_wire(error, link.server())),
+            _ => {}
+        }
+        let latency = asked.elapsed();
+        link.describe(|facts| facts.latency = Some(latency));
+        Ok(latency)
+    }
+
     /// Puts a set of native tools in, or in the place of the one of that name.
     ///
     /// # Errors
@@ -301,14 +324,28 @@ impl Host {
             // One of them may have come between the look at the tools and the look at the servers.
             return self.snapshot().tool_among(name, &sees).cloned().map_err(|_| error);
         }
+        // A name that is nobody's, a misspelled one for instance, would wait for whichever server hangs.
+        let is_anybodys = !is_only && !is_qualified(name);
+        let mut patience = is_anybodys.then(|| Instant::now() + BARE_NAME_PATIENCE);
         loop {
+            let next = match patience {
+                Some(patience) => timeout_at(patience, coming.next()).await,
+                None => Ok(coming.next().await),
+            };
             // The first who has it will do: another one that hangs costs nobody anything.
-            match coming.next().await {
-                Some(Ok(_)) if let Ok(tool) = self.snapshot().tool_among(name, &sees) => return Ok(Arc::clone(tool)),
+            match next {
+                Ok(Some(Ok(_))) if let Ok(tool) = self.snapshot().tool_among(name, &sees) => {
+                    return Ok(Arc::clone(tool));
+                }
                 // The only one it can be says why it does not come.
-                Some(Err(error)) if is_only => return Err(error),
-                Some(_) => {}
-                None => return self.snapshot().tool_among(name, &sees).cloned(),
+                Ok(Some(Err(error))) if is_only => return Err(error),
+                Ok(Some(_)) => {}
+                Ok(None) => return self.snapshot().tool_among(name, &sees).cloned(),
+                Err(_) if self.snapshot().tools().next().is_none() => patience = None,
+                Err(_) => {
+                    let found = self.snapshot().tool_among(name, &sees).cloned();
+                    return found.map_err(|error| error.with_hint(unanswered(name, &unlisted)));
+                }
             }
         }
     }
@@ -330,6 +367,13 @@ fn unlisted(name: &str, snapshot: &Snapshot) -> Vec<Arc<Link>> {
     // A bare name may be anybody's.
     let wanted = if meant.is_empty() && !is_qualified(name) { others } else { meant };
     wanted.into_iter().map(|(_, link)| Arc::clone(link)).collect()
+}
+
+/// Who has not said yet which tools it has.
+fn unanswered(name: &str, unlisted: &[Arc<Link>]) -> String {
+    let pending = unlisted.iter().filter(|link| matches!(link.status(), ServerStatus::Pending(_)));
+    let names: Vec<String> = pending.map(|link| format!("`{}`", link.server())).collect();
+    format!("not heard of yet: {}; to wait for one of them, name it: `SERVER/{name}`", names.join(", "))
 }
 
 fn is_qualified(name: &str) -> bool {

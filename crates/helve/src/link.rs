@@ -327,7 +327,7 @@ impl Link {
                         format!("the server `{server}` was still not connected when the call's time was over"),
                     );
                     return Err(error.at_server(server).with_hint(format!(
-                        "`helve servers {server}` shows what it is doing; `timeout_seconds` of the server sets the time of a call"
+                        "`helve servers {server}` shows what it is doing; `--timeout` sets the time of one call, `timeout_seconds` of the server that of each"
                     )));
                 }
             }
@@ -415,10 +415,14 @@ pub(crate) fn unavailable(server: &ServerName, status: &ServerStatus) -> CallErr
                 None => error,
             }
         }
-        ServerStatus::Failed(failure) => CallError::new(
-            ErrorCode::ServerUnavailable,
-            format!("the server `{server}` is not available: {}", failure.message),
-        ),
+        ServerStatus::Failed(failure) => {
+            let code = match failure.code {
+                // No answer in time, whoever waited for it.
+                ErrorCode::Timeout => ErrorCode::Timeout,
+                _ => ErrorCode::ServerUnavailable,
+            };
+            CallError::new(code, format!("the server `{server}` is not available: {}", failure.message))
+        }
         ServerStatus::Pending(_) | ServerStatus::Connected => {
             CallError::new(ErrorCode::ServerUnavailable, format!("the server `{server}` is not connected yet"))
         }

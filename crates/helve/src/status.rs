@@ -14,7 +14,7 @@ pub struct ServerReport {
     pub name: ServerName,
     /// Its status, with the reason.
     pub status: ServerStatus,
-    /// How it is reached: `stdio`, `http`, `sse`, `builtin` or `native`.
+    /// How it is reached: `stdio`, `http`, `sse`, `builtin` or `native`; as it turned out, once it is connected.
     pub transport: &'static str,
     /// The era of the protocol it speaks, once that is known.
     pub era: Option<String>,
@@ -32,6 +32,8 @@ pub struct ServerReport {
     pub latency: Option<Duration>,
     /// How often a connection broke.
     pub restarts: u32,
+    /// Why its tools are not known although it is connected.
+    pub list_error: Option<String>,
     /// Why the last connection broke, or could not be made.
     pub last_error: Option<String>,
     /// What to do about it.
@@ -58,12 +60,14 @@ impl ServerReport {
         let link = entry.link.as_deref();
         let facts = link.map(crate::link::Link::facts).unwrap_or_default();
         let failure = link.and_then(crate::link::Link::last_error);
-        let diagnostics = link.and_then(crate::link::Link::session_now).map(|session| session.diagnostics());
+        let session = link.and_then(crate::link::Link::session_now);
+        let is_over_sse = session.as_ref().is_some_and(|session| session.is_over_sse());
+        let diagnostics = session.map(|session| session.diagnostics());
         let verdict = facts.verdict.as_ref();
         let tools = entry.tools().count();
         Self {
             name: spec.name.clone(),
-            transport: transport(&spec.transport, is_native),
+            transport: if is_over_sse { "sse" } else { transport(&spec.transport, is_native) },
             era: verdict.map(|verdict| verdict.era.to_string()),
             protocol_version: verdict.map(|verdict| verdict.version.clone()),
             tools,
@@ -72,7 +76,12 @@ impl ServerReport {
             connect_time: facts.connect_time,
             latency: facts.latency,
             restarts: facts.restarts,
-            last_error: failure.as_ref().map(|error| error.chain()).or(facts.list_error).or(facts.last_end),
+            last_error: failure
+                .as_ref()
+                .map(|error| error.chain())
+                .or_else(|| facts.list_error.clone())
+                .or(facts.last_end),
+            list_error: facts.list_error,
             hints: failure.map(|error| error.hints().to_vec()).unwrap_or_default(),
             origin: spec.origin.clone(),
             layer: spec.layer,

@@ -138,6 +138,18 @@ pub(super) fn settle(context: &Context, place: &FilePlace, name: &str, done: &st
 }
 
 fn new_server(args: &Args) -> Result<NewServer, Failure> {
+    if let Some(word) = args.words.first()
+        && let Some((scheme, rest)) = word.split_once("://")
+    {
+        let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        if !is_address(word) && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+            return Err(Failure::usage(format!("`{scheme}` is no way to reach a server"))
+                .hint("an address begins with http:// or https://"));
+        }
+        if is_address(word) && host.is_empty() {
+            return Err(Failure::usage(format!("the address `{word}` names no host")));
+        }
+    }
     let address = args.words.first().filter(|word| is_address(word));
     let transport = match (args.transport, address) {
         (Some(Transport::Http | Transport::Sse), Some(_)) | (None, Some(_)) if args.words.len() == 1 => {
@@ -182,10 +194,11 @@ fn program(args: &Args) -> Result<NewTransport, Failure> {
         return Err(Failure::usage("a command takes no headers").hint("hand it variables with --env"));
     }
     let mut line = args.words.iter().chain(&args.command).cloned();
+    let name = shell_words::quote(&args.name);
     let command = line.next().filter(|command| !command.is_empty()).ok_or_else(|| {
         Failure::usage(format!("how is `{}` reached?", args.name))
-            .hint(format!("start it: `helve add {} -- COMMAND ARGUMENTS…`", args.name))
-            .hint(format!("or reach it: `helve add {} https://…`", args.name))
+            .hint(format!("start it: `helve add {name} -- COMMAND ARGUMENTS…`"))
+            .hint(format!("or reach it: `helve add {name} https://…`"))
     })?;
     let mut environment = Vec::with_capacity(args.environment.len());
     for pair in &args.environment {

@@ -53,7 +53,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     let configuration = inputs::load(context, |server| spelling::may_mean(&args.tool, server))?;
-    context.report_problems(&configuration);
+    context.report_problems_of(&configuration, |server| spelling::may_mean(&args.tool, server));
     let (tool, words) = spelling::tool_and_words(&configuration, &args.tool, &args.words);
     let manner = Manner::answering(&args.questions);
     let outcome = with_host(context, &configuration, Wanted::OnDemand, manner, async |host| {

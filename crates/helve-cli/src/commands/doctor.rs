@@ -3,26 +3,27 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use helve::{Host, ServerReport, Snapshot};
+use helve::{Host, Plan, ServerReport, Snapshot};
 use helve_config::{Configuration, Severity};
 use helve_model::name::Spelling;
-use helve_model::{QualifiedName, ServerStatus, TransportSpec};
+use helve_model::{PendingReason, QualifiedName, ServerStatus, TransportSpec};
 use serde_json::{Value, json};
 
 use super::status::counted;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::inputs;
-use crate::plan::plan;
+use crate::plan::{compile, plan};
 use crate::printer::{Line, Style};
 use crate::progress::Meter;
-use crate::running::{Manner, Wanted, with_host};
+use crate::running::{Manner, Wanted, late, settled, with_host};
 use crate::suspicion;
 
-/// Longer than any start-up time-out: servers answer for themselves.
-const SETTLING: Duration = Duration::from_secs(3_600);
 /// A server that takes longer to start is worth a word.
 const SLOW_START: Duration = Duration::from_secs(5);
+
+/// What to do about a server that does not list its tools.
+const LISTING_FIX: &str = "`startup_timeout_seconds` of the server sets how long that may take";
 
 /// Look for what is wrong, and say what to do
 #[derive(Debug, clap::Args)]
@@ -55,23 +56,29 @@ struct Examined {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let is_meant = |name: &str| args.server.as_deref().is_none_or(|only| only == name);
     let configuration = inputs::load(context, |server| is_meant(server.as_str()))?;
-    if let Some(name) = &args.server {
-        let plan = plan(context, &configuration)?;
-        if !plan.servers.iter().any(|planned| planned.spec.name.as_str() == name) {
-            context.server(&configuration, name)?;
-        }
+    let plan = plan(context, &configuration)?;
+    if let Some(name) = &args.server
+        && !plan.servers.iter().any(|planned| planned.spec.name.as_str() == name)
+    {
+        context.server(&configuration, name)?;
     }
     let named: Vec<String> = args.server.iter().cloned().collect();
     let wanted = if named.is_empty() { Wanted::All } else { Wanted::Only(&named) };
 
-    let mut examined = vec![general(&configuration)];
+    let mut examined = vec![general(context, &configuration, &plan)];
     for server in configuration.servers.iter().filter(|server| is_meant(server.name.as_str())) {
         examined
             .push(Examined { server: server.name.to_string(), findings: configured(context, &configuration, server) });
     }
-    with_host(context, &configuration, wanted, Manner::default(), async |host| {
-        Meter::new(context).during("connecting", host.settled(SETTLING)).await;
-        for report in host.status().iter().filter(|report| is_meant(report.name.as_str())) {
+    let mut too_late = None;
+    // Rules that nobody knows may forbid what would be started.
+    let is_known = context.broken(&configuration).is_none();
+    let look = async |host: &Host| {
+        Meter::new(context).during("connecting", settled(context, host)).await;
+        let mut reports = host.status();
+        reports.retain(|report| is_meant(report.name.as_str()));
+        too_late = late(context, &reports);
+        for report in &reports {
             let findings = running(host, report);
             match examined.iter_mut().find(|examined| examined.server == report.name.as_str()) {
                 Some(examined) => examined.findings.extend(findings),
@@ -79,17 +86,32 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
             }
         }
         Ok(())
-    })?;
+    };
+    if is_known {
+        with_host(context, &configuration, wanted, Manner::reporting(), look)?;
+    }
     print(context, &examined)?;
+    if let Some(failure) = too_late {
+        return Err(if context.printer.is_json() { failure.said() } else { failure });
+    }
     let bad =
         examined.iter().flat_map(|examined| &examined.findings).filter(|finding| finding.weight == Weight::Bad).count();
     if bad == 0 { Ok(()) } else { Err(Failure::other(format!("{} wrong", counted(bad, "thing")))) }
 }
 
-fn general(configuration: &Configuration) -> Examined {
+fn general(context: &Context, configuration: &Configuration, plan: &Plan) -> Examined {
     let mut findings = Vec::new();
     let diagnostics = configuration.diagnostics.iter().filter(|diagnostic| diagnostic.server.is_none());
     findings.extend(diagnostics.map(diagnosed));
+    if context.broken(configuration).is_some() {
+        findings.push(Finding::note("nothing is started until it is known which rules there are", Vec::new()));
+    }
+    let problems = compile(plan).1;
+    findings.extend(problems.iter().map(|problem| Finding {
+        weight: Weight::Bad,
+        what: problem.to_string(),
+        fix: Vec::new(),
+    }));
     if findings.is_empty() {
         let files = configuration.files.len();
         findings.push(Finding::good(format!("{} read without a problem", counted(files, "configuration file"))));
@@ -140,14 +162,24 @@ fn running(host: &Host, report: &ServerReport) -> Vec<Finding> {
                 }
                 None => format!("built in, {}", counted(report.tools, "tool")),
             };
-            findings.push(if time > SLOW_START {
+            findings.push(if let Some(error) = &report.list_error {
+                let what = format!("connected in {} ms, but its tools could not be listed: {error}", time.as_millis());
+                Finding { weight: Weight::Bad, what, fix: vec![LISTING_FIX.to_owned()] }
+            } else if time > SLOW_START {
                 Finding::note(what, vec!["set `lazy = true` so that nobody waits for it".to_owned()])
             } else {
                 Finding::good(what)
             });
         }
         ServerStatus::Disabled(reason) => findings.push(Finding::note(format!("not started: {reason}"), Vec::new())),
-        ServerStatus::Pending(reason) => findings.push(Finding::note(format!("not connected: {reason}"), Vec::new())),
+        ServerStatus::Pending(PendingReason::Lazy) => {
+            findings.push(Finding::note(format!("not connected: {}", PendingReason::Lazy), Vec::new()));
+        }
+        ServerStatus::Pending(reason) => findings.push(Finding {
+            weight: Weight::Bad,
+            what: format!("not connected: {reason}"),
+            fix: vec!["give it more time: `--timeout`".to_owned()],
+        }),
         ServerStatus::Failed(failure) => {
             findings.push(Finding { weight: Weight::Bad, what: failure.message.clone(), fix: report.hints.clone() });
         }

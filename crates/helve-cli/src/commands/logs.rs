@@ -54,7 +54,7 @@ enum Level {
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let configuration = inputs::load(context, |server| server.as_str() == args.server)?;
-    context.report_problems(&configuration);
+    context.report_problems_of(&configuration, |server| server.as_str() == args.server);
     check_server(context, &configuration, &plan(context, &configuration)?, &args.server)?;
     let only = [args.server.clone()];
     let manner = Manner { stays: true, ..Manner::default() };

@@ -61,7 +61,7 @@ enum Target<'a> {
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let configuration = inputs::load(context, |server| spelling::may_mean(&args.target, server))?;
-    context.report_problems(&configuration);
+    context.report_problems_of(&configuration, |server| spelling::may_mean(&args.target, server));
     let target = target(&configuration, args)?;
     let only: Vec<String> = match &target {
         Target::Resource { server, .. } => {

@@ -52,7 +52,7 @@ enum Format {
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let configuration = inputs::load(context, |server| spelling::may_mean(&args.name, server))?;
-    context.report_problems(&configuration);
+    context.report_problems_of(&configuration, |server| spelling::may_mean(&args.name, server));
     let (named, words) = server_and_prompt(&configuration, &args.name, &args.words);
     let arguments = arguments(words)?;
     if let Some((server, _)) = &named {

@@ -55,7 +55,7 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let uri = uri(&args.uri, &args.words)?;
     let configuration = inputs::load(context, |server| server.as_str() == args.server)?;
-    context.report_problems(&configuration);
+    context.report_problems_of(&configuration, |server| server.as_str() == args.server);
     check_server(context, &configuration, &plan(context, &configuration)?, &args.server)?;
     let manner = Manner::answering(&args.questions);
     let read = with_host(context, &configuration, Wanted::OnDemand, manner, async |host| {

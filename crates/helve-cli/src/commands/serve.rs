@@ -19,7 +19,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::options::duration;
 use crate::reload::Reloader;
-use crate::running::{Recipe, Wanted, block_on, until_stopped};
+use crate::running::{Recipe, Wanted, block_on, hurry, until_stopped};
 use crate::{listening, stdio};
 
 /// How often the configuration files are looked at.
@@ -115,6 +115,7 @@ async fn on_standard_streams(
     let (reader, writer) = (stdio::input().map_err(broken)?, stdio::output().map_err(broken)?);
     let served = tokio::select! {
         served = face::stream::serve_alone(&source, options, reader, writer) => match served {
+            Err(error) if let Some(refusal) = refusal(&error) => Err(refusal),
             // An agent that has gone has got what it wanted.
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(broken(error)),
             _ => Ok(()),
@@ -154,8 +155,16 @@ async fn over_http(
     served
 }
 
+/// Why the host did not start, where that is what ended it.
+fn refusal(error: &std::io::Error) -> Option<Failure> {
+    let error = error.get_ref()?.downcast_ref::<CallError>()?;
+    let failure = Failure::new(error.code(), error.chain());
+    Some(error.hints().iter().fold(failure, |failure, hint| failure.hint(hint)))
+}
+
 fn recipe(context: &Context, configuration: &Configuration) -> Result<Recipe, Failure> {
     let mut recipe = Recipe::new(context, configuration, Wanted::All, true)?;
+    hurry(context, &mut recipe.plan);
     if configuration.settings.call_timeout.origin == Origin::BuiltIn {
         recipe.settings.call_timeout = CALL_TIME;
     }

@@ -2,21 +2,23 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use helve::{Host, HostEvent, ServerReport};
-use helve_model::{ServerName, ServerStatus};
+use helve_model::{ErrorCode, ServerName, ServerStatus};
 use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::describe;
 use crate::failure::Failure;
 use crate::inputs;
+use crate::plan::{compile, plan};
 use crate::printer::{Line, Style, Table};
 use crate::progress::Meter;
 use crate::reload::Reloader;
-use crate::running::{Manner, Wanted, with_host};
+use crate::running::{Manner, Wanted, late, settled, with_host};
 
-/// Longer than any start-up time-out: servers answer for themselves.
-const SETTLING: Duration = Duration::from_secs(3_600);
+/// How long a connected server may take to answer a ping; one that does not has no latency to show.
+const PING_TIME: Duration = Duration::from_secs(2);
 /// Between two looks at the configuration files, while watching.
 const RELOAD_EVERY: Duration = Duration::from_secs(1);
 
@@ -35,10 +37,13 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let is_meant = |name: &ServerName| args.server.as_deref().is_none_or(|server| server == name.as_str());
     let configuration = inputs::load(context, is_meant)?;
-    context.report_problems(&configuration);
+    context.report_problems_of(&configuration, is_meant);
+    for problem in compile(&plan(context, &configuration)?).1 {
+        context.printer.warning(problem.to_string());
+    }
     let named: Vec<String> = args.server.iter().cloned().collect();
     let wanted = if named.is_empty() { Wanted::All } else { Wanted::Only(&named) };
-    let manner = Manner { stays: args.watch, ..Manner::default() };
+    let manner = Manner { stays: args.watch, ..Manner::reporting() };
     with_host(context, &configuration, wanted, manner, async |host| {
         if let Some(name) = &args.server
             && host.server_status(name).is_none()
@@ -48,7 +53,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         if args.watch {
             return watch(context, host, args.server.as_deref(), configuration.settings.watch.value).await;
         }
-        Meter::new(context).during("connecting", host.settled(SETTLING)).await;
+        let meter = Meter::new(context);
+        let is_settled = meter.during("connecting", settled(context, host)).await;
+        if is_settled {
+            meter.during("asking", ping(host, &is_meant)).await;
+        }
         match &args.server {
             Some(name) => one(context, host, name),
             None => all(context, &host.status()),
@@ -56,39 +65,86 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     })
 }
 
+/// Finds out how long those that are connected take to answer.
+async fn ping(host: &Host, is_meant: impl Fn(&ServerName) -> bool) {
+    let reports = host.status();
+    let connected = reports.iter().filter(|report| report.status == ServerStatus::Connected && is_meant(&report.name));
+    // Those that are not reached over a wire have no latency.
+    let remote = connected.filter(|report| report.protocol_version.is_some());
+    join_all(remote.map(|report| host.ping(report.name.as_str(), PING_TIME))).await;
+}
+
 fn all(context: &Context, reports: &[ServerReport]) -> Result<(), Failure> {
     if context.printer.is_json() {
-        return context.printer.json(&Value::Array(reports.iter().map(as_json).collect()));
+        context.printer.json(&Value::Array(reports.iter().map(as_json).collect()))?;
+        return late(context, reports).map_or(Ok(()), |failure| Err(failure.said()));
     }
-    let mut table = Table::new(["SERVER", "STATE", "VIA", "ERA", "TOOLS", "READY IN", "FROM", "WHY"]);
-    for report in reports {
-        table.row([
-            Line::styled(Style::Name, report.name.as_str()),
-            state(&report.status),
-            Line::plain(report.transport),
-            Line::plain(report.protocol_version.as_deref().unwrap_or("-")),
-            Line::plain(tools(report)),
-            Line::plain(report.connect_time.map_or_else(|| "-".to_owned(), milliseconds)),
-            Line::plain(context.shown(&report.origin)),
-            Line::plain(why(report)),
-        ]);
-    }
-    context.printer.table(&table)?;
+    context.printer.table(&table(context, reports))?;
     if reports.is_empty() {
         context.printer.hint("no server is configured: `helve add NAME -- COMMAND`");
     }
     if let Some(failed) = reports.iter().find(|report| matches!(report.status, ServerStatus::Failed(_))) {
         context
             .printer
-            .hint(format!("`helve servers {}` shows what it said; `helve doctor` looks for the cause", failed.name));
+            .hint(format!("`helve servers {}` shows what it said; `helve doctor` looks for the cause", word(failed)));
     }
-    Ok(())
+    late(context, reports).map_or(Ok(()), Err)
+}
+
+/// The servers, one a line. What none of them has to say takes no room.
+fn table(context: &Context, reports: &[ServerReport]) -> Table {
+    let any = |has: fn(&ServerReport) -> bool| reports.iter().any(has);
+    let columns: Vec<(&'static str, Cell<'_>)> = [
+        (true, "SERVER", cell(|report| Line::styled(Style::Name, report.name.as_str()))),
+        (true, "STATE", cell(|report| state(&report.status))),
+        (true, "VIA", cell(|report| Line::plain(report.transport))),
+        (true, "ERA", cell(|report| Line::plain(report.protocol_version.as_deref().unwrap_or("-")))),
+        (true, "TOOLS", cell(|report| Line::plain(tools(report)))),
+        (true, "READY IN", cell(|report| Line::plain(time(report.connect_time)))),
+        (any(|report| report.latency.is_some()), "PING", cell(|report| Line::plain(time(report.latency)))),
+        (any(|report| report.restarts > 0), "RESTARTS", cell(|report| Line::plain(report.restarts.to_string()))),
+        (true, "FROM", cell(|report| Line::plain(context.shown(&report.origin)))),
+        (any(|report| !why(report).is_empty()), "WHY", cell(|report| Line::plain(why(report)))),
+        (
+            any(|report| earlier_error(report).is_some()),
+            "LAST ERROR",
+            cell(|report| Line::plain(earlier_error(report).unwrap_or_default())),
+        ),
+    ]
+    .into_iter()
+    .filter_map(|(is_shown, heading, cell)| is_shown.then_some((heading, cell)))
+    .collect();
+    let mut table = Table::new(columns.iter().map(|(heading, _)| *heading).collect::<Vec<_>>());
+    for report in reports {
+        table.row(columns.iter().map(|(_, cell)| cell(report)).collect::<Vec<_>>());
+    }
+    table
+}
+
+/// What a column says about a server.
+type Cell<'a> = Box<dyn Fn(&ServerReport) -> Line + 'a>;
+
+fn cell<'a>(cell: impl Fn(&ServerReport) -> Line + 'a) -> Cell<'a> {
+    Box::new(cell)
+}
+
+/// What went wrong before, of a server whose state does not tell already.
+fn earlier_error(report: &ServerReport) -> Option<&str> {
+    let error = report.last_error.as_deref()?;
+    let is_told = matches!(report.status, ServerStatus::Failed(_)) || report.list_error.is_some();
+    (!is_told).then_some(error)
+}
+
+/// A server's name as a shell needs it.
+fn word(report: &ServerReport) -> String {
+    shell_words::quote(report.name.as_str()).into_owned()
 }
 
 fn one(context: &Context, host: &Host, name: &str) -> Result<(), Failure> {
     let Some(report) = host.server_status(name) else { return Err(unusable(name)) };
     if context.printer.is_json() {
-        return context.printer.json(&as_json(&report));
+        context.printer.json(&as_json(&report))?;
+        return verdict(context, &report).map_err(Failure::said);
     }
     let printer = &context.printer;
     printer.line(
@@ -103,9 +159,18 @@ fn one(context: &Context, host: &Host, name: &str) -> Result<(), Failure> {
         let text = |key| info.member_str(key).unwrap_or_default();
         facts.push(("says it is", format!("{} {}", text("name"), text("version")).trim().to_owned()));
     }
+    if !why(&report).is_empty() && !matches!(report.status, ServerStatus::Failed(_)) {
+        facts.push(("why", why(&report)));
+    }
     facts.push(("tools", tools(&report)));
     if let Some(time) = report.connect_time {
         facts.push(("ready in", milliseconds(time)));
+    }
+    if let Some(time) = report.latency {
+        facts.push(("ping", milliseconds(time)));
+    }
+    if report.restarts > 0 {
+        facts.push(("restarts", report.restarts.to_string()));
     }
     if let Some(error) = &report.last_error {
         facts.push(("last error", error.clone()));
@@ -130,12 +195,22 @@ fn one(context: &Context, host: &Host, name: &str) -> Result<(), Failure> {
     for hint in &report.hints {
         printer.hint(hint);
     }
-    match &report.status {
-        // The report says it all; the exit status says it to scripts.
-        ServerStatus::Failed(failure) => Err(Failure::new(failure.code, "").said()),
-        ServerStatus::NeedsAuth { .. } => Err(Failure::new(helve_model::ErrorCode::AuthRequired, "").said()),
-        _ => Ok(()),
+    verdict(context, &report)
+}
+
+/// What a call would end with. The report says it all; the exit status says it to scripts.
+fn verdict(context: &Context, report: &ServerReport) -> Result<(), Failure> {
+    if let Some(failure) = late(context, std::slice::from_ref(report)) {
+        return Err(failure);
     }
+    let code = match &report.status {
+        ServerStatus::Failed(failure) if failure.code == ErrorCode::Timeout => ErrorCode::Timeout,
+        ServerStatus::Failed(_) => ErrorCode::ServerUnavailable,
+        ServerStatus::NeedsAuth { .. } => ErrorCode::AuthRequired,
+        ServerStatus::Connected if report.list_error.is_some() => ErrorCode::ServerUnavailable,
+        _ => return Ok(()),
+    };
+    Err(Failure::new(code, "").said())
 }
 
 /// Tells changes as they come, until Ctrl-C.
@@ -167,7 +242,7 @@ async fn watch(context: &Context, host: &Host, only: Option<&str>, reloads: bool
 
 fn tell(context: &Context, server: &str, status: &str) -> Result<(), Failure> {
     if context.printer.is_json() {
-        return context.printer.json(&json!({"server": server, "status": status}));
+        return context.printer.json_line(&json!({"server": server, "status": status}));
     }
     context.printer.line(&Line::styled(Style::Name, server).then(Style::Plain, format!("  {status}")))
 }
@@ -185,7 +260,10 @@ fn state(status: &ServerStatus) -> Line {
 
 fn why(report: &ServerReport) -> String {
     match &report.status {
-        ServerStatus::Connected => String::new(),
+        ServerStatus::Connected => match &report.list_error {
+            Some(error) => format!("its tools could not be listed: {error}"),
+            None => String::new(),
+        },
         ServerStatus::Disabled(reason) => reason.to_string(),
         ServerStatus::Pending(reason) => reason.to_string(),
         ServerStatus::Failed(failure) => failure.message.clone(),
@@ -205,12 +283,18 @@ fn capability_names(capabilities: &helve_model::json::RawJson) -> String {
     object.keys().cloned().collect::<Vec<_>>().join(", ")
 }
 
+fn time(time: Option<Duration>) -> String {
+    time.map_or_else(|| "-".to_owned(), milliseconds)
+}
+
 fn milliseconds(time: Duration) -> String {
-    format!("{} ms", time.as_millis())
+    // A server on this machine answers in less than one.
+    let milliseconds = time.as_secs_f64() * 1_000.0;
+    if milliseconds < 10.0 { format!("{milliseconds:.1} ms") } else { format!("{milliseconds:.0} ms") }
 }
 
 fn unusable(name: &str) -> Failure {
-    Failure::new(helve_model::ErrorCode::Config, format!("the entry of the server `{name}` cannot be understood"))
+    Failure::new(ErrorCode::Config, format!("the entry of the server `{name}` cannot be understood"))
         .hint("`helve doctor` says what is wrong with it")
 }
 

@@ -64,7 +64,10 @@ fn table(context: &Context, configuration: &Configuration, plan: &Plan) -> Table
 fn say_where(context: &Context, configuration: &Configuration, plan: &Plan) {
     let printer = &context.printer;
     let (servers, files) = (configuration.servers.len(), configuration.files.len());
-    if servers == 0 && plan.servers.is_empty() {
+    if let Some(broken) = context.broken(configuration) {
+        let file = context.shown(&broken.origin);
+        printer.say(&Line::plain(format!("Nothing is started until {file} is repaired: rules may stand in it.")));
+    } else if servers == 0 && plan.servers.is_empty() {
         printer.say(&Line::plain("The files you named configure no server."));
     } else if servers == 0 {
         printer.say(&Line::plain("No server is configured; these come with helve."));
@@ -96,6 +99,8 @@ fn say_next(context: &Context, configuration: &Configuration) {
     }
     if !configuration.untrusted.is_empty() {
         printer.hint("look at what this project would run, and trust it: `helve trust`");
+    } else if context.broken(configuration).is_some() {
+        printer.hint("`helve doctor` says what is wrong");
     } else if configuration.servers.is_empty() {
         printer.hint("add a server: `helve add NAME -- COMMAND`, or `helve add NAME URL`");
         printer.hint("or start with a commented file: `helve init`");
@@ -115,7 +120,7 @@ fn as_json(context: &Context, configuration: &Configuration, plan: &Plan) -> Val
                     "application": "helve",
                     "layer": planned.spec.layer.to_string(),
                     "origin": Value::Null,
-                    "transport": describe::transport_json(&planned.spec.transport),
+                    "transport": describe::transport_json(&planned.spec.transport, describe::Secrets::Hidden),
                 })
             })
             .collect()

@@ -31,7 +31,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let configuration = inputs::load(context, |server| may_mean(&args.tool, server))?;
-    context.report_problems(&configuration);
+    context.report_problems_of(&configuration, |server| may_mean(&args.tool, server));
     let found = find(context, &configuration, &args.tool, args.refresh)?;
     let (server, definition) = (&found.server, &found.definition);
     let name = QualifiedName::new(server.clone(), definition.name().clone());

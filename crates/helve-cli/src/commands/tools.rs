@@ -50,15 +50,48 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let is_meant =
         |name: &ServerName| args.servers.is_empty() || args.servers.iter().any(|server| server == name.as_str());
     let configuration = inputs::load(context, is_meant)?;
-    context.report_problems(&configuration);
+    context.report_problems_of(&configuration, is_meant);
     let depth = if args.format.is_some() { Depth::Definitions } else { Depth::Names };
     let mut catalog = list(context, &configuration, &args.servers, depth, args.refresh)?;
-    let missing = report_missing(context, &mut catalog, args.servers.len() == 1)?;
+    let missing = take_missing(&mut catalog);
+    if let ([_], [_]) = (catalog.servers.as_slice(), missing.as_slice())
+        && !args.servers.is_empty()
+    {
+        return missing.into_iter().next().map_or(Ok(()), |(_, failure)| Err(failure));
+    }
+    report_missing(context, &missing);
+    print(context, args, &catalog, missing.is_empty())?;
+    answer(context, args, &catalog, missing)
+}
+
+/// The exit status when tools are missing: of a server that was named, of all that are on, or because of `--timeout`.
+/// The person has read why.
+fn answer(
+    context: &Context,
+    args: &Args,
+    catalog: &Catalog,
+    missing: Vec<(ServerName, Failure)>,
+) -> Result<(), Failure> {
+    let is_named = !args.servers.is_empty();
+    let is_empty = catalog.servers.iter().all(|server| server.entries(&catalog.rules, true).is_empty());
+    let is_bounded = context.options.timeout.is_some();
+    let failures = missing.into_iter().map(|(_, failure)| failure);
+    let mut failures: Vec<Failure> =
+        failures.filter(|failure| is_named || !(failure.is_untrusted() || failure.is_a_choice())).collect();
+    let too_late = failures.iter().position(|failure| is_bounded && failure.is_timeout());
+    match too_late {
+        Some(index) => Err(failures.swap_remove(index).said()),
+        None if is_named || is_empty => failures.into_iter().next().map_or(Ok(()), |failure| Err(failure.said())),
+        None => Ok(()),
+    }
+}
+
+fn print(context: &Context, args: &Args, catalog: &Catalog, is_whole: bool) -> Result<(), Failure> {
     if let Some(format) = args.format {
-        return formatted(context, &catalog, format, args.hidden);
+        return formatted(context, catalog, format, args.hidden);
     }
     if context.printer.is_json() {
-        return context.printer.json(&as_json(&catalog, args.hidden));
+        return context.printer.json(&as_json(catalog, args.hidden));
     }
     let entries = || catalog.servers.iter().flat_map(|server| server.entries(&catalog.rules, args.hidden).into_iter());
     let rows = || {
@@ -69,36 +102,39 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         })
     };
     context.printer.long_table(["TOOL", "WHAT IT DOES"], rows)?;
-    if missing == 0 && entries().next().is_none() {
+    if is_whole && entries().next().is_none() {
         context.printer.say(&Line::plain("There are no tools."));
     }
     Ok(())
 }
 
-/// Says which servers have nothing to show. The only one that was asked for is an error.
-fn report_missing(context: &Context, catalog: &mut Catalog, is_only: bool) -> Result<usize, Failure> {
-    let mut missing = 0;
-    let mut untrusted = Vec::new();
+/// The servers that have nothing to show, and why.
+fn take_missing(catalog: &mut Catalog) -> Vec<(ServerName, Failure)> {
+    let mut missing = Vec::new();
     for server in &mut catalog.servers {
         if let Tools::Missing(_) = server.tools
             && let Tools::Missing(failure) = std::mem::replace(&mut server.tools, Tools::Defined(Vec::new()))
         {
-            if is_only {
-                return Err(*failure);
-            }
-            missing += 1;
-            if failure.is_untrusted() {
-                untrusted.push(format!("`{}`", server.name));
-            } else if !failure.is_a_choice() {
-                context.printer.warning(failure.message());
-                for hint in failure.hints() {
-                    context.printer.hint(hint);
-                }
+            missing.push((server.name.clone(), *failure));
+        }
+    }
+    missing
+}
+
+/// Says which servers have nothing to show.
+fn report_missing(context: &Context, missing: &[(ServerName, Failure)]) {
+    let mut untrusted = Vec::new();
+    for (server, failure) in missing {
+        if failure.is_untrusted() {
+            untrusted.push(format!("`{server}`"));
+        } else if !failure.is_a_choice() {
+            context.printer.warning(failure.message());
+            for hint in failure.hints() {
+                context.printer.hint(hint);
             }
         }
     }
     context.report_untrusted(&untrusted);
-    Ok(missing)
 }
 
 fn as_json(catalog: &Catalog, hidden: bool) -> Value {

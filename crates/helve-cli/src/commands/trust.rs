@@ -242,7 +242,8 @@ fn as_json(context: &Context, configuration: &Configuration, requests: &[&TrustR
     let requests: Vec<Value> = requests
         .iter()
         .map(|request| {
-            let server = server_of(configuration, request).map(|server| describe::as_json(context, server));
+            let server = server_of(configuration, request)
+                .map(|server| describe::as_json_with(context, server, Secrets::AsWritten));
             let rules: Vec<String> = match request.subject {
                 TrustSubject::Server(_) => Vec::new(),
                 TrustSubject::Rules => withheld_rules(configuration, request).map(rule_text).collect(),

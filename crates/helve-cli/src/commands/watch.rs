@@ -47,7 +47,7 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let uri = read::uri(&args.uri, &args.words)?;
     let configuration = inputs::load(context, |server| server.as_str() == args.server)?;
-    context.report_problems(&configuration);
+    context.report_problems_of(&configuration, |server| server.as_str() == args.server);
     check_server(context, &configuration, &plan(context, &configuration)?, &args.server)?;
     let subject = Subject::Resource { server: &args.server, uri: &uri };
     let mut reporter = Reporter::new(context, &args.events, subject)?;

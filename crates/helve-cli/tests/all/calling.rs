@@ -185,8 +185,8 @@ fn everything_is_bounded_by_the_time_out() {
     insta::assert_snapshot!(env.run(&["call", "hung/echo", "--timeout", "500ms"]), @r"
     exit status 4
     --- stderr
-    error: the server `hung` was still not connected when the call's time was over
-    hint: `helve servers hung` shows what it is doing; `timeout_seconds` of the server sets the time of a call
+    error: the server `hung` is not available: the server `hung` was not ready within 0.45 s
+    hint: a first start may have to download something: try again, or give it more time: `startup_timeout_seconds` of the server, `--timeout` for one command
     ");
     assert!(started.elapsed() < PATIENCE);
 }

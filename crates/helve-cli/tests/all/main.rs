@@ -11,6 +11,7 @@ mod expanding;
 mod importing;
 mod keeping;
 mod offering;
+mod reporting;
 mod seeds;
 mod starting;
 mod support;

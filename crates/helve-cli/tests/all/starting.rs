@@ -316,7 +316,7 @@ fn the_status_as_json() {
             "env": {
               "API_KEY": "(hidden)",
               "GITHUB_TOKEN": "${GITHUB_TOKEN}",
-              "LEVEL": "warn"
+              "LEVEL": "…"
             },
             "type": "stdio"
           },
@@ -450,7 +450,7 @@ fn one_server_in_full_without_its_secrets() {
     command        docker run --token '(hidden)' image
     variables      GITHUB_TOKEN=${GITHUB_TOKEN}
                    API_KEY=(hidden)
-                   LEVEL=warn
+                   LEVEL=…
     only tools     get_*
     may write      create_issue
     without tools  delete_*
@@ -529,7 +529,7 @@ fn a_server_that_cannot_run_says_why() {
     command        docker run --token '(hidden)' image
     variables      GITHUB_TOKEN=${GITHUB_TOKEN}
                    API_KEY=(hidden)
-                   LEVEL=warn
+                   LEVEL=…
     only tools     get_*
     may write      create_issue
     without tools  delete_*

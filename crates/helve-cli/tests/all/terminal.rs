@@ -114,7 +114,7 @@ fn where_nobody_can_be_asked_the_error_says_how_to_give_it() {
     let env = asking_for("");
     let failed = env.run(&["tools", "asking"]);
     assert!(failed.starts_with("exit status 2"), "{failed}");
-    assert!(failed.contains("hint: run helve at a terminal, where it asks, or set HELVE_INPUT_API_KEY"), "{failed}");
+    assert!(failed.contains("help: run helve at a terminal, where it asks, or set HELVE_INPUT_API_KEY"), "{failed}");
     let given = asking_for("").with_variable("HELVE_INPUT_API_KEY", "secret").run(&["tools", "asking"]);
     assert!(given.contains("given: 6 letters"), "{given}");
 }

@@ -13,7 +13,7 @@ fn help_is_short_and_complete() {
 
     Commands:
       call         Call a tool
-      tools        List tools
+      tools        List tools [alias: list]
       tool         Show one tool: schema, annotations, risk, decision
       resources    List resources and resource templates
       read         Read a resource
@@ -73,7 +73,7 @@ fn help_is_short_and_complete() {
 
     Commands:
       call         Call a tool
-      tools        List tools
+      tools        List tools [alias: list]
       tool         Show one tool: schema, annotations, risk, decision
       resources    List resources and resource templates
       read         Read a resource

@@ -85,6 +85,10 @@ pub(crate) const SETTINGS_KEYS: &[&str] = &[
     "cache_tool_schemas",
     "watch",
     "schema_cache_ttl_seconds",
+    "calls_per_server",
+    "result_bytes",
+    "result_cache_seconds",
+    "cacheable_tools",
     "keep",
     "keep_idle_seconds",
     "readonly",
@@ -145,6 +149,22 @@ fn own_settings(reader: &mut FileReader<'_>, settings: &Node) {
     if let Some(entry) = settings.entry("startup_timeout_seconds") {
         reader.content.settings.startup_timeout = reader.seconds(entry).and_then(|value| reader.setting(entry, value));
     }
+    if let Some(entry) = settings.entry("calls_per_server") {
+        let count = above_zero(reader, entry);
+        reader.content.settings.calls_per_server = count.and_then(|value| reader.setting(entry, value));
+    }
+    if let Some(entry) = settings.entry("result_bytes") {
+        let count = above_zero(reader, entry);
+        reader.content.settings.result_bytes = count.and_then(|value| reader.setting(entry, Some(value)));
+    }
+    if let Some(entry) = settings.entry("result_cache_seconds") {
+        let time = reader.seconds(entry);
+        reader.content.settings.result_cache_ttl = time.and_then(|value| reader.setting(entry, Some(value)));
+    }
+    if let Some(entry) = settings.entry("cacheable_tools") {
+        let tools = reader.strings(entry).into_iter().map(|(tool, _)| tool).collect();
+        reader.content.settings.cacheable_tools = reader.setting(entry, tools);
+    }
     if let Some(entry) = settings.entry("keep") {
         reader.content.settings.keep = reader.bool(entry).and_then(|value| reader.setting(entry, value));
     }
@@ -174,6 +194,16 @@ fn own_settings(reader: &mut FileReader<'_>, settings: &Node) {
             reader.report(Diagnostic::error(Code::WrongType, message), entry.node.span);
         }
     }
+}
+
+fn above_zero(reader: &mut FileReader<'_>, entry: &Entry) -> Option<u32> {
+    let count = reader.count(entry)?;
+    if count == 0 {
+        let message = format!("{} must be above 0", quoted(&entry.key));
+        reader.report(Diagnostic::error(Code::BadValue, message), entry.node.span);
+        return None;
+    }
+    Some(count)
 }
 
 /// A directory, seen from the workspace.

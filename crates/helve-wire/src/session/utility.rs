@@ -9,6 +9,7 @@ use crate::error::Result;
 #[cfg(unix)]
 use crate::launch::ExitReport;
 use crate::request::Times;
+use crate::transport::Link;
 
 /// How much a server should tell in its log notifications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,6 +65,12 @@ impl Session {
     pub async fn ping(&self, times: Times) -> Result<()> {
         let method = if self.is_modern() { "server/discover" } else { "ping" };
         self.shared.ask(Ask { times, ..Ask::new(method, &[]) }).await.map(drop)
+    }
+
+    /// True when the server is reached over HTTP+SSE, the older of the two HTTP transports.
+    #[must_use]
+    pub fn is_over_sse(&self) -> bool {
+        matches!(self.shared.channel.link(), Link::Sse(_))
     }
 
     /// Asks for log messages from this level on: at once in the legacy era, with each request in the modern one.

@@ -28,7 +28,7 @@ async fn credentials_are_asked_for() {
     .await;
     insta::assert_snapshot!(shown(&error), @r#"
     AUTH_REQUIRED (did not run): the server wants credentials: Bearer resource_metadata="https://as.example/"
-    log in to this server, or set its `Authorization` header
+    set its `Authorization` header
     "#);
     assert_eq!(error.challenge(), Some("Bearer resource_metadata=\"https://as.example/\""));
     let error = refusal_of("HTTP/1.1 401 Unauthorized\r\ncontent-length: 2\r\n\r\nno", Era::Legacy).await;

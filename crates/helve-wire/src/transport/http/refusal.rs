@@ -150,7 +150,7 @@ fn unauthorised(response: HttpResponse) -> Error {
     let (message, hint) = match (status, &challenge) {
         (StatusCode::UNAUTHORIZED, Some(challenge)) => (
             format!("the server wants credentials: {}", excerpt(challenge.as_bytes())),
-            "log in to this server, or set its `Authorization` header",
+            "set its `Authorization` header",
         ),
         (StatusCode::UNAUTHORIZED, None) => (
             "the server wants credentials and does not say which".to_owned(),

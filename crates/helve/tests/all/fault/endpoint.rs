@@ -71,15 +71,15 @@ async fn a_server_that_wants_credentials_says_which_variable_to_look_at() {
     insta::assert_snapshot!(words, @r#"
     AUTH_REQUIRED: the server `expanded` wants credentials
       hint: it said: Bearer realm="tools"
-      hint: log in to this server, or set its `Authorization` header
+      hint: set its `Authorization` header
       hint: the server did not accept `Authorization: Bearer ${GITHUB_TOKEN}` of the embedding program: check the variable it refers to
     AUTH_REQUIRED: the server `written` wants credentials
       hint: it said: Bearer realm="tools"
-      hint: log in to this server, or set its `Authorization` header
+      hint: set its `Authorization` header
       hint: the server did not accept the `Authorization` header of the embedding program
     AUTH_REQUIRED: the server `bare` wants credentials
       hint: it said: Bearer realm="tools"
-      hint: log in to this server, or set its `Authorization` header
+      hint: set its `Authorization` header
       hint: no credentials are configured: add `Authorization = "Bearer ${VARIABLE}"` to `headers` of the server at the embedding program
     "#);
     let tried = server.requests();
@@ -115,7 +115,7 @@ async fn a_token_that_runs_out_in_the_middle_is_told_with_the_call() {
     let error = call(&host, "a/echo", "{}").await.unwrap_err();
     insta::assert_snapshot!(shown(&error), @r#"
     AUTH_REQUIRED: the server wants credentials: Bearer error="invalid_token"
-      hint: log in to this server, or set its `Authorization` header
+      hint: set its `Authorization` header
       hint: the server did not accept `Authorization: Bearer ${GITHUB_TOKEN}` of the embedding program: check the variable it refers to
     "#);
     host.shutdown().await;

@@ -46,7 +46,7 @@ async fn fifty_servers_of_which_thirty_are_bad() {
     until(&host, "the slow ones have joined", |_| count("slow", "connected") == 10).await;
     call(&host, "slow-7/echo", "{}").await.unwrap();
     until(&host, "the hanging ones have a reason", |_| count("hanging", "failed") == 10).await;
-    assert_eq!(status(&host, "hanging-9"), "failed (TIMEOUT: the server \"hanging-9\" was not ready within 8 s)");
+    assert_eq!(status(&host, "hanging-9"), "failed (TIMEOUT: the server `hanging-9` was not ready within 8 s)");
     assert!(host.settled(Duration::ZERO).await);
 
     let begun = Instant::now();
