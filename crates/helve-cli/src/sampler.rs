@@ -39,7 +39,7 @@ pub(crate) fn limits(settings: &Settings) -> SamplingLimits {
     SamplingLimits {
         calls: settings.sampling_calls.value,
         tokens: settings.sampling_tokens.value,
-        depth: settings.sampling_depth.value,
+        concurrent: settings.sampling_concurrent.value,
     }
 }
 

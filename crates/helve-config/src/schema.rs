@@ -138,7 +138,7 @@ fn sampling(key: &str) -> Value {
         }),
         "calls" => count("How often each server may use it in one run.", Some(100)),
         "tokens" => count("How many tokens each server may ask for in one run.", Some(200_000)),
-        "depth" => count("How many requests of one server may be open at once.", Some(2)),
+        "concurrent" => count("How many requests of one server may be open at once.", Some(2)),
         _ => seconds("How long an answer may take.", Some(120)),
     }
 }

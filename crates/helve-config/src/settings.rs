@@ -56,7 +56,7 @@ pub struct Settings {
     /// How many tokens each server may ask for, all requests together.
     pub sampling_tokens: Setting<u64>,
     /// How many requests of one server may be open at once.
-    pub sampling_depth: Setting<u32>,
+    pub sampling_concurrent: Setting<u32>,
     /// How long an answer may take.
     pub sampling_timeout: Setting<Duration>,
 }
@@ -100,8 +100,8 @@ pub struct SettingsPatch {
     pub sampling_calls: Option<Setting<u32>>,
     /// See [`Settings::sampling_tokens`].
     pub sampling_tokens: Option<Setting<u64>>,
-    /// See [`Settings::sampling_depth`].
-    pub sampling_depth: Option<Setting<u32>>,
+    /// See [`Settings::sampling_concurrent`].
+    pub sampling_concurrent: Option<Setting<u32>>,
     /// See [`Settings::sampling_timeout`].
     pub sampling_timeout: Option<Setting<Duration>>,
 }
@@ -136,7 +136,7 @@ impl Settings {
         replace(&mut self.sampling_command, patch.sampling_command.as_ref());
         replace(&mut self.sampling_calls, patch.sampling_calls.as_ref());
         replace(&mut self.sampling_tokens, patch.sampling_tokens.as_ref());
-        replace(&mut self.sampling_depth, patch.sampling_depth.as_ref());
+        replace(&mut self.sampling_concurrent, patch.sampling_concurrent.as_ref());
         replace(&mut self.sampling_timeout, patch.sampling_timeout.as_ref());
     }
 }
@@ -187,7 +187,7 @@ impl Default for Settings {
             sampling_command: built_in(Vec::new()),
             sampling_calls: built_in(100),
             sampling_tokens: built_in(200_000),
-            sampling_depth: built_in(2),
+            sampling_concurrent: built_in(2),
             sampling_timeout: built_in(Duration::from_secs(120)),
         }
     }

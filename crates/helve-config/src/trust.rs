@@ -177,7 +177,7 @@ pub fn hash_rules(rules: &[Rule], settings: &SettingsPatch) -> TrustHash {
         ("sampling command", settings.sampling_command.as_ref().map(|setting| format!("{:?}", setting.value))),
         ("sampling calls", settings.sampling_calls.as_ref().map(|setting| setting.value.to_string())),
         ("sampling tokens", settings.sampling_tokens.as_ref().map(|setting| setting.value.to_string())),
-        ("sampling depth", settings.sampling_depth.as_ref().map(|setting| setting.value.to_string())),
+        ("sampling concurrent", settings.sampling_concurrent.as_ref().map(|setting| setting.value.to_string())),
         ("sampling timeout", settings.sampling_timeout.as_ref().map(|setting| format!("{:?}", setting.value))),
     ];
     for (name, said) in later {

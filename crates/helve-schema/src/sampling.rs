@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use helve_model::json::RawJson;
+use helve_model::json::{RawJson, scan};
 use helve_model::{ContentBlock, ContentBody, Definition as _, ToolDefinition};
 use serde_json::Value;
 
@@ -31,7 +31,8 @@ pub const DEFAULT_SAMPLING_TOKENS: u64 = 4_096;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct SamplingRequest {
-    /// The parameters exactly as the server sent them.
+    /// The parameters as the server sent them, but for `maxTokens`, which is [`SamplingRequest::max_tokens`]: whoever
+    /// passes this on asks for no more than was counted.
     pub raw: RawJson,
     /// The conversation so far.
     pub messages: Vec<SamplingMessage>,
@@ -228,10 +229,11 @@ impl SamplingRequest {
         let messages = messages(params)?;
         check_tool_pairs(&messages)?;
         let choice = params.member("toolChoice").filter(|choice| choice.as_str() != "null");
+        let max_tokens = max_tokens(params, &mut warnings);
         Ok(Self {
             messages,
             system_prompt: params.member_str("systemPrompt"),
-            max_tokens: max_tokens(params, &mut warnings),
+            max_tokens,
             temperature: number(params, "temperature"),
             stop_sequences: stop_sequences(params, &mut warnings),
             model_preferences: model_preferences(params, &mut warnings),
@@ -239,7 +241,7 @@ impl SamplingRequest {
             tools: tools(params, &mut warnings)?,
             tool_choice: choice.map(|choice| tool_choice(&choice, &mut warnings)),
             metadata: params.member("metadata").filter(RawJson::is_object),
-            raw: params.clone(),
+            raw: with_max_tokens(params, max_tokens),
             warnings,
         })
     }
@@ -304,7 +306,7 @@ impl SamplingResult {
             format!(r#""content":{content}"#),
             format!(r#""model":{}"#, Value::from(self.model.as_deref().unwrap_or("unknown"))),
         ];
-        for member in helve_model::json::scan::members(self.raw.as_str()).into_iter().flatten().map_while(Result::ok) {
+        for member in scan::members(self.raw.as_str()).into_iter().flatten().map_while(Result::ok) {
             if !["role", "content", "model"].iter().any(|known| member.key_is(known)) {
                 members.push(format!(r#""{}":{}"#, member.raw_key, member.value));
             }
@@ -498,6 +500,22 @@ fn max_tokens(params: &RawJson, warnings: &mut Vec<String>) -> u64 {
         warnings.push(format!("maxTokens: {wanted} are more than the limit, {MAX_SAMPLING_TOKENS} are taken"));
     }
     wanted.min(MAX_SAMPLING_TOKENS)
+}
+
+/// The parameters with this number of tokens, once; as they are where they say so already.
+fn with_max_tokens(params: &RawJson, max_tokens: u64) -> RawJson {
+    let members: Vec<_> = scan::members(params.as_str()).into_iter().flatten().map_while(Result::ok).collect();
+    let (named, others): (Vec<_>, Vec<_>) = members.into_iter().partition(|member| member.key_is("maxTokens"));
+    let max_tokens = max_tokens.to_string();
+    if let [only] = named.as_slice()
+        && only.value == max_tokens
+    {
+        return params.clone();
+    }
+    let mut written: Vec<String> =
+        others.iter().map(|member| format!(r#""{}":{}"#, member.raw_key, member.value)).collect();
+    written.push(format!(r#""maxTokens":{max_tokens}"#));
+    RawJson::assembled(format!("{{{}}}", written.join(",")))
 }
 
 fn number(params: &RawJson, key: &str) -> Option<f64> {

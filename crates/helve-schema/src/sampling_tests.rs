@@ -112,6 +112,7 @@ fn what_is_odd_is_taken_with_a_warning() {
     toolChoice: the mode "perhaps\u001b" is not known
     "#);
     assert_eq!(request.max_tokens, MAX_SAMPLING_TOKENS);
+    assert_eq!(request.raw.member("maxTokens").unwrap().as_str(), "32768");
     assert_eq!(request.messages[0].content[0].text(), Some("just text"));
     assert_eq!(request.messages[0].content[0].raw().as_str(), r#"{"type":"text","text":"just text"}"#);
     let silent = read(&json!({"messages": [says("user", text("x"))], "maxTokens": -1})).unwrap();
@@ -237,6 +238,20 @@ fn anything() -> impl Strategy<Value = Value> {
             }),
         ]
     })
+}
+
+/// Whoever gets the raw request finds one number of tokens in it, however it was written.
+#[test]
+fn the_raw_request_asks_for_what_was_counted() {
+    let handed = |tokens: &str| {
+        let params = format!(r#"{{"messages":[{{"role":"user","content":"x"}}]{tokens},"later":[1, 2]}}"#);
+        SamplingRequest::read(&RawJson::checked(params).unwrap()).unwrap().raw.as_str().to_owned()
+    };
+    insta::assert_snapshot!(handed(r#","maxTokens":7"#), @r#"{"messages":[{"role":"user","content":"x"}],"maxTokens":7,"later":[1, 2]}"#);
+    insta::assert_snapshot!(handed(r#","maxTokens":300000"#), @r#"{"messages":[{"role":"user","content":"x"}],"later":[1, 2],"maxTokens":32768}"#);
+    insta::assert_snapshot!(handed(""), @r#"{"messages":[{"role":"user","content":"x"}],"later":[1, 2],"maxTokens":4096}"#);
+    let twice = handed(r#","maxTokens":7,"max\u0054okens":300000"#);
+    assert_eq!((twice.matches("okens").count(), twice.contains("300000")), (1, false), "{twice}");
 }
 
 proptest! {

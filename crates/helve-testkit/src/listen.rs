@@ -14,6 +14,20 @@ use crate::peer::Connection;
 #[derive(Debug, Default)]
 pub(crate) struct Listeners {
     open: Mutex<Vec<Listener>>,
+    /// What becomes of those who come now.
+    next: Mutex<NextListener>,
+}
+
+/// What a peer that has ended its subscriptions does with the next.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum NextListener {
+    #[default]
+    Taken,
+    /// An error.
+    Refused,
+    /// Acknowledged, without the resources.
+    Shortened,
 }
 
 #[derive(Debug)]
@@ -70,13 +84,18 @@ pub(crate) fn listen(call: &Call) {
     if wanted.contains_key("taskIds") && !call.client_can(&extension_pointer()) {
         return call.missing_capability(&json!({ "extensions": { TASKS_EXTENSION: {} } }));
     }
+    let next = *call.peer.inner.listeners.next.lock().unwrap_or_else(PoisonError::into_inner);
+    if let NextListener::Refused = next {
+        return call.error(-32603, "no more listeners");
+    }
     let offers = call.peer.scenario().offers;
     let mut filter = Map::new();
     for (key, value) in wanted {
         let offered = match key.as_str() {
             "toolsListChanged" => offers.tools,
             "promptsListChanged" => offers.prompts,
-            "resourcesListChanged" | "resourceSubscriptions" => offers.resources,
+            "resourcesListChanged" => offers.resources,
+            "resourceSubscriptions" => offers.resources && !matches!(next, NextListener::Shortened),
             _ => false,
         };
         if offered {
@@ -127,7 +146,8 @@ pub(crate) enum SubscriptionEnd {
 }
 
 /// Ends every subscription.
-pub(crate) fn end_all(cause: &Call, how: SubscriptionEnd) {
+pub(crate) fn end_all(cause: &Call, how: SubscriptionEnd, next: NextListener) {
+    *cause.peer.inner.listeners.next.lock().unwrap_or_else(PoisonError::into_inner) = next;
     let ended = std::mem::take(&mut *cause.peer.inner.listeners.lock());
     for listener in ended {
         let id = listener.call.id_value();

@@ -32,7 +32,8 @@ pub trait PeerHandler: Send + Sync + 'static {
     }
 
     /// The peer had forgotten us, or could not tell of changes for a while, and was greeted or listened to again: what it
-    /// would have said meanwhile is lost. Called like [`PeerHandler::notification`].
+    /// would have said meanwhile is lost. Or it no longer tells of something that it used to tell of. Whoever wants to
+    /// hear of resources subscribes again, and learns whether he can. Called like [`PeerHandler::notification`].
     fn renewed(&self) {}
 
     /// The peer asks something that [`PeerHandler::capabilities`] allows; anything else is refused before it gets here.

@@ -109,6 +109,12 @@ impl Session {
         self.shared.channel.notify(method, params, Meta { era: &era, ..Meta::default() }).await
     }
 
+    /// True when the server may ask for things at any time; false when it asks in the course of calls alone.
+    #[must_use]
+    pub fn asks_at_any_time(&self) -> bool {
+        !self.is_modern()
+    }
+
     /// Waits until the connection has ended, and says why. Cancel safe.
     pub async fn ended(&self) -> Error {
         self.shared.channel.dispatcher().ended().await

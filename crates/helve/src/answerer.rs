@@ -81,8 +81,8 @@ pub struct SamplingLimits {
     pub calls: u32,
     /// Tokens that may be asked for, all requests together.
     pub tokens: u64,
-    /// Requests within requests: how many of one server may be open at once.
-    pub depth: u32,
+    /// Requests of one server that may be open at once, those within others included.
+    pub concurrent: u32,
 }
 
 /// Says in which directories servers are to work.
@@ -121,7 +121,7 @@ pub struct LogLine {
 
 impl Default for SamplingLimits {
     fn default() -> Self {
-        Self { calls: 100, tokens: 200_000, depth: 2 }
+        Self { calls: 100, tokens: 200_000, concurrent: 2 }
     }
 }
 

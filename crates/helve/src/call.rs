@@ -3,6 +3,7 @@
 mod arguments;
 mod authorize;
 mod dispatch;
+mod pages;
 pub(crate) mod reading;
 mod record;
 mod shape;

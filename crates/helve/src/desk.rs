@@ -58,6 +58,7 @@ impl Answerer for Desk {
             sampling: self.staff.sampler.is_some(),
             sampling_tools: self.staff.sampler.as_ref().is_some_and(|sampler| sampler.takes_tools()),
             roots: self.staff.roots.is_some(),
+            roots_list_changed: self.staff.roots.is_some(),
             ..ClientCapabilities::default()
         }
     }
@@ -158,8 +159,8 @@ impl Desk {
             let (left, all) = (limits.tokens.saturating_sub(usage.tokens), limits.tokens);
             return Err(format!("it wants {tokens} tokens and has {left} of its {all} left"));
         }
-        if usage.open >= limits.depth {
-            return Err(format!("it has {} sampling requests open, one within another", usage.open));
+        if usage.open >= limits.concurrent {
+            return Err(format!("no more than {} of its sampling requests may be open at once", limits.concurrent));
         }
         usage.calls += 1;
         usage.tokens += tokens;

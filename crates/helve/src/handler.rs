@@ -4,8 +4,8 @@ use std::sync::{Arc, Weak};
 
 use helve_model::ServerName;
 use helve_model::json::RawJson;
-use helve_wire::{BoxFuture, ClientCapabilities, Notification, PeerHandler, Question, RpcError};
-use tokio::sync::Notify;
+use helve_wire::{BoxFuture, ClientCapabilities, Notification, PeerHandler, Question, QuestionKind, RpcError};
+use tokio::sync::{Notify, watch};
 
 use crate::answerer::Answerer;
 use crate::event::{EventSink, HostEvent};
@@ -21,8 +21,22 @@ pub(crate) struct ServerHandler {
     pub(crate) answerer: Arc<dyn Answerer>,
     /// The list of tools has changed. Holds one permit at most, so that a flood is one change.
     pub(crate) tools_changed: Arc<Notify>,
+    /// Whether the server has asked for its directories, on this connection.
+    pub(crate) roots: watch::Sender<RootsAsked>,
     /// Whose connection it is.
     pub(crate) link: Weak<Link>,
+}
+
+/// How far a server is with asking for the directories it is to work in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum RootsAsked {
+    /// Not at all.
+    #[default]
+    NotYet,
+    /// It has asked.
+    Asked,
+    /// It was answered.
+    Answered,
 }
 
 /// Listens to one server in the course of one call, for whoever made it.
@@ -75,7 +89,15 @@ impl PeerHandler for ServerHandler {
     }
 
     fn question(&self, question: Question) -> BoxFuture<'_, Result<RawJson, RpcError>> {
-        self.answerer.question(&self.server, question)
+        if question.kind != QuestionKind::Roots {
+            return self.answerer.question(&self.server, question);
+        }
+        self.roots.send_replace(RootsAsked::Asked);
+        Box::pin(async move {
+            let answer = self.answerer.question(&self.server, question).await;
+            self.roots.send_replace(RootsAsked::Answered);
+            answer
+        })
     }
 }
 

@@ -245,6 +245,21 @@ impl Host {
         Ok(latency)
     }
 
+    /// The directories that the [`RootsProvider`](crate::RootsProvider) names are others now: servers that were told that
+    /// they may change, and have a connection, hear of it and ask again. The others ask in the course of their next call.
+    pub async fn roots_changed(&self) {
+        if !self.shared().answerer.capabilities().roots_list_changed {
+            return;
+        }
+        let links = self.shared().links();
+        let sessions = links.iter().filter_map(|link| link.session_now().filter(|session| session.asks_at_any_time()));
+        join_all(sessions.map(|session| async move {
+            // One that is gone asks when it is back.
+            drop(session.notify("notifications/roots/list_changed", None).await);
+        }))
+        .await;
+    }
+
     /// Puts a set of native tools in, or in the place of the one of that name.
     ///
     /// # Errors

@@ -40,7 +40,8 @@ pub struct HostSettings {
     pub in_flight_per_server: usize,
     /// Servers that may be starting at one time.
     pub starting_at_once: usize,
-    /// Results above so many bytes are cut, and kept whole in a file of [`Surroundings::spill_directory`].
+    /// Results above so many bytes are cut, and kept whole in a file of [`Surroundings::spill_directory`]. Who wants one
+    /// uncut says so in his [`CallContext`](crate::CallContext).
     pub result_bytes: usize,
     /// Results of tools that only read are kept for so long; `None`: never.
     pub result_cache_ttl: Option<Duration>,
@@ -65,8 +66,8 @@ pub struct Surroundings {
     pub keeper: Option<Arc<dyn Keeper>>,
     /// Where tool lists are kept between runs; `None`: nowhere.
     pub cache_directory: Option<PathBuf>,
-    /// Where results that are too large are kept whole; `None`: they are not cut. Whenever a host starts, the files it
-    /// made there go that are older than a week, and the oldest of those that take more than a gigabyte together.
+    /// Where results that are too large are kept whole; `None`: nowhere, what is cut is gone. Whenever a host starts, the
+    /// files it made there go that are older than a week, and the oldest of those that take more than a gigabyte together.
     pub spill_directory: Option<PathBuf>,
     /// What time it is: by it kept lists grow old.
     pub clock: fn() -> SystemTime,

@@ -1,9 +1,11 @@
-//! Results that are too large: the whole is kept in a file, a part is passed on and says where the rest is.
+//! Results that are too large: the whole is kept in a file, a part is passed on and says where the rest is. Without a
+//! directory for files the rest is gone, and the part says so.
 //!
 //! The limit is shared by all that is passed on, in this order: content, block by block; structured content, which
 //! is whole or absent, since half of it would be another value. Members that helve does not know have a share of
 //! their own. `isError` always stays.
 
+mod prompt;
 mod reading;
 mod sweep;
 
@@ -18,6 +20,7 @@ use helve_model::{ContentBlock, ContentBody, Outcome, QualifiedName, ResourceBod
 use serde_json::Value;
 
 use crate::private_directory;
+pub(crate) use prompt::spill_messages;
 pub(crate) use reading::spill_contents;
 pub(crate) use sweep::sweep;
 
@@ -49,7 +52,8 @@ pub(crate) struct Spilled {
     pub(crate) files: Vec<PathBuf>,
 }
 
-/// Cuts a result of more than `limit` bytes, and keeps it whole in a new file. `None`: it is small enough.
+/// Cuts a result of more than `limit` bytes, and keeps it whole in a new file, where there is a directory for it. `None`:
+/// it is small enough.
 ///
 /// Blocks while it writes. What it wrote before it failed stays.
 ///
@@ -59,7 +63,7 @@ pub(crate) fn spill(
     outcome: &Outcome,
     name: &QualifiedName,
     limit: usize,
-    directory: &Path,
+    directory: Option<&Path>,
 ) -> io::Result<Option<Spilled>> {
     let raw = outcome.raw().as_str();
     if raw.len() <= limit {
@@ -67,8 +71,7 @@ pub(crate) fn spill(
     }
     let view = outcome.open().map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
     let mut files = Files::new(directory, name);
-    let mut shape =
-        Shape { left: limit, blocks: Vec::new(), is_as_it_was: true, missing_text: 0, left_out: Vec::new() };
+    let mut shape = Shape::new(limit);
     for block in &view.content {
         shape.take(block, &mut files)?;
     }
@@ -102,7 +105,7 @@ pub(crate) fn spill(
         return Ok(None);
     }
     let whole = files.keep(raw.as_bytes(), "json")?;
-    shape.say_where(&whole);
+    shape.say_where(whole.as_deref());
     let outcome = Outcome::new(RawJson::assembled(format!(r#"{{"content":[{}]{members}}}"#, shape.blocks.join(","))));
     Ok(Some(Spilled { outcome, files: files.written }))
 }
@@ -119,6 +122,10 @@ struct Shape {
 }
 
 impl Shape {
+    const fn new(limit: usize) -> Self {
+        Self { left: limit, blocks: Vec::new(), is_as_it_was: true, missing_text: 0, left_out: Vec::new() }
+    }
+
     fn take(&mut self, block: &ContentBlock, files: &mut Files) -> io::Result<()> {
         let raw = block.raw.as_str();
         if raw.len() <= self.left {
@@ -189,17 +196,17 @@ impl Shape {
             return Ok(());
         }
         match LENIENT.decode(data) {
-            Ok(bytes) => {
-                let path = files.keep(&bytes, extension(mime_type))?;
-                self.push_text(&format!("[{what}, {} bytes, is in {}]", bytes.len(), path.display()));
-            }
+            Ok(bytes) => match files.keep(&bytes, extension(mime_type))? {
+                Some(path) => self.push_text(&format!("[{what}, {} bytes, is in {}]", bytes.len(), path.display())),
+                None => self.left_out.push(format!("{what} of {} bytes", bytes.len())),
+            },
             Err(_) => self.left_out.push(format!("{what} that is not base 64")),
         }
         Ok(())
     }
 
-    /// The last line: what is missing, and where it is.
-    fn say_where(&mut self, whole: &Path) {
+    /// The last line: what is missing, and where it is, if anywhere.
+    fn say_where(&mut self, whole: Option<&Path>) {
         let mut parts = Vec::new();
         if self.missing_text > 0 {
             parts.push(format!("{} more bytes of text", self.missing_text));
@@ -209,36 +216,39 @@ impl Shape {
         if unnamed > 0 {
             parts.push(format!("{unnamed} more"));
         }
-        let missing = if parts.is_empty() { String::new() } else { format!("cut: {} left out; ", parts.join(", ")) };
-        self.push_text(&format!("[{missing}the whole result is in {}]", whole.display()));
+        let missing = (!parts.is_empty()).then(|| format!("cut: {} left out", parts.join(", ")));
+        let place = whole.map(|whole| format!("the whole result is in {}", whole.display()));
+        let words: Vec<String> = missing.into_iter().chain(place).collect();
+        self.push_text(&format!("[{}]", words.join("; ")));
     }
 }
 
-/// New files, readable by their owner alone.
+/// New files, readable by their owner alone; none without a directory.
 struct Files {
-    directory: PathBuf,
+    directory: Option<PathBuf>,
     prefix: String,
     written: Vec<PathBuf>,
 }
 
 impl Files {
-    fn new(directory: &Path, name: &QualifiedName) -> Self {
+    fn new(directory: Option<&Path>, name: &QualifiedName) -> Self {
         let prefix = format!("{}-{}-", file_name_part(name.server.as_str()), file_name_part(name.tool.as_str()));
-        Self { directory: directory.to_path_buf(), prefix, written: Vec::new() }
+        Self { directory: directory.map(Path::to_path_buf), prefix, written: Vec::new() }
     }
 
     /// Writes a file that was not there before.
-    fn keep(&mut self, contents: &[u8], extension: &str) -> io::Result<PathBuf> {
-        private_directory::create(&self.directory)?;
+    fn keep(&mut self, contents: &[u8], extension: &str) -> io::Result<Option<PathBuf>> {
+        let Some(directory) = &self.directory else { return Ok(None) };
+        private_directory::create(directory)?;
         let mut file = tempfile::Builder::new()
             .prefix(&self.prefix)
             .rand_bytes(RANDOM_CHARACTERS)
             .suffix(&format!(".{extension}"))
-            .tempfile_in(&self.directory)?;
+            .tempfile_in(directory)?;
         file.write_all(contents)?;
         let (_, path) = file.keep()?;
         self.written.push(path.clone());
-        Ok(path)
+        Ok(Some(path))
     }
 }
 

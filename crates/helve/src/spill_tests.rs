@@ -19,7 +19,7 @@ fn outcome(result: &Value) -> Outcome {
 }
 
 fn spilled(result: &Value, limit: usize, directory: &Path) -> Spilled {
-    spill(&outcome(result), &name(), limit, directory).unwrap().unwrap()
+    spill(&outcome(result), &name(), limit, Some(directory)).unwrap().unwrap()
 }
 
 /// What is passed on, then what is in the files; random names and the directory left out.
@@ -45,11 +45,11 @@ fn a_small_result_is_left_alone() {
     let directory = tempfile::tempdir().unwrap();
     let small = Outcome::text("hello");
     let length = small.raw().as_str().len();
-    assert!(spill(&small, &name(), length, &directory.path().join("new")).unwrap().is_none());
+    assert!(spill(&small, &name(), length, Some(&directory.path().join("new"))).unwrap().is_none());
     // Only what surrounds the content is above the limit.
-    assert!(spill(&small, &name(), length - 1, &directory.path().join("new")).unwrap().is_none());
+    assert!(spill(&small, &name(), length - 1, Some(&directory.path().join("new"))).unwrap().is_none());
     assert!(!directory.path().join("new").exists());
-    assert!(spill(&small, &name(), 4, &directory.path().join("new")).unwrap().is_some());
+    assert!(spill(&small, &name(), 4, Some(&directory.path().join("new"))).unwrap().is_some());
     assert!(directory.path().join("new").exists());
 }
 
@@ -135,7 +135,7 @@ fn thousands_of_pieces_make_neither_thousands_of_files_nor_a_long_line() {
 fn what_is_no_json_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let broken = Outcome::new(RawJson::assembled("{\"content\":[nonsense]}".to_owned()));
-    assert!(spill(&broken, &name(), 1, directory.path()).is_err());
+    assert!(spill(&broken, &name(), 1, Some(directory.path())).is_err());
 }
 
 #[cfg(unix)]
@@ -166,7 +166,7 @@ proptest! {
         let content: Vec<_> = texts.iter().map(|text| json!({"type": "text", "text": text})).collect();
         let result = outcome(&json!({"content": content, "structuredContent": {"x": structured}}));
         let directory = tempfile::tempdir().unwrap();
-        let Some(spilled) = spill(&result, &name(), limit, directory.path()).unwrap() else {
+        let Some(spilled) = spill(&result, &name(), limit, Some(directory.path())).unwrap() else {
             prop_assert!(texts.concat().len() <= limit);
             return Ok(());
         };
@@ -180,4 +180,16 @@ proptest! {
         prop_assert!(texts.is_empty() || texts.concat().starts_with(&kept));
         prop_assert!(view.structured.is_none_or(|value| value.as_str().len() <= limit));
     }
+}
+
+#[test]
+fn without_a_directory_the_rest_is_gone_and_the_part_says_so() {
+    let cut = |result: Value, limit: usize| {
+        let Spilled { outcome, files } = spill(&outcome(&result), &name(), limit, None).unwrap().unwrap();
+        assert!(files.is_empty());
+        outcome.raw().as_str().to_owned()
+    };
+    insta::assert_snapshot!(cut(json!({"content": [{"type": "text", "text": "more than fits"}]}), 9), @r#"{"content":[{"type":"text","text":"more than"},{"type":"text","text":"[cut: 5 more bytes of text left out]"}]}"#);
+    let picture = json!({"content": [{"type": "image", "mimeType": "image/png", "data": "AAAAAAAA"}]});
+    insta::assert_snapshot!(cut(picture, 9), @r#"{"content":[{"type":"text","text":"[cut: image image/png of 6 bytes left out]"}]}"#);
 }

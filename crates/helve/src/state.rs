@@ -13,7 +13,7 @@ use helve_model::{
 use helve_policy::pin::DefinitionHash;
 use helve_policy::{Approvals, Problem, RuleSet, ServerAccess, SourcedRule};
 use helve_wire::LogLevel;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::AbortHandle;
 
 use crate::answerer::Answerer;
@@ -45,7 +45,7 @@ pub(crate) struct Shared {
     pub(crate) events: EventSink,
     pub(crate) starting: Semaphore,
     pub(crate) approver: Arc<dyn Approver>,
-    answerer: Arc<dyn Answerer>,
+    pub(crate) answerer: Arc<dyn Answerer>,
     pub(crate) approvals: Mutex<Approvals>,
     pub(crate) results: Mutex<ResultCache>,
     pub(crate) memory: Option<Memory>,
@@ -292,6 +292,7 @@ impl Shared {
             events: self.events.clone(),
             answerer: Arc::clone(&self.answerer),
             tools_changed: Arc::new(Notify::new()),
+            roots: watch::Sender::default(),
             link: Arc::downgrade(&link),
         });
         let supervisor = Supervisor::new(Arc::downgrade(self), spec, Arc::clone(&link), predecessor, handler, commands);

@@ -9,14 +9,14 @@ use futures_util::FutureExt as _;
 use helve_model::{ErrorCode, Failure, PendingReason, ServerSpec, ServerStatus, ToolDefinition};
 use helve_wire::{BoxFuture, Changes, Error as WireError, Listing, SavedSession, Session, Times, Verdict};
 use tokio::sync::{Notify, mpsc, oneshot};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
 use crate::backoff::Backoff;
 use crate::catalog::{Listed, ServerCatalog};
 use crate::connect::{Connected, Known, connect, startup_time};
 use crate::error::CallError;
 use crate::event::HostEvent;
-use crate::handler::ServerHandler;
+use crate::handler::{RootsAsked, ServerHandler};
 use crate::link::{Command, Link};
 use crate::random::random_fraction;
 use crate::settings::{HostSettings, Surroundings};
@@ -27,6 +27,13 @@ use crate::watch::Subscriptions;
 const LISTING_GAP: Duration = Duration::from_secs(1);
 /// How long a connection waits for the word that its changes are listened for, once its tools are listed.
 const FOLLOW_GRACE: Duration = Duration::from_millis(500);
+/// How long a server that may ask for its directories has to do so before it is used, counted from its greeting: what it
+/// is called with before it knows them, it answers as if there were none.
+const ROOTS_QUESTION: Duration = Duration::from_millis(150);
+/// How long the answer may take.
+const ROOTS_ANSWER: Duration = Duration::from_secs(2);
+/// How long a server has to look at the directories once it was told them.
+const ROOTS_GRACE: Duration = Duration::from_millis(50);
 /// A listing that failed is tried again after this.
 const LISTING_RETRY: Duration = Duration::from_secs(10);
 /// How long a server may take to list its tools again.
@@ -319,6 +326,7 @@ impl Supervisor {
         self.withdraw();
         self.link.set_down(status, Some(Arc::clone(&error)));
         self.tell_status();
+        self.link.subscriptions().outage(&error);
         self.answer_waiting(&Err(error));
     }
 
@@ -339,6 +347,7 @@ impl Supervisor {
             self.state = State::Waiting(Instant::now() + self.backoff.next(random_fraction()));
             let status = if self.early_ends >= EARLY_ENDS {
                 self.withdraw();
+                self.link.subscriptions().outage(&error);
                 ServerStatus::Failed(Failure { code: error.code(), message: error.chain() })
             } else {
                 ServerStatus::Pending(PendingReason::Reconnecting)
@@ -573,7 +582,11 @@ async fn arrive(
     known: Known,
 ) -> Result<Arrival, CallError> {
     let started = Instant::now();
-    let Connected { session, is_borrowed, verdict } = connect(spec, settings, surroundings, handler, known).await?;
+    handler.roots.send_replace(RootsAsked::NotYet);
+    let is_resumed = known.session.is_some();
+    let peer_handler = Arc::clone(&handler);
+    let Connected { session, is_borrowed, verdict } = connect(spec, settings, surroundings, peer_handler, known).await?;
+    let greeted = Instant::now();
     let greeting = session.greeting();
     let changes = Changes {
         tools: greeting.offers_part("tools", "listChanged"),
@@ -599,11 +612,26 @@ async fn arrive(
     if following.is_some() && timeout(FOLLOW_GRACE, when_some(&mut following)).await.is_ok() {
         following = None;
     }
+    if !is_resumed && session.asks_at_any_time() && handler.answerer.capabilities().roots {
+        roots_told(&handler, greeted + ROOTS_QUESTION).await;
+    }
     let listing = listing.unwrap_or_else(|_| {
         let message = "the server did not list its tools before its start-up time was over";
         Err(WireError::new(ErrorCode::Timeout, message))
     });
     Ok(Arrival { session: session.clone(), is_borrowed, verdict, following, listing, took: started.elapsed() })
+}
+
+/// Waits until a server that asks for its directories knows them; not for long where it does not ask.
+async fn roots_told(handler: &ServerHandler, ask_before: Instant) {
+    let mut roots = handler.roots.subscribe();
+    // The sender lives as long as the handler.
+    if timeout_at(ask_before, roots.wait_for(|roots| *roots != RootsAsked::NotYet)).await.is_err() {
+        return;
+    }
+    if timeout(ROOTS_ANSWER, roots.wait_for(|roots| *roots == RootsAsked::Answered)).await.is_ok() {
+        sleep(ROOTS_GRACE).await;
+    }
 }
 
 impl State {

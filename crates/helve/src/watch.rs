@@ -370,9 +370,10 @@ impl Watch {
         {
             let mut counts = lock(&self.counts);
             counts.events += 1;
-            if let Change::Failed(error) | Change::Ended(error) = &change {
-                counts.last_error = Some(error.chain());
-            }
+            counts.last_error = match &change {
+                Change::Failed(error) | Change::Ended(error) => Some(error.chain()),
+                Change::Updated(_) | Change::MayHaveChanged | Change::Content(_) => None,
+            };
         }
         let is_over = matches!(change, Change::Ended(_));
         owner.queue.push(WatchEvent {

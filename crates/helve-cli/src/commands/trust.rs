@@ -201,7 +201,10 @@ fn setting_texts(patch: &SettingsPatch) -> Vec<String> {
         }),
         patch.sampling_calls.as_ref().map(|setting| format!("a server may use the model {} times", setting.value)),
         patch.sampling_tokens.as_ref().map(|setting| format!("a server may use {} tokens", setting.value)),
-        patch.sampling_depth.as_ref().map(|setting| format!("a server may use the model {} deep", setting.value)),
+        patch
+            .sampling_concurrent
+            .as_ref()
+            .map(|setting| format!("a server may ask the model {} things at once", setting.value)),
         patch.sampling_timeout.as_ref().map(|setting| format!("the model may take {:?}", setting.value)),
     ]
     .into_iter()

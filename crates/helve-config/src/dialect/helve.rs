@@ -98,7 +98,7 @@ pub(crate) const SETTINGS_KEYS: &[&str] = &[
 ];
 
 /// The keys of `[settings.sampling]`.
-pub(crate) const SAMPLING_KEYS: &[&str] = &["command", "calls", "tokens", "depth", "timeout_seconds"];
+pub(crate) const SAMPLING_KEYS: &[&str] = &["command", "calls", "tokens", "concurrent", "timeout_seconds"];
 
 /// The keys of a rule.
 pub(crate) const RULE_KEYS: &[&str] = &["tool", "pattern", "risk", "kind", "action"];
@@ -238,8 +238,9 @@ fn sampling(reader: &mut FileReader<'_>, node: &Node) {
         let tokens = reader.count(entry).map(u64::from);
         reader.content.settings.sampling_tokens = tokens.and_then(|value| reader.setting(entry, value));
     }
-    if let Some(entry) = node.entry("depth") {
-        reader.content.settings.sampling_depth = reader.count(entry).and_then(|value| reader.setting(entry, value));
+    if let Some(entry) = node.entry("concurrent") {
+        reader.content.settings.sampling_concurrent =
+            reader.count(entry).and_then(|value| reader.setting(entry, value));
     }
     if let Some(entry) = node.entry("timeout_seconds") {
         reader.content.settings.sampling_timeout = reader.seconds(entry).and_then(|value| reader.setting(entry, value));

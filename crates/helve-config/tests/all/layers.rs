@@ -244,12 +244,12 @@ readonly = true
 #[test]
 fn roots_and_the_model_of_the_settings() {
     let text = "[settings]\nroots = [\".\", \"~/notes\", \"${workspaceFolder}/docs\", \"/srv\"]\n\
-        [settings.sampling]\ncommand = [\"llm\", \"--json\"]\ncalls = 3\ntokens = 1000\ndepth = 1\ntimeout_seconds = 5\n";
+        [settings.sampling]\ncommand = [\"llm\", \"--json\"]\ncalls = 3\ntokens = 1000\nconcurrent = 1\ntimeout_seconds = 5\n";
     let settings = merge(vec![own("user.toml", Layer::User, text)], CommandLine::default(), &NothingTrusted).settings;
     let roots: Vec<String> = settings.roots.value.iter().map(|root| root.display().to_string()).collect();
     assert_eq!(roots, ["/home/me/project", "/home/me/notes", "/home/me/project/docs", "/srv"]);
     assert_eq!(settings.sampling_command.value, ["llm", "--json"]);
-    let limits = (settings.sampling_calls.value, settings.sampling_tokens.value, settings.sampling_depth.value);
+    let limits = (settings.sampling_calls.value, settings.sampling_tokens.value, settings.sampling_concurrent.value);
     assert_eq!((limits, settings.sampling_timeout.value.as_secs()), ((3, 1000, 1), 5));
 
     let of_project = own("helve.toml", Layer::Project, text);

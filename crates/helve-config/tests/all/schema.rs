@@ -60,6 +60,6 @@ fn the_defaults_of_the_schema_are_the_defaults() {
     let sampling = |key: &str| default(&format!("sampling/oneOf/0/properties/{key}"));
     assert_eq!(sampling("calls"), settings.sampling_calls.value);
     assert_eq!(sampling("tokens"), settings.sampling_tokens.value);
-    assert_eq!(sampling("depth"), settings.sampling_depth.value);
+    assert_eq!(sampling("concurrent"), settings.sampling_concurrent.value);
     assert_eq!(sampling("timeout_seconds"), settings.sampling_timeout.value.as_secs());
 }

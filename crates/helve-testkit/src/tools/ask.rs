@@ -27,6 +27,8 @@ struct Question {
     no_state: bool,
     /// Modern: send only a `requestState`, without questions.
     state_only: bool,
+    /// What takes the place of a question's own parameters, member by member.
+    params: Map<String, Value>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -34,6 +36,8 @@ struct Question {
 enum Kind {
     Form,
     Url,
+    /// The first call is refused with an error that names a page; later ones are answered.
+    UrlError,
     Sampling,
     Roots,
     /// A form and a sampling request in one round.
@@ -42,7 +46,14 @@ enum Kind {
 
 impl Default for Question {
     fn default() -> Self {
-        Self { kind: Kind::Form, rounds: 1, message: "Who are you?".to_string(), no_state: false, state_only: false }
+        Self {
+            kind: Kind::Form,
+            rounds: 1,
+            message: "Who are you?".to_string(),
+            no_state: false,
+            state_only: false,
+            params: Map::new(),
+        }
     }
 }
 
@@ -52,6 +63,9 @@ pub(crate) fn run(call: &Call, arguments: &Value, done: fn(&Call, Vec<Value>)) {
         Ok(question) => question,
         Err(error) => return call.error(-32602, &format!("bad arguments: {error}")),
     };
+    if question.kind == Kind::UrlError {
+        return url_error(call, &question, done);
+    }
     if call.is_modern() {
         return modern_round(call, &question, done);
     }
@@ -64,6 +78,18 @@ pub(crate) fn run(call: &Call, arguments: &Value, done: fn(&Call, Vec<Value>)) {
         }
         done(&call, answers);
     });
+}
+
+/// Refuses the first call, until the person has been somewhere.
+fn url_error(call: &Call, question: &Question, done: fn(&Call, Vec<Value>)) {
+    if call.peer.recorder().count("tools/call") > 1 {
+        return done(call, Vec::new());
+    }
+    let mut page = json!({
+        "mode": "url", "message": question.message, "url": "https://example.com/connect", "elicitationId": "connect",
+    });
+    question.replace(&mut page);
+    call.error_with(-32042, "This needs more from the person", Some(json!({ "elicitations": [page] })));
 }
 
 /// What a retry carries, in its own spelling.
@@ -176,7 +202,8 @@ impl Question {
             "messages": [{ "role": "user", "content": { "type": "text", "text": message } }],
             "maxTokens": 100,
         });
-        match self.kind {
+        let mut requests = match self.kind {
+            Kind::UrlError => Vec::new(),
             Kind::Form => vec![("elicitation/create", form)],
             Kind::Url => {
                 let mut url = json!({ "mode": "url", "message": message, "url": "https://example.com/confirm" });
@@ -188,6 +215,16 @@ impl Question {
             Kind::Sampling => vec![("sampling/createMessage", sampling)],
             Kind::Roots => vec![("roots/list", json!({}))],
             Kind::Mixed => vec![("elicitation/create", form), ("sampling/createMessage", sampling)],
+        };
+        for (_, params) in &mut requests {
+            self.replace(params);
+        }
+        requests
+    }
+
+    fn replace(&self, params: &mut Value) {
+        for (key, value) in &self.params {
+            params[key] = value.clone();
         }
     }
 }

@@ -105,8 +105,8 @@ fn toolbox() -> Vec<Value> {
             "ask",
             "Asks the client",
             json!({
-            "kind": { "enum": ["form", "url", "sampling", "roots", "mixed"] }, "rounds": integer, "message": string,
-            "no_state": boolean, "state_only": boolean, "must_accept": boolean }),
+            "kind": { "enum": ["form", "url", "url_error", "sampling", "roots", "mixed"] }, "rounds": integer,
+            "message": string, "no_state": boolean, "state_only": boolean, "must_accept": boolean, "params": {} }),
         ),
         tool("raw", "Writes bytes to the stream", json!({ "text": string, "base64": string, "then_answer": boolean })),
         tool("noise", "Writes lines that are no protocol", json!({ "lines": integer, "kind": string })),
@@ -119,7 +119,8 @@ fn toolbox() -> Vec<Value> {
         tool(
             "end_subscriptions",
             "Ends all subscriptions",
-            json!({ "how": { "enum": ["result", "cancelled", "abrupt"] } }),
+            json!({
+            "how": { "enum": ["result", "cancelled", "abrupt"] }, "next": { "enum": ["taken", "refused", "shortened"] } }),
         ),
         tool("recorded", "Says what the peer has received", json!({})),
         tool(

@@ -110,7 +110,9 @@ pub(crate) fn touch(call: &Call, arguments: &Value) {
 }
 
 pub(crate) fn end_subscriptions(call: &Call, arguments: &Value) {
-    listen::end_all(call, serde_json::from_value(arguments["how"].clone()).unwrap_or_default());
+    let how = serde_json::from_value(arguments["how"].clone()).unwrap_or_default();
+    let next = serde_json::from_value(arguments["next"].clone()).unwrap_or_default();
+    listen::end_all(call, how, next);
     answer_text(call, "ended");
 }
 

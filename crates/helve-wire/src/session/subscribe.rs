@@ -3,10 +3,11 @@
 //!
 //! A modern server sends nothing unasked, so one long request listens for everything that is wanted. When the wish
 //! changes, a new request is made and acknowledged before the old one is let go, so that nothing is missed in
-//! between. When it ends, it is made again.
+//! between. When it ends, it is made again; what the server does not take again is no longer wished for, and the
+//! handler hears that something has to be asked for anew.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use helve_model::ErrorCode;
@@ -44,7 +45,18 @@ pub struct Changes {
 #[derive(Debug, Default)]
 pub(super) struct Listening {
     wish: Wish,
-    task: Option<AbortHandle>,
+    task: Option<Task>,
+    /// How many tasks there were so far.
+    tasks: u64,
+    /// What the server said last that it tells of, and to which task.
+    acknowledged: Option<(u64, BTreeSet<String>)>,
+}
+
+/// One who listens; who comes later has the greater number.
+#[derive(Debug)]
+struct Task {
+    number: u64,
+    handle: AbortHandle,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -81,10 +93,7 @@ impl Session {
             return self.shared.ask(Ask { times, ..Ask::new("resources/subscribe", &[("uri", &uri)]) }).await.map(drop);
         }
         let accepted = self.wish(|wish| wish.uris.extend([uri.to_owned()]), times).await?;
-        let taken = accepted
-            .and_then(|accepted| accepted.member("resourceSubscriptions")?.parse::<Vec<String>>().ok())
-            .is_some_and(|uris| uris.iter().any(|taken| taken == uri));
-        if taken {
+        if accepted.is_some_and(|accepted| resources_of(&accepted).contains(uri)) {
             return Ok(());
         }
         lock(&self.shared.listening).wish.uris.remove(uri);
@@ -117,7 +126,7 @@ impl Session {
             let mut listening = lock(&self.shared.listening);
             let before = listening.wish.clone();
             change(&mut listening.wish);
-            if listening.wish == before && listening.task.as_ref().is_some_and(|task| !task.is_finished()) {
+            if listening.wish == before && listening.task.as_ref().is_some_and(|task| !task.handle.is_finished()) {
                 return Ok(Some(listening.wish.to_json()));
             }
             if listening.wish == Wish::default() {
@@ -126,7 +135,10 @@ impl Session {
             }
             let (sender, heard) = watch::channel(Heard::Nothing);
             let wish = listening.wish.clone();
-            let task = tokio::spawn(listen(Arc::clone(&self.shared), wish.clone(), sender)).abort_handle();
+            listening.tasks += 1;
+            let number = listening.tasks;
+            let listen = listen(Arc::clone(&self.shared), number, wish.clone(), sender);
+            let task = Task { number, handle: tokio::spawn(listen).abort_handle() };
             (heard, wish, before, Replaced(listening.task.replace(task)))
         };
         let acknowledged = acknowledged(heard, times).await;
@@ -137,6 +149,12 @@ impl Session {
                 listening.stop();
                 listening.wish = before;
                 listening.task = replaced.0.take();
+                // Unless the one before was refused as well, when he was no longer the newest.
+                let ended = listening.task.as_ref().filter(|task| task.handle.is_finished()).map(|task| task.number);
+                if ended.is_some_and(|number| listening.loses(number)) {
+                    drop(listening);
+                    self.shared.channel.dispatcher().handler().renewed();
+                }
             }
         }
         acknowledged.map(Some)
@@ -145,12 +163,12 @@ impl Session {
 
 /// Who listened before. Until the new request is acknowledged, the old one hears what happens; then, or when the
 /// change is given up, it is let go.
-struct Replaced(Option<AbortHandle>);
+struct Replaced(Option<Task>);
 
 impl Drop for Replaced {
     fn drop(&mut self) {
         if let Some(task) = self.0.take() {
-            task.abort();
+            task.handle.abort();
         }
     }
 }
@@ -158,8 +176,33 @@ impl Drop for Replaced {
 impl Listening {
     fn stop(&mut self) {
         if let Some(task) = self.task.take() {
-            task.abort();
+            task.handle.abort();
         }
+    }
+
+    /// The server says to a task what it tells of. What it told of before and is still wanted, and is not in it, is no
+    /// longer listened to; true when there is such.
+    fn takes(&mut self, task: u64, uris: BTreeSet<String>) -> bool {
+        let before = match &self.acknowledged {
+            // A task that has been replaced since, and was not stopped yet.
+            Some((newest, _)) if *newest > task => return false,
+            Some((_, before)) => before,
+            None => &BTreeSet::new(),
+        };
+        let lost: Vec<String> = before.difference(&uris).filter(|uri| self.wish.uris.contains(*uri)).cloned().collect();
+        self.wish.uris.retain(|uri| !lost.contains(uri));
+        self.acknowledged = Some((task, uris));
+        !lost.is_empty()
+    }
+
+    /// The server no longer lets a task listen. True when it was its turn, and something is no longer heard of.
+    fn loses(&mut self, task: u64) -> bool {
+        if self.task.as_ref().is_none_or(|current| current.number != task) {
+            return false;
+        }
+        self.task = None;
+        self.wish.uris.clear();
+        self.acknowledged.take().is_some()
     }
 }
 
@@ -167,6 +210,12 @@ impl Shared {
     pub(super) fn stop_listening(&self) {
         lock(&self.listening).stop();
     }
+}
+
+/// The resources that an acknowledgement speaks of.
+fn resources_of(accepted: &RawJson) -> BTreeSet<String> {
+    let uris = accepted.member("resourceSubscriptions").and_then(|uris| uris.parse().ok());
+    uris.unwrap_or_default()
 }
 
 async fn acknowledged(mut heard: watch::Receiver<Heard>, times: Times) -> Result<RawJson> {
@@ -186,19 +235,25 @@ async fn acknowledged(mut heard: watch::Receiver<Heard>, times: Times) -> Result
     }
 }
 
-/// Listens for as long as the connection lives.
-async fn listen(shared: Arc<Shared>, wish: Wish, heard: watch::Sender<Heard>) {
+/// Listens for as long as the connection lives, and the server lets it.
+async fn listen(shared: Arc<Shared>, task: u64, wish: Wish, heard: watch::Sender<Heard>) {
     let heard = Arc::new(heard);
     let filter = wish.to_json();
     let mut pause = AGAIN_AFTER;
+    let mut was_ever_acknowledged = false;
     loop {
         let was_acknowledged = Arc::new(Mutex::new(false));
         let (sender, acknowledged) = (Arc::clone(&heard), Arc::clone(&was_acknowledged));
         let handler = Arc::clone(shared.channel.dispatcher().handler());
+        // The listener lives in what is shared.
+        let weak: Weak<Shared> = Arc::downgrade(&shared);
         let listener = Listener::Acknowledged(Arc::new(move |params: &RawJson| {
             *lock(&acknowledged) = true;
             let accepted = params.member("notifications").unwrap_or_else(RawJson::empty_object);
-            if let Heard::Acknowledged(_) = sender.send_replace(Heard::Acknowledged(accepted)) {
+            let has_lost =
+                weak.upgrade().is_some_and(|shared| lock(&shared.listening).takes(task, resources_of(&accepted)));
+            sender.send_replace(Heard::Acknowledged(accepted));
+            if was_ever_acknowledged || has_lost {
                 handler.renewed();
             }
         }));
@@ -214,11 +269,15 @@ async fn listen(shared: Arc<Shared>, wish: Wish, heard: watch::Sender<Heard>) {
             return;
         }
         if *lock(&was_acknowledged) {
+            was_ever_acknowledged = true;
             pause = AGAIN_AFTER;
         } else if let Err(error) = ended {
             let reason = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
             heard.send_replace(Heard::Refused(reason));
             if error.rpc().is_some() {
+                if was_ever_acknowledged && lock(&shared.listening).loses(task) {
+                    shared.channel.dispatcher().handler().renewed();
+                }
                 return;
             }
         }

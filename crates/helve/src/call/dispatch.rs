@@ -1,4 +1,5 @@
-//! Getting a permitted call to its tool: the turn, the session, and repeating it only where that is safe.
+//! Getting a permitted call to its tool: the turn, the session, and repeating it only where that is safe, or after the
+//! person has been to the pages that the server wants visited first.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -10,8 +11,8 @@ use helve_policy::Permit;
 use helve_wire::{CallOptions, PeerHandler, Times};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::CallContext;
 use super::record::Recording;
+use super::{CallContext, pages};
 use crate::catalog::ToolEntry;
 use crate::error::CallError;
 use crate::handler::CallHandler;
@@ -98,7 +99,7 @@ async fn to_server(
     timeout: Duration,
     recording: &mut Recording<'_>,
 ) -> Result<Outcome, CallError> {
-    let deadline = Instant::now() + timeout;
+    let mut deadline = Instant::now() + timeout;
     let _turn = match link.turns().try_acquire() {
         Ok(turn) => turn,
         Err(_) => match timeout_at(deadline, link.turns().acquire()).await {
@@ -110,6 +111,7 @@ async fn to_server(
     let options = options(host, &tool.name().server, context, timeout);
     let retries = link.max_retries().unwrap_or(host.settings.max_retries);
     let mut attempt = 0;
+    let mut was_sent_somewhere = false;
     loop {
         let session = link.session(deadline).await.map_err(|error| error.at(tool.name()))?;
         recording.attempt();
@@ -117,8 +119,21 @@ async fn to_server(
             Ok(outcome) => return Ok(outcome),
             Err(error) => error,
         };
+        // Whoever relays the call relays this as well.
+        if context.answerer.is_none()
+            && !was_sent_somewhere
+            && let Some(pages) = pages::wanted(&error)
+        {
+            pages::visit(host, &tool.name().server, &pages).await.map_err(|refusal| refusal.at(tool.name()))?;
+            was_sent_somewhere = true;
+            // A person takes the time a person takes.
+            deadline = Instant::now() + timeout;
+            continue;
+        }
         if attempt >= retries || !may_repeat(tool, &error) || Instant::now() + RETRY_AFTER >= deadline {
-            return Err(explain(error, tool, link, timeout));
+            let error = explain(error, tool, link, timeout);
+            let hint = "finish what the page wants of you, then make the call again";
+            return Err(if was_sent_somewhere { error.with_hint(hint) } else { error });
         }
         attempt += 1;
         tracing::debug!(tool = %tool.name(), attempt, %error, "the call is made again");

@@ -18,7 +18,7 @@ use super::{CallContext, authorize, dispatch};
 use crate::error::CallError;
 use crate::event::CallEnd;
 use crate::link::Link;
-use crate::spill::spill_contents;
+use crate::spill::{spill_contents, spill_messages};
 use crate::state::Shared;
 use crate::sync::lock;
 
@@ -46,11 +46,15 @@ pub(crate) async fn read_resource(
         let permit = permit(host, subject, RawJson::empty_object(), context, &mut recording).await?;
         let timeout = timeout(host, link, context);
         let session = link.session(Instant::now() + timeout).await?;
+        offered(&session, link, "resources", ErrorCode::ResourceNotFound)?;
         recording.attempt();
         let options = dispatch::options(host, &name.server, context, timeout);
         let read = session.read_resource(&permit, options).await;
         let outcome = read.map_err(|error| CallError::from_wire(error, &name.server))?;
         recording.took_bytes(outcome.raw().as_str().len());
+        if context.relayed.is_none() && outcome.raw().member("contents").and_then(|list| list.elements()).is_none() {
+            return Err(CallError::new(ErrorCode::ProtocolError, "the server's answer has no `contents`"));
+        }
         Ok(cut(host, &name, outcome, context).await)
     }
     .await
@@ -73,6 +77,7 @@ pub(crate) async fn get_prompt(
     let result = async {
         let timeout = timeout(host, link, context);
         let session = link.session(Instant::now() + timeout).await?;
+        offered(&session, link, "prompts", ErrorCode::PromptNotFound)?;
         let definition = listed(link, &session, &name, Times::exactly(timeout)).await?;
         check(&name, &definition, &arguments)?;
         let subject = Subject::prompt(&name.server, &definition);
@@ -81,12 +86,23 @@ pub(crate) async fn get_prompt(
         let got = session.get_prompt(&permit, dispatch::options(host, &name.server, context, timeout)).await;
         let outcome = got.map_err(|error| CallError::from_wire(error, &name.server))?;
         recording.took_bytes(outcome.raw().as_str().len());
-        Ok(outcome)
+        Ok(cut_prompt(host, &name, outcome, context).await)
     }
     .await
     .map_err(|error: CallError| error.at(&name));
     recording.end_with(result.as_ref().map(|_| CallEnd::Done));
     result
+}
+
+/// What a server does not offer, it is not asked for.
+fn offered(session: &Session, link: &Link, what: &str, code: ErrorCode) -> Result<(), CallError> {
+    if session.greeting().offers(what) {
+        return Ok(());
+    }
+    let server = link.server();
+    Err(CallError::new(code, format!("the server `{server}` has no {what}"))
+        .at_server(server)
+        .with_hint(format!("`helve {what}` lists those of all servers")))
 }
 
 /// How long a server may stay without an answer.
@@ -143,21 +159,41 @@ fn check(name: &QualifiedName, definition: &PromptDefinition, arguments: &RawJso
         .map_err(|problem| invalid(problem.to_string()))
 }
 
-/// Cuts what is too large; the whole is kept in files.
+/// Cuts what is too large; the whole is kept in files, where there is a directory for them.
 async fn cut(host: &Shared, name: &QualifiedName, outcome: ReadOutcome, context: &CallContext) -> ResourceOutcome {
     let limit = host.settings.result_bytes;
-    let directory = host.surroundings.spill_directory.clone();
-    let is_small = context.uncut || outcome.raw().as_str().len() <= limit;
-    let (Some(directory), false) = (directory, is_small) else {
+    if context.uncut || outcome.raw().as_str().len() <= limit {
         return ResourceOutcome { outcome, kept_in: Vec::new() };
-    };
-    let (whole, name) = (outcome.clone(), name.clone());
-    match spawn_blocking(move || spill_contents(&whole, &name, limit, &directory)).await {
+    }
+    let (whole, name, directory) = (outcome.clone(), name.clone(), host.surroundings.spill_directory.clone());
+    match spawn_blocking(move || spill_contents(&whole, &name, limit, directory.as_deref())).await {
         Ok(Ok(Some((outcome, kept_in)))) => ResourceOutcome { outcome, kept_in },
         Ok(Ok(None)) | Err(_) => ResourceOutcome { outcome, kept_in: Vec::new() },
         Ok(Err(error)) => {
             tracing::warn!(%error, "a resource is too large and could not be kept in a file");
             ResourceOutcome { outcome, kept_in: Vec::new() }
+        }
+    }
+}
+
+/// The same for the messages of a prompt.
+async fn cut_prompt(
+    host: &Shared,
+    name: &QualifiedName,
+    outcome: PromptOutcome,
+    context: &CallContext,
+) -> PromptOutcome {
+    let limit = host.settings.result_bytes;
+    if context.uncut || outcome.raw().as_str().len() <= limit {
+        return outcome;
+    }
+    let (whole, name, directory) = (outcome.clone(), name.clone(), host.surroundings.spill_directory.clone());
+    match spawn_blocking(move || spill_messages(&whole, &name, limit, directory.as_deref())).await {
+        Ok(Ok(Some(cut))) => cut,
+        Ok(Ok(None)) | Err(_) => outcome,
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "a prompt is too large and could not be kept in a file");
+            outcome
         }
     }
 }

@@ -62,7 +62,8 @@ pub(super) fn broken_promise(tool: &ToolEntry, outcome: &Outcome) -> Option<Stri
     }
 }
 
-/// A result that is too large is cut, and kept whole in files; where they cannot be written it stays as it is.
+/// A result that is too large is cut, and kept whole in files where there is a directory for them; where they cannot be
+/// written it stays as it is.
 pub(super) async fn cut(
     host: &Shared,
     tool: &ToolEntry,
@@ -71,12 +72,11 @@ pub(super) async fn cut(
     warnings: &mut Vec<String>,
 ) -> (Outcome, Vec<PathBuf>) {
     let limit = host.settings.result_bytes;
-    let Some(directory) = host.surroundings.spill_directory.clone() else { return (outcome, Vec::new()) };
     if context.uncut || outcome.raw().as_str().len() <= limit {
         return (outcome, Vec::new());
     }
-    let (whole, name) = (outcome.clone(), tool.name().clone());
-    match spawn_blocking(move || spill(&whole, &name, limit, &directory)).await {
+    let (whole, name, directory) = (outcome.clone(), tool.name().clone(), host.surroundings.spill_directory.clone());
+    match spawn_blocking(move || spill(&whole, &name, limit, directory.as_deref())).await {
         Ok(Ok(Some(spilled))) => (spilled.outcome, spilled.files),
         Ok(Ok(None)) => (outcome, Vec::new()),
         Ok(Err(error)) => {

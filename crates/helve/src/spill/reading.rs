@@ -10,7 +10,8 @@ use serde_json::json;
 
 use super::{Files, LENIENT, MAX_MEDIA_FILES, extension};
 
-/// Cuts the contents of a resource to `limit` bytes, and keeps what is cut whole in files. `None`: it is small enough.
+/// Cuts the contents of a resource to `limit` bytes, and keeps what is cut whole in files, where there is a directory
+/// for them. `None`: it is small enough.
 ///
 /// Blocks while it writes. What it wrote before it failed stays.
 ///
@@ -20,7 +21,7 @@ pub(crate) fn spill_contents(
     outcome: &ReadOutcome,
     name: &QualifiedName,
     limit: usize,
-    directory: &Path,
+    directory: Option<&Path>,
 ) -> io::Result<Option<(ReadOutcome, Vec<PathBuf>)>> {
     if outcome.raw().as_str().len() <= limit {
         return Ok(None);
@@ -52,12 +53,14 @@ fn keep(piece: &ResourceContents, left: &mut usize, files: &mut Files) -> io::Re
             let head = text.get(..text.floor_char_boundary(*left)).unwrap_or_default();
             *left = 0;
             let missing = text.len() - head.len();
-            Ok(format!("{head}\n[cut: {missing} more bytes; the whole is in {}]", path.display()))
+            let place = path.map(|path| format!("; the whole is in {}", path.display())).unwrap_or_default();
+            Ok(format!("{head}\n[cut: {missing} more bytes{place}]"))
         }
         ResourceBody::Blob(data) => match LENIENT.decode(data) {
             Ok(bytes) => {
                 let path = files.keep(&bytes, extension(mime_type))?;
-                Ok(format!("[{} bytes, in {}]", bytes.len(), path.display()))
+                let place = path.map_or_else(|| "left out".to_owned(), |path| format!("in {}", path.display()));
+                Ok(format!("[{} bytes, {place}]", bytes.len()))
             }
             Err(_) => Ok(format!("[{} bytes that are not base 64]", data.len())),
         },

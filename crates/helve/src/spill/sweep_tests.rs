@@ -72,6 +72,6 @@ fn what_a_spill_writes_is_ours() {
         helve_model::ToolName::new("a.b-c"),
     );
     let large = helve_model::Outcome::text(&"long ".repeat(100));
-    let spilled = super::super::spill(&large, &name, 10, directory.path()).unwrap().unwrap();
+    let spilled = super::super::spill(&large, &name, 10, Some(directory.path())).unwrap().unwrap();
     assert!(spilled.files.iter().all(|file| is_ours(file.file_name().unwrap().to_str().unwrap())));
 }

@@ -1,6 +1,7 @@
 //! What is subscribed to at one server: for how many watches, and again after every new connection.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use helve_model::ErrorCode;
@@ -24,11 +25,13 @@ pub(crate) struct Subscriptions {
     held: Mutex<BTreeMap<String, Vec<Weak<Watch>>>>,
     /// One change at a time is told to the server, so that the last word is the newest.
     turn: Semaphore,
+    /// The server is down, and the watches were told so.
+    is_out: AtomicBool,
 }
 
 impl Default for Subscriptions {
     fn default() -> Self {
-        Self { held: Mutex::default(), turn: Semaphore::new(1) }
+        Self { held: Mutex::default(), turn: Semaphore::new(1), is_out: AtomicBool::new(false) }
     }
 }
 
@@ -90,9 +93,19 @@ impl Subscriptions {
         }
     }
 
+    /// The server cannot be reached, for this reason: said once, until it is there again.
+    pub(crate) fn outage(&self, error: &Arc<CallError>) {
+        if !self.is_out.swap(true, Ordering::Relaxed) {
+            for watch in self.watches_of(|_| true) {
+                watch.tell(Change::Failed(Arc::clone(error)));
+            }
+        }
+    }
+
     /// There is a new connection, or the server had forgotten the old one: all is subscribed to again, and may have
     /// changed meanwhile.
     pub(crate) fn restore(link: &Arc<Link>, session: &Session) {
+        link.subscriptions().is_out.store(false, Ordering::Relaxed);
         let uris: Vec<String> = lock(&link.subscriptions().held).keys().cloned().collect();
         if uris.is_empty() {
             return;

@@ -15,6 +15,7 @@ mod lists;
 mod native;
 mod offers;
 mod plan;
+mod questions;
 mod random;
 mod records;
 mod registry;

@@ -265,3 +265,53 @@ async fn a_resource_that_is_too_large_is_kept_in_a_file() {
     assert_eq!(binary.kept_in.len(), 1);
     host.shutdown().await;
 }
+
+#[tokio::test]
+async fn what_is_not_offered_is_not_asked_for() {
+    let offers = Offers { resources: false, prompts: false, subscriptions: false, ..Offers::default() };
+    let server = Scenario::legacy().offers(offers).serve_http().await.unwrap();
+    let host = host([http("peer", server.url())]).await;
+    let read = host.read_resource("peer", "test://text", &agent()).await.unwrap_err();
+    let prompt = host.get_prompt("peer", "greet", json("{}"), &agent()).await.unwrap_err();
+    insta::assert_snapshot!([shown(&read), shown(&prompt)].join("\n"), @r"
+    RESOURCE_NOT_FOUND: the server `peer` has no resources
+      hint: `helve resources` lists those of all servers
+    PROMPT_NOT_FOUND: the server `peer` has no prompts
+      hint: `helve prompts` lists those of all servers
+    ");
+    for method in ["resources/read", "prompts/list", "prompts/get"] {
+        assert_eq!(server.recorder().count(method), 0, "{method}");
+    }
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_answer_without_contents_is_no_empty_resource() {
+    let frame = "{\"jsonrpc\":\"2.0\",\"id\":$ID,\"result\":{}}\n";
+    let host = host([stdio("peer", &Scenario::legacy().scripted("resources/read", frame))]).await;
+    let read = host.read_resource("peer", "test://text", &agent()).await.unwrap_err();
+    insta::assert_snapshot!(shown(&read), @"PROTOCOL_ERROR: the server's answer has no `contents`");
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_is_too_large_is_cut_without_a_directory_too() {
+    let frame = "{\"jsonrpc\":\"2.0\",\"id\":$ID,\"result\":{\"messages\":[{\"role\":\"user\",\"content\":\
+        {\"type\":\"text\",\"text\":\"short\"}},{\"role\":\"assistant\",\"content\":{\"type\":\"text\",\"text\":\
+        \"much longer than there is room for, all in all\"}}]}}\n";
+    let settings = helve::HostSettings { result_bytes: 48, ..helve::HostSettings::default() };
+    let host = builder([stdio("peer", &Scenario::legacy().scripted("prompts/get", frame))])
+        .settings(settings)
+        .start()
+        .await
+        .unwrap();
+    let got = host.get_prompt("peer", "simple", json("{}"), &agent()).await.unwrap();
+    insta::assert_snapshot!(got.raw(), @r#"{"messages":[{"role":"user","content":{"type":"text","text":"short"}},{"role":"assistant","content":{"type":"text","text":"much longer than t"}},{"role":"user","content":{"type":"text","text":"[cut: 28 more bytes of text left out]"}}]}"#);
+    let uncut = CallContext { uncut: true, ..agent() };
+    let whole = host.get_prompt("peer", "simple", json("{}"), &uncut).await.unwrap();
+    assert!(whole.raw().as_str().contains("all in all"));
+    let read = host.read_resource("peer", "test://binary", &agent()).await.unwrap();
+    insta::assert_snapshot!(read.outcome.raw(), @r#"{"contents":[{"mimeType":"application/octet-stream","text":"[256 bytes, left out]","uri":"test://binary"}]}"#);
+    assert!(read.kept_in.is_empty());
+    host.shutdown().await;
+}

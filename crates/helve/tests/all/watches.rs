@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use crate::support::{
-    PATIENCE, builder, call, host, http, json, kill, marked, marked_processes, rule, shown, stdio, until,
+    PATIENCE, builder, call, host, http, json, kill, marked, marked_processes, program, rule, shown, stdio, until,
 };
 
 async fn next(watcher: &Watcher) -> WatchEvent {
@@ -201,6 +201,102 @@ async fn a_subscription_outlives_its_connection() {
         assert!(watcher.try_next().is_none());
         host.shutdown().await;
     }
+}
+
+/// A modern server that no longer lets itself be listened to, or no longer to this resource, ends the watch.
+#[tokio::test]
+async fn what_is_no_longer_told_ends_a_subscription() {
+    let mut ends = Vec::new();
+    for next_listener in ["refused", "shortened"] {
+        let host = host([stdio("peer", &Scenario::modern())]).await;
+        let watcher = host.watcher();
+        watcher.subscribe("peer", "test://watched", "").await.unwrap();
+        drop(call(&host, "peer/end_subscriptions", &format!(r#"{{"next":"{next_listener}"}}"#)).await.unwrap());
+        let event = next(&watcher).await;
+        let Change::Ended(error) = &event.change else { panic!("{next_listener}: {event:?}") };
+        ends.push(shown(error));
+        assert!(watcher.reports().is_empty());
+        host.shutdown().await;
+    }
+    insta::assert_snapshot!(ends.join("\n"), @r"
+    PROTOCOL_ERROR: the server cannot be listened to: no more listeners (-32603)
+      hint: list again from time to time instead
+    RESOURCE_NOT_FOUND: the server does not let test://watched be subscribed to
+      hint: read the resource again from time to time instead
+    ");
+}
+
+/// One that only paused says that something may be missed.
+#[tokio::test]
+async fn a_subscription_that_is_made_again_may_have_missed_something() {
+    let host = host([stdio("peer", &Scenario::modern())]).await;
+    let watcher = host.watcher();
+    watcher.subscribe("peer", "test://watched", "").await.unwrap();
+    drop(call(&host, "peer/end_subscriptions", "{}").await.unwrap());
+    assert!(matches!(next(&watcher).await.change, Change::MayHaveChanged));
+    drop(call(&host, "peer/touch", r#"{"uri":"test://watched"}"#).await.unwrap());
+    assert!(matches!(next(&watcher).await.change, Change::Updated(_)));
+    host.shutdown().await;
+}
+
+/// A server that cannot be started again is said to be gone, once; and to be there again.
+#[tokio::test]
+async fn a_subscription_says_that_its_server_is_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("peer");
+    let install = || fs_err::os::unix::fs::symlink(helve_testkit::peer_program(), &path).unwrap();
+    install();
+    let mark = "gone for a while";
+    let scenario = marked(Scenario::legacy(), mark).to_json();
+    let host = host([program("peer", &path.to_string_lossy(), &[&scenario])]).await;
+    let watcher = host.watcher();
+    watcher.subscribe("peer", "test://watched", "").await.unwrap();
+    fs_err::remove_file(&path).unwrap();
+    for process in marked_processes(mark) {
+        kill(process);
+    }
+    let event = next(&watcher).await;
+    assert!(matches!(&event.change, Change::Failed(_)), "{event:?}");
+    assert!(watcher.reports()[0].last_error.is_some());
+    // It is tried again and again, and the next word is that it is back.
+    until(&host, "tried again", |host| {
+        host.server_status("peer").is_some_and(|report| report.status.word() == "failed")
+    })
+    .await;
+    install();
+    let event = next(&watcher).await;
+    assert!(matches!(&event.change, Change::MayHaveChanged), "{event:?}");
+    assert!(watcher.reports()[0].last_error.is_none());
+    host.shutdown().await;
+}
+
+/// A tool that only reads, until it does not.
+struct Turning {
+    annotations: serde_json::Value,
+}
+
+impl Tool for Turning {
+    fn definition(&self) -> ToolDefinition {
+        definition("look", "Looks", &serde_json::json!({"type": "object"}), &self.annotations)
+    }
+
+    fn call<'a>(&'a self, _: &'a Permit, _: &'a ToolContext) -> BoxFuture<'a, Result<Outcome, ToolFailure>> {
+        Box::pin(std::future::ready(Ok(Outcome::text("the same"))))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_poll_whose_tool_turns_destructive_is_stopped() {
+    let looking = |annotations| Toolbox::new(ServerName::new("native").unwrap()).with(Turning { annotations });
+    let reads = serde_json::json!({"readOnlyHint": true});
+    let host = Host::builder().toolbox(looking(reads)).start().await.unwrap();
+    let watcher = host.watcher();
+    drop(watcher.poll_tool("native/look", RawJson::empty_object(), DEFAULT_INTERVAL, "").await.unwrap());
+    host.put_toolbox(looking(serde_json::json!({"readOnlyHint": false, "destructiveHint": true}))).unwrap();
+    let event = next(&watcher).await;
+    let Change::Ended(error) = &event.change else { panic!("{event:?}") };
+    assert_eq!(error.code(), ErrorCode::ApprovalRequired, "{error:?}");
+    assert!(watcher.reports().is_empty());
 }
 
 /// A server that forgets its sessions forgets who listens.
