@@ -585,7 +585,8 @@ async fn arrive(
     handler.roots.send_replace(RootsAsked::NotYet);
     let is_resumed = known.session.is_some();
     let peer_handler = Arc::clone(&handler);
-    let Connected { session, is_borrowed, verdict } = connect(spec, settings, surroundings, peer_handler, known).await?;
+    let Connected { session, is_borrowed, verdict } =
+        connect(spec, settings, surroundings, peer_handler, known).await?;
     let greeted = Instant::now();
     let greeting = session.greeting();
     let changes = Changes {
