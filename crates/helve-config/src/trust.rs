@@ -179,6 +179,10 @@ pub fn hash_rules(rules: &[Rule], settings: &SettingsPatch) -> TrustHash {
         ("sampling tokens", settings.sampling_tokens.as_ref().map(|setting| setting.value.to_string())),
         ("sampling concurrent", settings.sampling_concurrent.as_ref().map(|setting| setting.value.to_string())),
         ("sampling timeout", settings.sampling_timeout.as_ref().map(|setting| format!("{:?}", setting.value))),
+        ("calls per server", settings.calls_per_server.as_ref().map(|setting| setting.value.to_string())),
+        ("result bytes", settings.result_bytes.as_ref().map(|setting| format!("{:?}", setting.value))),
+        ("result cache", settings.result_cache_ttl.as_ref().map(|setting| format!("{:?}", setting.value))),
+        ("cacheable tools", settings.cacheable_tools.as_ref().map(|setting| format!("{:?}", setting.value))),
     ];
     for (name, said) in later {
         if let Some(said) = said {

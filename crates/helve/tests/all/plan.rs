@@ -217,7 +217,7 @@ async fn a_required_server_that_never_answers_fails_the_start_in_its_time() {
     required.required = true;
     let settings = HostSettings { startup_timeout: std::time::Duration::from_millis(300), ..HostSettings::default() };
     let error = builder([required]).settings(settings).start().await.unwrap_err();
-    assert_eq!(error.code(), ErrorCode::ServerUnavailable);
+    assert_eq!(error.code(), ErrorCode::Timeout);
     assert!(error.message().ends_with("was not ready within 0.3 s"), "{error}");
     assert_eq!(wait_until_dead(&marked_processes("required hanging"), PATIENCE).await, Vec::<u32>::new());
 }
