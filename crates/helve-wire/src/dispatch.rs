@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use bytestring::ByteString;
 use helve_model::json::RawJson;
 use helve_model::{ErrorCode, ServerName};
-use tokio::sync::{Notify, Semaphore};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::sync::{Notify, Semaphore, oneshot};
+use tokio::task::JoinSet;
 
 use crate::encode;
 use crate::envelope::{self, AnswerId, Incoming};
@@ -44,13 +44,15 @@ pub(crate) struct Dispatcher {
     question_turns: Arc<Semaphore>,
     /// Being answered; they end with the connection.
     questions: Mutex<JoinSet<()>>,
-    /// The same by the ids the peer gave them, so that it can take them back.
-    open_questions: Arc<Mutex<HashMap<RawJson, AbortHandle>>>,
+    open_questions: OpenQuestions,
     noise: AtomicU64,
     noise_kept: Mutex<Vec<String>>,
     unmatched: AtomicU64,
     ended: Notify,
 }
+
+/// Questions that are being answered, by the ids the peer gave them, so that it can take them back.
+type OpenQuestions = Arc<Mutex<HashMap<RawJson, oneshot::Sender<()>>>>;
 
 /// Where a message came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -246,7 +248,9 @@ impl Dispatcher {
             let question = params.as_ref().and_then(|params| params.member("requestId"));
             let asked = question.and_then(|question| lock(&self.open_questions).remove(&question));
             if let Some(asked) = asked {
-                return asked.abort();
+                // It may just have been answered.
+                let _: Result<(), ()> = asked.send(());
+                return;
             }
         }
         // What is logged in the course of a call is for whoever made it. All else is about the server.
@@ -288,16 +292,18 @@ impl Dispatcher {
         let (outlet, server) = (Arc::clone(outlet), Arc::clone(&self.server));
         let mut questions = lock(&self.questions);
         while questions.try_join_next().is_some() {}
-        let open = OpenQuestion::new(&self.pending, &self.open_questions, &id);
-        // Nobody else looks until the question can be found.
-        let mut by_id = lock(&self.open_questions);
-        let key = id.clone();
-        let asked = questions.spawn(async move {
-            let answer = handler.question(Question { kind, params, during }).await;
-            reply(&server, &outlet, encode::answer(&id, &answer));
+        let (take_back, taken_back) = oneshot::channel();
+        let open = OpenQuestion::new(&self.pending, &self.open_questions, &id, take_back);
+        questions.spawn(async move {
+            tokio::select! {
+                biased;
+                Ok(()) = taken_back => {}
+                answer = handler.question(Question { kind, params, during }) => {
+                    reply(&server, &outlet, encode::answer(&id, &answer));
+                }
+            }
             drop((turn, open));
         });
-        by_id.insert(key, asked);
     }
 
     fn count_unmatched(&self) {
@@ -314,13 +320,14 @@ fn reply(server: &str, outlet: &Arc<dyn Outlet>, message: Vec<u8>) {
 /// A question of the peer's that we owe an answer to.
 struct OpenQuestion {
     pending: Arc<Pending>,
-    by_id: Arc<Mutex<HashMap<RawJson, AbortHandle>>>,
+    by_id: OpenQuestions,
     id: RawJson,
 }
 
 impl OpenQuestion {
-    fn new(pending: &Arc<Pending>, by_id: &Arc<Mutex<HashMap<RawJson, AbortHandle>>>, id: &RawJson) -> Self {
+    fn new(pending: &Arc<Pending>, by_id: &OpenQuestions, id: &RawJson, take_back: oneshot::Sender<()>) -> Self {
         pending.asked();
+        lock(by_id).insert(id.clone(), take_back);
         Self { pending: Arc::clone(pending), by_id: Arc::clone(by_id), id: id.clone() }
     }
 }

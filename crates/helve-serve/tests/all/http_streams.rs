@@ -220,13 +220,13 @@ async fn a_request_that_stops_in_the_middle_is_not_waited_for() {
     let host = helve::Host::builder().start().await.unwrap();
     let gateway = Gateway::new(host, Options::default());
     let face = HttpFace::new(gateway, Guard::default());
-    let first = futures_util::stream::iter([Ok::<_, std::io::Error>(http_body_util_frame(b"{"))]);
+    let first = futures_util::stream::iter([Ok::<_, std::io::Error>(data(b"{"))]);
     let body = http_body_util::StreamBody::new(futures_util::StreamExt::chain(first, futures_util::stream::pending()));
     let request = http::Request::post("/mcp").header("host", "localhost").header("content-type", "application/json");
     let response = face.handle(request.body(body).unwrap(), helve_serve::Peer { connection: 1, user: None }).await;
     assert_eq!(response.status(), 408);
 }
 
-fn http_body_util_frame(bytes: &'static [u8]) -> hyper::body::Frame<Bytes> {
+fn data(bytes: &'static [u8]) -> hyper::body::Frame<Bytes> {
     hyper::body::Frame::data(Bytes::from_static(bytes))
 }
