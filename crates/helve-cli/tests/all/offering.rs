@@ -161,10 +161,11 @@ fn what_is_not_there_is_said_to_be_not_there() {
     insta::assert_snapshot!(env.json(&["read", "notes", "test://gone", "--json"])["code"], @r#""RESOURCE_NOT_FOUND""#);
     let bare = with_servers(&[("bare", Scenario::dual().offers(Offers { resources: false, ..Offers::default() }))], "");
     insta::assert_snapshot!(bare.run(&["read", "bare", "test://text"]), @"
-    exit status 3
+    exit status 5
     --- stderr
-    error: the server refused `resources/read`: Method not found: resources/read (-32601)
-    hint: the reason is the server's own; its log may say more
+    error: the server `bare` has no resources
+    hint: `helve resources` lists those of all servers
+    hint: `helve resources bare` lists what it has
     ");
 }
 

@@ -3,8 +3,8 @@
 //! A web page can make a browser send requests to any port of the machine it runs on, under a name of the page's choice.
 //! So a request has to be meant for a name that is known to be ours, and a page has to be one of ours.
 
+use core::net::{Ipv4Addr, Ipv6Addr};
 use std::fmt;
-use std::net::{Ipv4Addr, Ipv6Addr};
 
 use http::{HeaderMap, header};
 use secrecy::{ExposeSecret as _, SecretString};
