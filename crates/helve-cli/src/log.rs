@@ -9,7 +9,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::env::{Env, variable};
 use crate::failure::Failure;
-use crate::printer::{Color, Printer, Verbosity};
+use crate::printer::{Printer, Verbosity};
 
 /// The crates whose lines `-v` is about.
 const OWN_TARGET: &str = "helve";
@@ -27,7 +27,8 @@ pub(crate) fn start(env: &Env, printer: &Printer) -> Result<(), Failure> {
     };
     let lines = fmt::layer()
         .with_writer(std::io::stderr)
-        .with_ansi(printer.stderr_color() == Color::On)
+        // Colours would need a part of the library that is left out; asked for without it, it complains on stderr.
+        .with_ansi(false)
         .with_timer(fmt::time::uptime());
     tracing_subscriber::registry().with(filter).with(lines).init();
     Ok(())

@@ -2,10 +2,11 @@
 
 use std::future::Future;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve::{CallError, Host, HostBuilder, HostSettings, Plan, ServerReport, Surroundings};
+use helve::{CallError, Host, HostBuilder, HostEvent, HostSettings, Plan, ServerReport, Surroundings};
 use helve_config::{Configuration, Settings};
 use helve_model::name::parse_slash;
 use helve_model::{BuiltinSpec, ErrorCode, PendingReason, QualifiedName, ServerSpec, ServerStatus};
@@ -93,12 +94,41 @@ pub(crate) async fn hosted<T>(
     body: impl AsyncFnOnce(&Host) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let host = bounded(context, start(context, configuration, wanted, manner)).await?;
-    let result = if manner.reports { interruptible(body(&host)).await } else { bounded(context, body(&host)).await };
+    let work = async {
+        match manner.questions {
+            Some(_) => telling_warnings(context, &host, body(&host)).await,
+            None => body(&host).await,
+        }
+    };
+    let result = if manner.reports { interruptible(work).await } else { bounded(context, work).await };
     host.shutdown().await;
     if let Some(questions) = manner.questions {
         context.asked.report_unused(&context.printer, &questions.answers);
     }
     result
+}
+
+/// Says, while something is called, what is not as it should be: a question that was declined for the person, most often.
+async fn telling_warnings<T>(context: &Context, host: &Host, work: impl Future<Output = T>) -> T {
+    let mut events = host.events();
+    let tell = |event: HostEvent| {
+        if let HostEvent::Warning { server, message } = event {
+            context.printer.warning(format!("the server `{server}`: {message}"));
+        }
+    };
+    let mut work = pin!(work);
+    loop {
+        tokio::select! {
+            biased;
+            done = &mut work => {
+                while let Some(event) = events.try_next() {
+                    tell(event);
+                }
+                return done;
+            }
+            Some(event) = events.next() => tell(event),
+        }
+    }
 }
 
 /// Runs a future on a small runtime of its own.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use clap::ValueEnum as _;
 use helve::{Host, HostEvent};
 use helve_model::json::RawJson;
 use helve_wire::LogLevel;
@@ -40,7 +41,8 @@ pub(crate) struct Args {
     count: Option<u64>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+/// In the order of their gravity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
 enum Level {
     Debug,
     Info,
@@ -81,6 +83,7 @@ async fn follow(context: &Context, host: &Host, args: &Args) -> Result<(), Failu
     {
         if let HostEvent::Log { server: from, params } = event
             && from.as_str() == server
+            && args.level.lets_through(&params)
         {
             print_message(context, server, &params)?;
             left -= 1;
@@ -91,8 +94,10 @@ async fn follow(context: &Context, host: &Host, args: &Args) -> Result<(), Failu
         tokio::select! {
             event = events.next() => match event {
                 Some(HostEvent::Log { server: from, params }) if from.as_str() == server => {
-                    print_message(context, server, &params)?;
-                    left -= 1;
+                    if args.level.lets_through(&params) {
+                        print_message(context, server, &params)?;
+                        left -= 1;
+                    }
                 }
                 Some(HostEvent::Status { server: from, status }) if from.as_str() == server => {
                     context.printer.say(&Line::styled(Style::Dim, format!("{server}: {status}")));
@@ -171,6 +176,12 @@ impl Stderr {
 }
 
 impl Level {
+    /// A server may send what nobody asked it for; what has no level that is known is shown.
+    fn lets_through(self, params: &RawJson) -> bool {
+        let level = params.member_str("level").and_then(|level| Self::from_str(&level, false).ok());
+        level.is_none_or(|level| level >= self)
+    }
+
     const fn as_wire(self) -> LogLevel {
         match self {
             Self::Debug => LogLevel::Debug,

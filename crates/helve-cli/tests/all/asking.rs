@@ -89,6 +89,38 @@ fn nobody_there_is_a_decline_and_a_line() {
 }
 
 #[test]
+fn a_question_that_nobody_can_be_asked_is_a_line_too() {
+    let env = asking();
+    let ask = |arguments: &str| env.run(&["call", "old/ask", "--args", arguments]);
+    insta::assert_snapshot!(ask(r#"{"params":{"mode":"telepathy"}}"#), @r#"
+    exit status 0
+    --- stdout
+    {"answers":[{"action":"decline"}]}
+    --- stderr
+    warning: the server `old`: asks what cannot be put to a person: a question of the unknown mode "telepathy"; it was declined
+    "#);
+    insta::assert_snapshot!(ask(r#"{"kind":"url","params":{"url":"https://github.com@evil.example/"}}"#), @r#"
+    exit status 0
+    --- stdout
+    {"answers":[{"action":"decline"}]}
+    --- stderr
+    warning: the server `old`: asks what cannot be put to a person: the URL has a user name before its host, as if it led elsewhere; it leads to evil.example; it was declined
+    "#);
+}
+
+#[test]
+fn a_page_before_a_call_is_named_where_nobody_can_be_asked() {
+    insta::assert_snapshot!(asking().run(&["call", "old/ask", "kind=url_error"]), @"
+    exit status 7
+    --- stderr
+    warning: the server `old` asks to open example.com and nobody is there to say yes: Who are you?
+    hint: run it at a terminal to be asked
+    error: the server `old` does not go on before a page is visited: example.com was not opened
+    hint: run it at a terminal to be asked; the page is https://example.com/connect
+    ");
+}
+
+#[test]
 fn a_call_that_fails_for_want_of_an_answer_says_so_to_scripts() {
     let env = asking();
     for server in ["new", "old"] {
@@ -311,6 +343,8 @@ fn the_settings_name_a_model_and_its_limits() {
     exit status 0
     --- stdout
     {"answers":[{"content":{"text":"42","type":"text"},"model":"mine","role":"assistant"},{"error":{"code":-1,"message":"it has made all of its 1 sampling requests"}}]}
+    --- stderr
+    warning: the server `new`: was refused the model: it has made all of its 1 sampling requests
     "#);
 }
 

@@ -256,6 +256,12 @@ fn what_a_server_logs() {
     {"data":"nearly\u001b[2J full","level":"warning","logger":"disk","server":"notes"}
     {"data":{"free":3},"level":"info","logger":null,"server":"notes"}
     "#);
+    // The server sends what it was not asked for.
+    insta::assert_snapshot!(env.run(&["logs", "notes", "--count", "1", "--level", "warning"]), @r"
+    exit status 0
+    --- stdout
+    warning   disk: nearly\u{1b}[2J full
+    ");
     insta::assert_snapshot!(env.run(&["logs", "nots"]), @"
     exit status 5
     --- stderr
