@@ -230,3 +230,15 @@ async fn a_request_that_stops_in_the_middle_is_not_waited_for() {
 fn data(bytes: &'static [u8]) -> hyper::body::Frame<Bytes> {
     hyper::body::Frame::data(Bytes::from_static(bytes))
 }
+
+/// Waiting for a slow server makes the first answer late, not another one: its head tells the session.
+#[tokio::test]
+async fn the_first_answer_is_a_body_however_late() {
+    // Other answers are streams after a second.
+    let (gateway, face) = face(&Scenario::legacy().start_delay_ms(1_200), Limits::default()).await;
+    let mut agent = HttpAgent::new(&face, 1);
+    agent.initialize(json!({})).await;
+    let (pong, _) = agent.ask(1, "ping", json!({})).await;
+    assert_eq!(pong["result"], json!({}));
+    gateway.host().shutdown().await;
+}

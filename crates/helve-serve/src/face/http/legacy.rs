@@ -53,7 +53,10 @@ pub(super) async fn post(shared: &Arc<Shared>, incoming: Incoming) -> Response<B
         take(shared, &session, plane::read(&incoming.body));
         return plain(StatusCode::ACCEPTED, "");
     };
-    let streaming = InSession::new(shared, &session, &incoming, vec![request.id.clone()]);
+    let mut streaming = InSession::new(shared, &session, &incoming, vec![request.id.clone()]);
+    // The head of the first answer tells the session, which is there when the answer is: however long that takes, it is no
+    // stream.
+    streaming.is_possible &= !opens;
     let stream = Arc::new(EventStream::new(&shared.gateway.options.limits));
     let exchange = streaming.exchange(&stream);
     let work: Work = Box::pin(async move {
