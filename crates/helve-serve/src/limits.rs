@@ -78,7 +78,7 @@ impl Default for Limits {
             agents_per_principal: 16,
             own_hosts_per_principal: 64,
             capability_bytes: 16 << 10,
-            shared_calls_per_agent: 16,
+            shared_calls_per_agent: 32,
             body_stall: Duration::from_secs(30),
             body_time: Duration::from_secs(10 * 60),
         }
