@@ -68,9 +68,11 @@ pub(crate) fn split(text: &str) -> Named<'_> {
             }
             from = position + 1;
         }
+        let begun = rest.trim_start_matches('_');
         return match found.is_empty() {
             false => Named::Tools(found),
-            true if rest.contains("__") || rest.is_empty() => Named::Unsplittable,
+            // What stands first is the beginning of a server's name, not its end: `__` may begin a name that was shortened.
+            true if begun.is_empty() || begun.contains("__") => Named::Unsplittable,
             true => Named::Tools(vec![globs(View::Provider, rest.into(), ANY)]),
         };
     }

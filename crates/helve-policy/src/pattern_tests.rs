@@ -24,6 +24,8 @@ fn rules_split_into_a_server_and_a_tool() {
         "mcp__*",
         "mcp__a__b__c",
         "mcp__a___b",
+        "mcp____a_b",
+        "mcp____",
         "device.GithubMCP.*",
         "device.GithubMCP",
         "device.*",
@@ -55,6 +57,8 @@ fn rules_split_into_a_server_and_a_tool() {
     mcp__*  =>  Provider * *
     mcp__a__b__c  =>  Provider a b__c | Provider a__b c
     mcp__a___b  =>  Provider a _b | Provider a_ b
+    mcp____a_b  =>  Provider __a_b *
+    mcp____  =>  unsplittable
     device.GithubMCP.*  =>  Code GithubMCP *
     device.GithubMCP  =>  Code GithubMCP *
     device.*  =>  Code * *
