@@ -144,7 +144,7 @@ impl Tool for Management {
 impl Management {
     async fn run(&self, arguments: &RawJson, context: &ToolContext) -> Result<Outcome, CallError> {
         match self.verb {
-            Verb::ListResources => list(&self.host.upgrade()?, read(arguments)?).await,
+            Verb::ListResources => list(&self.host.upgrade()?, read(arguments)?, context).await,
             Verb::ReadResource => read_resource(&self.host.upgrade()?, &read(arguments)?, context).await,
             Verb::Subscribe => {
                 let input: SubscribeInput = read(arguments)?;
@@ -176,11 +176,13 @@ impl Management {
     }
 }
 
-async fn list(host: &Host, input: ListInput) -> Result<Outcome, CallError> {
+/// What a rule forbids to be read is not listed either.
+async fn list(host: &Host, input: ListInput, context: &ToolContext) -> Result<Outcome, CallError> {
     let offers = host.resources(input.server.as_deref()).await?;
     let resources: Vec<Value> = offers
         .items
         .iter()
+        .filter(|offered| host.may_read(&offered.server, offered.definition.uri(), context.caller))
         .map(|offered| {
             let view = offered.definition.view();
             let mut resource = Map::new();

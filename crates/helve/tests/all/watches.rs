@@ -10,7 +10,7 @@ use helve::{
     SavedHost, Tool, ToolContext, ToolFailure, Toolbox, WatchEvent, WatchFilter, Watcher, definition,
 };
 use helve_model::json::RawJson;
-use helve_model::{Action, ErrorCode, Outcome, ServerName, ToolDefinition};
+use helve_model::{Action, CallKind, ErrorCode, Outcome, ServerName, ToolDefinition};
 use helve_policy::{Caller, Permit};
 use helve_testkit::{HttpScript, Scenario};
 use helve_wire::BoxFuture;
@@ -417,6 +417,19 @@ async fn the_six_management_tools() {
     insta::assert_snapshot!(run("UnsubscribePolling", r#"{"server":"peer"}"#).await, @r#"{"unsubscribed":true}"#);
     insta::assert_snapshot!(run("UnsubscribePolling", "{}").await, @"INVALID_PARAMS: say which: `subscriptionId`, or `server`, or `server` with what is watched there");
     assert!(watcher.reports().is_empty());
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_may_not_be_read_is_not_listed_for_a_model() {
+    let mut denied = rule("peer/test://text", Action::Deny);
+    denied.rule.kind = Some(CallKind::Resource);
+    let host = builder([stdio("peer", &Scenario::dual())]).rules(vec![denied]).start().await.unwrap();
+    let watcher = host.watcher();
+    let registry = Registry::new(host.clone());
+    registry.offer_management(&watcher).unwrap();
+    let listed = registry.execute("ListMcpResources", json("{}"), CallContext::new(Caller::Agent)).await.unwrap();
+    assert!(listed.to_text().contains("test://binary") && !listed.to_text().contains("test://text"), "{listed:?}");
     host.shutdown().await;
 }
 
