@@ -314,10 +314,7 @@ impl Recipe {
 
     /// The same, with every server started at its first use only.
     pub(crate) fn on_demand(mut self) -> Self {
-        for planned in &mut self.plan.servers {
-            planned.spec.lazy = true;
-            planned.spec.required = false;
-        }
+        self.plan = self.plan.on_demand();
         self
     }
 

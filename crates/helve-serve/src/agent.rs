@@ -23,7 +23,7 @@ use crate::catalog::{Catalog, Catalogs};
 use crate::conversation::Conversation;
 use crate::gateway::Gateway;
 use crate::message::Message;
-use crate::news::{Level, Listener, Listeners, News, Notification, is_passed_on};
+use crate::news::{Level, Listener, Listeners, News, Notification};
 use crate::outbox::Outlet;
 use crate::principal::Principal;
 use crate::running::Running;
@@ -379,7 +379,7 @@ async fn pass_on(agent: Weak<Agent>, mut events: Events) {
             HostEvent::PromptsChanged { .. } => News::Prompts,
             HostEvent::Notification { method, params, .. } => {
                 let notification = Notification { method, params };
-                if is_passed_on(&notification.method) && notification.params.check().is_ok() {
+                if notification.is_fit() {
                     agent.hear_notification(&notification);
                 }
                 continue;

@@ -58,6 +58,13 @@ pub(crate) fn is_passed_on(method: &str) -> bool {
     !OWN.iter().any(|own| method.starts_with(own))
 }
 
+impl Notification {
+    /// Is it for others than us, and written so that they can read it?
+    pub(crate) fn is_fit(&self) -> bool {
+        is_passed_on(&self.method) && self.params.check().is_ok()
+    }
+}
+
 /// All who listen; they leave by being dropped.
 #[derive(Default)]
 pub(crate) struct Listeners(Mutex<Vec<Weak<dyn Listener>>>);
@@ -86,7 +93,7 @@ impl Listeners {
 
     /// Passes on what a server says, if it is fit to be passed on.
     pub(crate) fn pass_on(&self, notification: &Notification) {
-        if is_passed_on(&notification.method) && notification.params.check().is_ok() {
+        if notification.is_fit() {
             self.all().iter().for_each(|listener| listener.hear_notification(notification));
         }
     }

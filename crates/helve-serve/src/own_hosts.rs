@@ -55,7 +55,7 @@ impl OwnHosts {
 
     /// What servers and rules there are has changed, for hosts that run and for those to come.
     pub(crate) fn set_plan(&self, plan: &Plan) {
-        let plan = on_demand(plan.clone());
+        let plan = plan.clone().on_demand();
         let mut known = lock(&self.known);
         for host in known.agents.iter().filter_map(Weak::upgrade).filter_map(|agent| agent.own_host()) {
             give(&host, &plan);
@@ -90,15 +90,6 @@ impl OwnHosts {
 /// Everything is done at the first poll; only the end of servers would be waited for.
 fn give(host: &Host, plan: &Plan) {
     drop(host.set_servers(plan.clone()).now_or_never());
-}
-
-/// The same servers, each started at its first use.
-fn on_demand(mut plan: Plan) -> Plan {
-    for planned in &mut plan.servers {
-        planned.spec.lazy = true;
-        planned.spec.required = false;
-    }
-    plan
 }
 
 impl fmt::Debug for OwnHosts {

@@ -86,6 +86,18 @@ pub struct Plan {
     pub pins: Option<HashMap<QualifiedName, DefinitionHash>>,
 }
 
+impl Plan {
+    /// The same servers, each started at its first use.
+    #[must_use]
+    pub fn on_demand(mut self) -> Self {
+        for planned in &mut self.servers {
+            planned.spec.lazy = true;
+            planned.spec.required = false;
+        }
+        self
+    }
+}
+
 /// One server of a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Planned {

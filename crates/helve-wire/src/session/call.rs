@@ -1,5 +1,6 @@
 //! Calling tools, reading resources, getting prompts: with a permit, through as many rounds of questions as it takes.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,7 +67,6 @@ impl Session {
         let tool = self.shared.subject(permit, CallKind::Tool)?;
         let name = quoted(tool);
         let members = [("name", name.as_str()), ("arguments", permit.arguments().as_str())];
-        let members: Vec<_> = members.into_iter().chain(options.more_members()).collect();
         let call = Call { method: "tools/call", subject: tool, members: &members, permit, options: &options };
         match self.shared.call(&call).await {
             // The tool has changed since it was listed: look again, and repeat what was not accepted.
@@ -85,7 +85,7 @@ impl Session {
     pub async fn read_resource(&self, permit: &Permit, options: CallOptions) -> Result<ReadOutcome> {
         let uri = self.shared.subject(permit, CallKind::Resource)?;
         let quoted_uri = quoted(uri);
-        let members: Vec<_> = [("uri", quoted_uri.as_str())].into_iter().chain(options.more_members()).collect();
+        let members = [("uri", quoted_uri.as_str())];
         let call = Call { method: "resources/read", subject: uri, members: &members, permit, options: &options };
         self.shared.call(&call).await.map(ReadOutcome::new)
     }
@@ -98,7 +98,6 @@ impl Session {
         let prompt = self.shared.subject(permit, CallKind::Prompt)?;
         let name = quoted(prompt);
         let members = [("name", name.as_str()), ("arguments", permit.arguments().as_str())];
-        let members: Vec<_> = members.into_iter().chain(options.more_members()).collect();
         let call = Call { method: "prompts/get", subject: prompt, members: &members, permit, options: &options };
         self.shared.call(&call).await.map(PromptOutcome::new)
     }
@@ -174,10 +173,10 @@ impl Shared {
         }
         let Some(ttl) = call.options.as_task.filter(|_| call.method == "tools/call" && self.greeting.offers("tasks"))
         else {
-            return self.ask(self.ask_for(call, Params::Members(call.members), "", call.options.times)).await;
+            return self.ask(self.ask_for(call, Params::Members(&with(call, &[])), "", call.options.times)).await;
         };
         let task = object(&[("ttl", &ttl.as_millis().to_string())]);
-        let members = with(call.members, &[("task", task.as_str())]);
+        let members = with(call, &[("task", task.as_str())]);
         let result = self.ask(self.ask_for(call, Params::Members(&members), "", call.options.times)).await?;
         match result.member("task") {
             Some(task) => self.follow_legacy_task(&task, call.options).await,
@@ -193,7 +192,7 @@ impl Shared {
             &[("task", &relayed.task)]
         };
         let extra: Vec<_> = extra.iter().filter_map(|(key, value)| Some((*key, value.as_ref()?.as_str()))).collect();
-        let members = with(call.members, &extra);
+        let members = with(call, &extra);
         let meta = self.own_meta(call.options);
         let meta = meta.as_deref().unwrap_or_default();
         self.ask(self.ask_for(call, Params::Members(&members), meta, call.options.times)).await
@@ -213,7 +212,7 @@ impl Shared {
             let mut extra = Vec::with_capacity(2);
             extra.extend(answers.as_ref().map(|answers| ("inputResponses", answers.as_str())));
             extra.extend(state.as_ref().map(|state| ("requestState", state.as_str())));
-            let members = with(call.members, &extra);
+            let members = with(call, &extra);
             let started = Instant::now();
             let result = self.ask(self.ask_for(call, Params::Members(&members), meta, times)).await?;
             times.total = times.total.saturating_sub(started.elapsed());
@@ -339,8 +338,13 @@ pub(super) fn broken_result(problem: &str) -> Error {
         .with_may_have_run(true)
 }
 
-fn with<'a>(members: &[(&'a str, &'a str)], extra: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
-    members.iter().chain(extra).copied().collect()
+/// The parameters of a call: its own, what the server is to see besides, and what this round adds. Most calls have but
+/// their own.
+fn with<'a>(call: &Call<'a>, extra: &[(&'a str, &'a str)]) -> Cow<'a, [(&'a str, &'a str)]> {
+    if call.options.more.is_none() && extra.is_empty() {
+        return Cow::Borrowed(call.members);
+    }
+    call.members.iter().copied().chain(call.options.more_members()).chain(extra.iter().copied()).collect()
 }
 
 impl fmt::Debug for CallOptions {
