@@ -214,6 +214,10 @@ fn started_files(
     let directory = fs_err::canonicalize(directory).unwrap_or_else(|_| directory.to_path_buf());
     let mut consider = |name: &str| {
         let named = directory.join(name);
+        // Most words of a command line are no files, which one look tells; a real path takes one for each component.
+        if fs_err::symlink_metadata(&named).is_err() {
+            return;
+        }
         let Ok(real) = fs_err::canonicalize(&named) else { return };
         let inside = lexically_inside(&named, project) || real.starts_with(project);
         if inside && real.is_file() && !is_data(&real) && !files.iter().any(|(_, known)| *known == real) {

@@ -9,7 +9,7 @@ use super::*;
 
 fn scanned(text: &str) -> Result<Vec<(String, String)>, ScanError> {
     members(text)?
-        .map(|member| member.map(|member| (member.key().unwrap_or_default(), member.value.to_owned())))
+        .map(|member| member.map(|member| (member.key().unwrap_or_default().into_owned(), member.value.to_owned())))
         .collect()
 }
 

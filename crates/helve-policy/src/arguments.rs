@@ -108,9 +108,9 @@ fn visit_members<'call>(
     relevant: impl Fn(&str) -> bool,
     mut visit: impl FnMut(Cow<'call, str>, &'call str) -> Option<()>,
 ) -> Option<()> {
-    for member in scan::members(arguments.trim()).ok()? {
+    for member in scan::members(arguments).ok()? {
         let member = member.ok()?;
-        let key = if member.raw_key.contains('\\') { Cow::Owned(member.key()?) } else { Cow::Borrowed(member.raw_key) };
+        let key = member.key()?;
         if relevant(&key) {
             visit(key, member.value)?;
         }

@@ -253,25 +253,24 @@ impl ToolPolicy {
         let nothing_matches = matches.as_ref().is_some_and(ArgumentMatches::is_empty);
         let first = |chain: &[Candidate]| {
             // Only the last rule of a chain can be one without a pattern: see `find_candidates`.
-            let passed_over = if nothing_matches { chain.len().saturating_sub(1) } else { 0 };
+            let (last, with_pattern) = chain.split_last()?;
             let holds = |candidate: &&Candidate| self.holds(**candidate, matches.as_ref());
-            chain.iter().skip(passed_over).find(holds).map(|candidate| self.by_rule(candidate.rule))
+            let found = if nothing_matches { None } else { with_pattern.iter().find(holds) };
+            found.or_else(|| Some(last).filter(holds)).map(|candidate| candidate.rule)
         };
         // A deny of the person's own layer is final.
         let own = first(&self.chains.user);
-        if let Some(own) = &own
-            && own.action == Action::Deny
+        if let Some(own) = own
+            && self.rules.rules[own].action() == Action::Deny
         {
-            return own.clone();
+            return self.by_rule(own);
         }
         if let Some(above) = first(&self.chains.above) {
-            return above;
+            return self.by_rule(above);
         }
-        let settled = first(&self.chains.project)
-            .or(own)
-            .or_else(|| first(&self.chains.defaults))
-            .unwrap_or_else(|| self.by_standing(caller));
-        match first(&self.chains.untrusted) {
+        let settled = first(&self.chains.project).or(own).or_else(|| first(&self.chains.defaults));
+        let settled = settled.map_or_else(|| self.by_standing(caller), |rule| self.by_rule(rule));
+        match first(&self.chains.untrusted).map(|rule| self.by_rule(rule)) {
             Some(narrowed) if is_stricter(&narrowed, &settled) => narrowed,
             _ => settled,
         }

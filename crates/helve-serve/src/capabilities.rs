@@ -43,7 +43,7 @@ fn members(object: &RawJson) -> Vec<(String, RawJson)> {
         .into_iter()
         .flatten()
         .map_while(Result::ok)
-        .filter_map(|member| Some((member.key()?, RawJson::part_of(object.shared(), member.value))))
+        .filter_map(|member| Some((member.key()?.into_owned(), RawJson::part_of(object.shared(), member.value))))
         .collect()
 }
 

@@ -54,7 +54,8 @@ impl Offering {
         let extensions = greeting.capabilities.member("extensions").unwrap_or_else(RawJson::empty_object);
         for member in scan::members(extensions.as_str()).into_iter().flatten().map_while(Result::ok) {
             if let Some(name) = member.key() {
-                self.extensions.entry(name).or_insert_with(|| RawJson::part_of(extensions.shared(), member.value));
+                let extension = || RawJson::part_of(extensions.shared(), member.value);
+                self.extensions.entry(name.into_owned()).or_insert_with(extension);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! States that travel through an agent and come back: sealed, so that only the one who got it can bring it, unchanged, to
 //! the server it is from, and in time.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
@@ -60,7 +61,7 @@ fn in_order(json: &str, depth: usize) -> String {
     let deeper = |value: &str| if depth < MAX_DEPTH { in_order(value, depth + 1) } else { value.to_owned() };
     if let Ok(members) = scan::members(json) {
         let members = members.map_while(Result::ok).map(|member| (member.key(), deeper(member.value)));
-        let mut members: Vec<(Option<String>, String)> = members.collect();
+        let mut members: Vec<(Option<Cow<'_, str>>, String)> = members.collect();
         members.sort();
         return format!("{members:?}");
     }

@@ -122,7 +122,7 @@ struct Envelope {
 
 impl Envelope {
     fn take(&mut self, frame: &ByteString, member: Member<'_>) {
-        let key = if member.raw_key.contains('\\') { member.key() } else { None };
+        let key = member.key();
         let slot = match key.as_deref().unwrap_or(member.raw_key) {
             "jsonrpc" => {
                 self.json_rpc |= member.value == "\"2.0\"";

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use helve_model::json::RawJson;
 use helve_model::{ErrorCode, Outcome, QualifiedName};
-use helve_policy::Caller;
+use helve_policy::{Answer, Caller};
 use helve_wire::{ProgressCallback, Relayed};
 use tokio::time::{Instant, timeout};
 
@@ -159,7 +159,9 @@ impl PreparedCall {
             let work = pin!(self.run(arguments, &context, &mut recording));
             within(context.total, work).await
         };
-        finish(result, recording)
+        let result = result.unwrap_or_else(|total| Err(recording.too_long(total)));
+        recording.finish(&result);
+        result
     }
 
     async fn run(
@@ -178,8 +180,12 @@ impl PreparedCall {
             &self.tool
         };
 
-        let (arguments, mut warnings) = arguments::check(tool, arguments)?;
-        let permit = authorize::permit(host, tool, arguments, context, recording).await?;
+        let mut warnings = arguments::check(tool, &arguments)?;
+        authorize::as_pinned(tool)?;
+        let permit = match authorize::decide(host, tool.policy(), arguments, context, recording)? {
+            Answer::Approved(permit) => permit,
+            Answer::Open(question) => authorize::ask(host, context, question).await?,
+        };
         let cache_key = shape::cache_key(host, tool, &permit);
         if let Some(outcome) = shape::from_cache(host, cache_key.as_ref()) {
             return Ok(CallOutcome {
@@ -231,13 +237,6 @@ pub(crate) async fn invoke_named(
         });
         within(context.total, work).await
     };
-    finish(result, recording)
-}
-
-fn finish(
-    result: Result<Result<CallOutcome, CallError>, Duration>,
-    recording: Recording<'_>,
-) -> Result<CallOutcome, CallError> {
     let result = result.unwrap_or_else(|total| Err(recording.too_long(total)));
     recording.finish(&result);
     result

@@ -131,8 +131,9 @@ impl Snapshot {
 
     /// The tool of this `server/tool`. Most names have nothing to unescape, and are looked up as they stand.
     fn find_written(&self, text: &str) -> Option<&Arc<ToolEntry>> {
-        match text.split_once('/') {
-            Some((server, tool)) if !server.contains(['%', ':']) => self.servers.get(server)?.find(tool),
+        let border = text.bytes().position(|byte| matches!(byte, b'/' | b'%' | b':'));
+        match border.and_then(|border| text.split_at_checked(border)) {
+            Some((server, rest)) if let Some(tool) = rest.strip_prefix('/') => self.servers.get(server)?.find(tool),
             _ => self.find(&parse_slash(text)?),
         }
     }

@@ -1,32 +1,46 @@
-//! Owns how far a string goes on without anything that means more than itself, eight bytes at a time.
+//! Owns how far a string goes on without anything that means more than itself, sixteen bytes at a time.
 
-const BYTES: usize = 8;
-const ONES: u64 = u64::from_le_bytes([1; BYTES]);
-const HIGH_BITS: u64 = u64::from_le_bytes([0x80; BYTES]);
-const QUOTES: u64 = u64::from_le_bytes([b'"'; BYTES]);
-const BACKSLASHES: u64 = u64::from_le_bytes([b'\\'; BYTES]);
-const BLANKS: u64 = u64::from_le_bytes([b' '; BYTES]);
+use wide::u8x16;
+
+const LANE: usize = 16;
 
 /// How many bytes stand before the first quote, backslash or control character; all of them when there is none.
 #[must_use]
+#[inline]
 pub fn letters(bytes: &[u8]) -> usize {
-    let (words, rest) = bytes.as_chunks::<BYTES>();
-    for (index, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        // Of each mark the lowest is exact; those above it may be wrong, because a subtraction borrows upwards.
-        let controls = word.wrapping_sub(BLANKS) & !word & HIGH_BITS;
-        let marks = controls | zeroes(word ^ QUOTES) | zeroes(word ^ BACKSLASHES);
-        if marks != 0 {
-            return index * BYTES + marks.trailing_zeros() as usize / BYTES;
-        }
+    // Most strings that are looked at are keys and short words, which end in the first lane.
+    match bytes.first_chunk().map(first_mark) {
+        Some(Some(mark)) => mark,
+        Some(None) => LANE + more_letters(bytes),
+        None => bytes.iter().position(|byte| is_mark(*byte)).unwrap_or(bytes.len()),
     }
-    let near = rest.iter().position(|byte| *byte < b' ' || *byte == b'"' || *byte == b'\\');
-    bytes.len() - rest.len() + near.unwrap_or(rest.len())
 }
 
-/// The high bit of each byte that is zero.
-const fn zeroes(word: u64) -> u64 {
-    word.wrapping_sub(ONES) & !word & HIGH_BITS
+/// The same for what stands behind the first lane, in which there is no mark.
+fn more_letters(bytes: &[u8]) -> usize {
+    let (lanes, rest) = bytes.get(LANE..).unwrap_or_default().as_chunks::<LANE>();
+    for (index, lane) in lanes.iter().enumerate() {
+        if let Some(mark) = first_mark(lane) {
+            return index * LANE + mark;
+        }
+    }
+    // The last lane reaches back over letters: that costs less than to look at the rest byte by byte.
+    let end = lanes.len() * LANE + rest.len();
+    bytes.last_chunk().and_then(first_mark).map_or(end, |mark| end + mark - LANE)
+}
+
+/// The first quote, backslash or control character among sixteen bytes.
+#[inline]
+fn first_mark(lane: &[u8; LANE]) -> Option<usize> {
+    let bytes = u8x16::new(*lane);
+    let is_control = bytes.min(u8x16::splat(b' ' - 1)).simd_eq(bytes);
+    let is_mark = bytes.simd_eq(u8x16::splat(b'"')) | bytes.simd_eq(u8x16::splat(b'\\')) | is_control;
+    let marks = is_mark.to_bitmask();
+    (marks != 0).then_some(marks.trailing_zeros() as usize)
+}
+
+const fn is_mark(byte: u8) -> bool {
+    byte < b' ' || byte == b'"' || byte == b'\\'
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 //! value ends; whether it is JSON is for the parser that opens it. A value that nests deeper than [`MAX_DEPTH`] is
 //! found all the same, and marked: nobody could open it, but what stands beside it can still be read.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use super::block::skip_container;
@@ -26,6 +27,7 @@ pub struct Member<'text> {
     pub value: &'text str,
     /// The value nests deeper than [`MAX_DEPTH`].
     pub too_deep: bool,
+    key_has_escapes: bool,
 }
 
 /// Why a text has no members or elements to give.
@@ -93,32 +95,27 @@ impl<'text> Member<'text> {
     /// Compares the key, reading escapes where it has any.
     #[must_use]
     pub fn key_is(&self, key: &str) -> bool {
-        if self.raw_key.contains('\\') {
-            self.key().is_some_and(|unescaped| unescaped == key)
-        } else {
-            self.raw_key == key
-        }
+        self.key().is_some_and(|unescaped| unescaped == key)
     }
 
     /// The key with its escapes read; `None` when they are broken.
     #[must_use]
-    pub fn key(&self) -> Option<String> {
-        serde_json::from_str(&format!("\"{}\"", self.raw_key)).ok()
+    #[inline]
+    pub fn key(&self) -> Option<Cow<'text, str>> {
+        if self.key_has_escapes {
+            serde_json::from_str(&format!("\"{}\"", self.raw_key)).ok().map(Cow::Owned)
+        } else {
+            Some(Cow::Borrowed(self.raw_key))
+        }
     }
 }
 
 impl<'text> Iterator for Members<'text> {
     type Item = Result<Member<'text>, ScanError>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        next_item(&mut self.cursor, &mut self.state, b'}', |cursor| {
-            let raw_key = cursor.string_contents()?;
-            cursor.skip_white_space();
-            cursor.expect(b':')?;
-            cursor.skip_white_space();
-            let (value, too_deep) = cursor.value()?;
-            Ok(Member { raw_key, value, too_deep })
-        })
+        next_item(&mut self.cursor, &mut self.state, b'}', Cursor::member)
     }
 }
 
@@ -130,35 +127,37 @@ impl<'text> Iterator for Elements<'text> {
     }
 }
 
+#[inline]
 fn next_item<'text, T>(
     cursor: &mut Cursor<'text>,
     state: &mut State,
     close: u8,
     read: impl FnOnce(&mut Cursor<'text>) -> Result<T, ScanError>,
 ) -> Option<Result<T, ScanError>> {
-    if *state == State::Done {
+    let before = std::mem::replace(state, State::Done);
+    if before == State::Done {
         return None;
     }
-    let item = (|| {
-        cursor.skip_white_space();
-        match cursor.peek() {
-            Some(byte) if byte == close => {
-                cursor.at += 1;
-                cursor.skip_white_space();
-                return if cursor.peek().is_none() { Ok(None) } else { Err(cursor.problem(ScanProblem::Trailing)) };
-            }
-            Some(b',') if *state == State::Within => {
-                cursor.at += 1;
-                cursor.skip_white_space();
-            }
-            Some(_) if *state == State::Start => {}
-            Some(_) => return Err(cursor.problem(ScanProblem::Unexpected)),
-            None => return Err(cursor.problem(ScanProblem::Truncated)),
+    cursor.skip_white_space();
+    match cursor.peek() {
+        Some(byte) if byte == close => {
+            cursor.at += 1;
+            cursor.skip_white_space();
+            return cursor.peek().map(|_| Err(cursor.problem(ScanProblem::Trailing)));
         }
-        read(cursor).map(Some)
-    })();
-    *state = if matches!(item, Ok(Some(_))) { State::Within } else { State::Done };
-    item.transpose()
+        Some(b',') if before == State::Within => {
+            cursor.at += 1;
+            cursor.skip_white_space();
+        }
+        Some(_) if before == State::Start => {}
+        Some(_) => return Some(Err(cursor.problem(ScanProblem::Unexpected))),
+        None => return Some(Err(cursor.problem(ScanProblem::Truncated))),
+    }
+    let item = read(cursor);
+    if item.is_ok() {
+        *state = State::Within;
+    }
+    Some(item)
 }
 
 #[derive(Debug)]
@@ -179,24 +178,29 @@ impl<'text> Cursor<'text> {
         }
     }
 
+    #[inline]
     fn bytes(&self) -> &'text [u8] {
         self.text.as_bytes()
     }
 
+    #[inline]
     fn peek(&self) -> Option<u8> {
         self.bytes().get(self.at).copied()
     }
 
+    #[inline]
     fn problem(&self, problem: ScanProblem) -> ScanError {
         ScanError { problem, at: self.at }
     }
 
+    #[inline]
     fn skip_white_space(&mut self) {
         while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
             self.at += 1;
         }
     }
 
+    #[inline]
     fn expect(&mut self, byte: u8) -> Result<(), ScanError> {
         match self.peek() {
             Some(found) if found == byte => {
@@ -208,13 +212,26 @@ impl<'text> Cursor<'text> {
         }
     }
 
-    /// What stands between the quotes of the string that begins here.
-    fn string_contents(&mut self) -> Result<&'text str, ScanError> {
+    /// Crosses the string that begins here; says whether it has escapes.
+    #[inline]
+    fn skip_string(&mut self) -> Result<bool, ScanError> {
         self.expect(b'"')?;
-        let start = self.at;
-        let end = string_end(self.bytes(), start).ok_or(self.problem(ScanProblem::Truncated))?;
+        let (end, has_escapes) = string_end(self.bytes(), self.at).ok_or(self.problem(ScanProblem::Truncated))?;
         self.at = end + 1;
-        self.slice(start, end)
+        Ok(has_escapes)
+    }
+
+    /// The member that begins here.
+    #[inline]
+    fn member(&mut self) -> Result<Member<'text>, ScanError> {
+        let start = self.at + 1;
+        let key_has_escapes = self.skip_string()?;
+        let raw_key = self.slice(start, self.at - 1)?;
+        self.skip_white_space();
+        self.expect(b':')?;
+        self.skip_white_space();
+        let (value, too_deep) = self.value()?;
+        Ok(Member { raw_key, value, too_deep, key_has_escapes })
     }
 
     /// The value that begins here, and whether it is too deep.
@@ -223,7 +240,7 @@ impl<'text> Cursor<'text> {
         let mut too_deep = false;
         match self.peek() {
             Some(b'"') => {
-                self.string_contents()?;
+                self.skip_string()?;
             }
             Some(b'{' | b'[') => {
                 let container = skip_container(self.bytes(), start)
@@ -244,6 +261,7 @@ impl<'text> Cursor<'text> {
         Ok((self.slice(start, self.at)?, too_deep))
     }
 
+    #[inline]
     fn slice(&self, start: usize, end: usize) -> Result<&'text str, ScanError> {
         // Both ends stand beside ASCII bytes, so they are character boundaries.
         self.text.get(start..end).ok_or(ScanError { problem: ScanProblem::Unexpected, at: start })
@@ -254,20 +272,23 @@ fn ends_scalar(byte: u8) -> bool {
     matches!(byte, b',' | b']' | b'}' | b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'[' | b'{' | b':')
 }
 
-/// The position of the quote that ends the string whose contents begin at `start`.
-fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
+/// The position of the quote that ends the string whose contents begin at `start`, and whether they have escapes.
+#[inline]
+fn string_end(bytes: &[u8], start: usize) -> Option<(usize, bool)> {
     let rest = bytes.get(start..)?;
     let mut at = start + letters(rest.get(..NEAR_BYTES).unwrap_or(rest));
     if bytes.get(at) == Some(&b'"') {
-        return Some(at);
+        return Some((at, false));
     }
+    let mut has_escapes = false;
     loop {
         let rest = bytes.get(at..)?;
         let found = memchr::memchr2(b'"', b'\\', rest)?;
         at += found;
         if bytes.get(at) == Some(&b'"') {
-            return Some(at);
+            return Some((at, has_escapes));
         }
+        has_escapes = true;
         at += 2;
     }
 }

@@ -94,8 +94,7 @@ fn read_object(text: &str, depth: u32) -> Option<Node<'_>> {
     let mut members = Vec::new();
     for member in scan::members(text).ok()? {
         let member = member.ok()?;
-        let key = if member.raw_key.contains('\\') { Cow::Owned(member.key()?) } else { Cow::Borrowed(member.raw_key) };
-        members.push((key, read(member.value, depth - 1)));
+        members.push((member.key()?, read(member.value, depth - 1)));
     }
     members.sort_by(|(left, _), (right, _)| left.cmp(right));
     Some(Node::Object(members))

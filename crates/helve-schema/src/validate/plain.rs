@@ -254,7 +254,8 @@ impl<'text> Reader<'text> {
             b'"' if schema.types.string => {
                 let string = self.string()?;
                 let one_of_few = schema.strings.is_empty() || schema.strings.iter().any(|known| **known == *string);
-                (one_of_few && fits_length(string, schema.length)).then_some(())
+                let any_length = schema.length == Bounds::NONE;
+                (one_of_few && (any_length || fits_length(string, schema.length))).then_some(())
             }
             b'{' if schema.types.object => self.object(schema, depth.checked_sub(1)?),
             b'[' if schema.types.array => self.array(schema, depth.checked_sub(1)?),

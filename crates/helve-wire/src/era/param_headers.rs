@@ -71,7 +71,7 @@ fn collect(schema: &RawJson, path: &mut Vec<String>, headers: &mut Vec<ParamHead
     for member in scan::members(properties.as_str()).into_iter().flatten().map_while(Result::ok) {
         let Some(key) = member.key() else { continue };
         let property = RawJson::part_of(properties.shared(), member.value);
-        path.push(key);
+        path.push(key.into_owned());
         if let Some(annotation) = property.member("x-mcp-header") {
             headers.push(ParamHeader { path: path.clone(), name: check(&annotation, &property, path)? });
         } else if path.len() < MAX_NESTING {

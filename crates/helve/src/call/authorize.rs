@@ -11,49 +11,33 @@ use crate::error::CallError;
 use crate::state::Shared;
 use crate::sync::lock;
 
-/// The right to make this very call.
-pub(super) async fn permit(
-    host: &Shared,
-    tool: &ToolEntry,
-    arguments: RawJson,
-    context: &CallContext,
-    recording: &mut Recording<'_>,
-) -> Result<Permit, CallError> {
-    if tool.is_unpinned() {
-        return Err(CallError::from_refusal(&tool.policy().refuse_changed()));
-    }
-    decide(host, tool.policy(), arguments, context, recording).await
+/// Refuses a tool whose definition is not the one that was pinned.
+pub(super) fn as_pinned(tool: &ToolEntry) -> Result<(), CallError> {
+    if tool.is_unpinned() { Err(CallError::from_refusal(&tool.policy().refuse_changed())) } else { Ok(()) }
 }
 
-/// The same for anything that rules speak of.
-pub(super) async fn decide(
+/// What rules and earlier approvals say of a call: the right to make it, or a question that is still open.
+pub(super) fn decide(
     host: &Shared,
     policy: &ToolPolicy,
     arguments: RawJson,
     context: &CallContext,
     recording: &mut Recording<'_>,
-) -> Result<Permit, CallError> {
+) -> Result<Answer, CallError> {
     let decision = policy.decide(context.caller, arguments);
     recording.decided(&decision);
     match decision {
-        Decision::Allow(permit) => Ok(permit),
+        Decision::Allow(permit) => Ok(Answer::Approved(permit)),
         Decision::Deny(refusal) => Err(CallError::from_refusal(&refusal)),
-        Decision::Ask(question) => {
-            // Bound first: the guard must not live while somebody is asked.
-            let answer = lock(&host.approvals).answer(question);
-            let answer = match (answer, &context.approvals) {
-                (Answer::Open(question), Some(own)) => lock(own.set()).answer(question),
-                (answer, _) => answer,
-            };
-            match answer {
-                Answer::Approved(permit) => Ok(permit),
-                Answer::Open(question) => ask(host, context, question).await,
-            }
-        }
+        Decision::Ask(question) => Ok(match (lock(&host.approvals).answer(question), &context.approvals) {
+            (Answer::Open(question), Some(own)) => lock(own.set()).answer(question),
+            (answer, _) => answer,
+        }),
     }
 }
 
-async fn ask(host: &Shared, context: &CallContext, question: Question) -> Result<Permit, CallError> {
+/// Asks whoever can answer for the call.
+pub(super) async fn ask(host: &Shared, context: &CallContext, question: Question) -> Result<Permit, CallError> {
     let approver = context.approver.as_ref().unwrap_or(&host.approver);
     let request = ApprovalRequest {
         name: question.name().clone(),

@@ -108,14 +108,14 @@ async fn to_server(
         },
     };
     let _call = link.count_call();
-    let options = options(host, &tool.name().server, context, timeout);
     let retries = link.max_retries().unwrap_or(host.settings.max_retries);
     let mut attempt = 0;
     let mut was_sent_somewhere = false;
     loop {
         let session = link.session(deadline).await.map_err(|error| error.at(tool.name()))?;
         recording.attempt();
-        let error = match session.call_tool(permit, options.clone()).await {
+        let options = options(host, &tool.name().server, context, timeout);
+        let error = match session.call_tool(permit, options).await {
             Ok(outcome) => return Ok(outcome),
             Err(error) => error,
         };

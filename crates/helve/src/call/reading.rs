@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use helve_model::json::RawJson;
 use helve_model::{CallKind, ErrorCode, PromptDefinition, PromptOutcome, QualifiedName, ReadOutcome, ToolName};
-use helve_policy::{Permit, Subject};
+use helve_policy::{Answer, Permit, Subject};
 use helve_schema::check_prompt_arguments;
 use helve_wire::{Session, Times};
 use serde_json::{Map, Value};
@@ -120,7 +120,10 @@ async fn permit(
     let Some(rules) = host.rule_set() else {
         return Err(CallError::new(ErrorCode::ServerUnavailable, "the host has no servers yet"));
     };
-    authorize::decide(host, &rules.for_tool(subject), arguments, context, recording).await
+    match authorize::decide(host, &rules.for_tool(subject), arguments, context, recording)? {
+        Answer::Approved(permit) => Ok(permit),
+        Answer::Open(question) => authorize::ask(host, context, question).await,
+    }
 }
 
 /// The prompt as its server lists it. What is kept counts as long as the server would say that it changed.

@@ -83,7 +83,7 @@ impl<'call> Recording<'call> {
         }
     }
 
-    pub(super) fn finish(mut self, result: &Result<CallOutcome, CallError>) {
+    pub(super) fn finish(&mut self, result: &Result<CallOutcome, CallError>) {
         self.duration = result.as_ref().ok().map(|outcome| outcome.duration);
         self.end_with(result.as_ref().map(|outcome| match outcome {
             outcome if outcome.from_cache => CallEnd::FromCache,
@@ -92,7 +92,7 @@ impl<'call> Recording<'call> {
         }));
     }
 
-    pub(super) fn end_with(mut self, end: Result<CallEnd, &CallError>) {
+    pub(super) fn end_with(&mut self, end: Result<CallEnd, &CallError>) {
         self.end = match end {
             Ok(end) => end,
             Err(error) => {

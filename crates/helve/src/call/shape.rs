@@ -30,7 +30,8 @@ pub(super) fn cache_key(host: &Shared, tool: &ToolEntry, permit: &Permit) -> Opt
 
 /// What an earlier call of the same produced.
 pub(super) fn from_cache(host: &Shared, key: Option<&ResultKey>) -> Option<Outcome> {
-    lock(&host.results).get(key?, Instant::now().into_std())
+    let key = key?;
+    lock(&host.results).get(key, Instant::now().into_std())
 }
 
 /// Keeps a result, unless it is a failure: the next try may fare better. A tool that may have changed something makes
