@@ -106,16 +106,23 @@ impl GlobsBuilder {
         let mut compiled = Vec::new();
         let mut prefixes = Vec::new();
         for (id, text) in self.texts.iter().enumerate() {
-            globs.literals.add(text, id);
             // `**` is no more than `*` here, which matches `/` too.
             let beginning = text.trim_end_matches('*');
             if beginning.is_empty() && !text.is_empty() {
                 globs.everything.push(id);
-            } else if beginning.len() < text.len() && !has_wildcard(beginning) {
+                continue;
+            }
+            // A text that only ends or begins with a star matches itself by that already.
+            if beginning.len() < text.len() && !has_wildcard(beginning) {
                 prefixes.push((beginning, id));
-            } else if let Some(suffix) = text.strip_prefix('*').filter(|suffix| !has_wildcard(suffix)) {
+                continue;
+            }
+            if let Some(suffix) = text.strip_prefix('*').filter(|suffix| !has_wildcard(suffix)) {
                 globs.suffixes.add(suffix, id);
-            } else if has_wildcard(text) {
+                continue;
+            }
+            globs.literals.add(text, id);
+            if has_wildcard(text) {
                 match compile(text) {
                     Ok(glob) => compiled.push((id, glob)),
                     Err(reason) => unreadable.push(UnreadableGlob { id, reason }),

@@ -1,7 +1,7 @@
 //! What an agent says it can do, as the wire understands it.
 
 use helve_model::json::{RawJson, scan};
-use helve_wire::ClientCapabilities;
+use helve_wire::{ClientCapabilities, QuestionKind};
 
 /// Reads `capabilities` of `initialize`, or the metadata of a modern request.
 pub(crate) fn read(capabilities: &RawJson) -> ClientCapabilities {
@@ -19,6 +19,24 @@ pub(crate) fn read(capabilities: &RawJson) -> ClientCapabilities {
         roots_list_changed: part("roots", "listChanged"),
         extensions: capabilities.member("extensions").map_or_else(Vec::new, |extensions| members(&extensions)),
         written: members(capabilities).into_iter().filter_map(written).collect(),
+    }
+}
+
+/// What an agent would have to be able to do to be asked this; `None` when it is.
+pub(crate) fn missing_for(
+    kind: Option<QuestionKind>,
+    params: Option<&RawJson>,
+    can: &ClientCapabilities,
+) -> Option<&'static str> {
+    let mode = params.and_then(|params| params.member_str("mode"));
+    match (kind?, mode.as_deref()) {
+        (QuestionKind::Elicitation, Some("url")) if !can.elicitation_url => Some(r#"{"elicitation":{"url":{}}}"#),
+        (QuestionKind::Elicitation, None | Some("form")) if !can.elicitation_form => {
+            Some(r#"{"elicitation":{"form":{}}}"#)
+        }
+        (QuestionKind::Sampling, _) if !can.sampling => Some(r#"{"sampling":{}}"#),
+        (QuestionKind::Roots, _) if !can.roots => Some(r#"{"roots":{}}"#),
+        _ => None,
     }
 }
 

@@ -16,6 +16,7 @@ use helve_wire::{BoxFuture, ClientCapabilities, Progress, ProgressCallback, Ques
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
+use crate::capabilities;
 use crate::exchange::tell_progress;
 use crate::gateway::Gateway;
 use crate::message::Message;
@@ -207,6 +208,12 @@ impl Conversation {
         let refused = || RpcError::method_not_found(question.kind.method());
         if !self.capabilities.allow(question.kind) {
             return Err(refused());
+        }
+        // The agent would be told what it lacks, and the call would wait for an answer that cannot come.
+        if let Some(missing) =
+            capabilities::missing_for(Some(question.kind), question.params.as_ref(), &self.capabilities)
+        {
+            return Err(invalid_params(format!("the client does not declare {missing}")));
         }
         let (answer, answered) = oneshot::channel();
         let asked = Asked { kind: question.kind, params: question.params.clone(), answer };

@@ -168,8 +168,8 @@ impl Shared {
         let renewals = self.renewals.load(Ordering::Acquire);
         match self.channel.request(ask.clone()).await {
             Err(error) if error.is_session_expired() => {
-                self.renew(renewals, ask.times).await?;
-                if error.may_have_run() { Err(error) } else { self.channel.request(ask).await }
+                Box::pin(self.renew(renewals, ask.times)).await?;
+                if error.may_have_run() { Err(error) } else { Box::pin(self.channel.request(ask)).await }
             }
             answer => answer,
         }

@@ -32,6 +32,8 @@ pub(crate) enum Link {
     Sse(SseLink),
 }
 
+/// What goes over HTTP is kept apart: its futures are the larger ones by far, and no call to a program shall carry room for
+/// them from hand to hand.
 impl Link {
     pub(crate) async fn exchange(
         &self,
@@ -43,8 +45,8 @@ impl Link {
             Self::Stream(link) => link.exchange(request, times, listener).await,
             #[cfg(unix)]
             Self::Stdio(link) => link.stream().exchange(request, times, listener).await,
-            Self::Streamable(link) => link.exchange(request, times, listener).await,
-            Self::Sse(link) => link.exchange(request, times, listener).await,
+            Self::Streamable(link) => Box::pin(link.exchange(request, times, listener)).await,
+            Self::Sse(link) => Box::pin(link.exchange(request, times, listener)).await,
         }
     }
 
@@ -53,8 +55,8 @@ impl Link {
             Self::Stream(link) => link.notify(message).await,
             #[cfg(unix)]
             Self::Stdio(link) => link.stream().notify(message).await,
-            Self::Streamable(link) => link.notify(message).await,
-            Self::Sse(link) => link.notify(message).await,
+            Self::Streamable(link) => Box::pin(link.notify(message)).await,
+            Self::Sse(link) => Box::pin(link.notify(message)).await,
         }
     }
 
@@ -68,7 +70,7 @@ impl Link {
     /// Opens the stream on which a legacy HTTP server speaks unasked, if it has one.
     pub(crate) async fn open_stream(&self) {
         if let Self::Streamable(link) = self {
-            link.open_stream().await;
+            Box::pin(link.open_stream()).await;
         }
     }
 
@@ -123,8 +125,8 @@ impl Link {
             Self::Stream(link) => link.close(),
             #[cfg(unix)]
             Self::Stdio(link) => link.close().await,
-            Self::Streamable(link) => link.close().await,
-            Self::Sse(link) => link.close().await,
+            Self::Streamable(link) => Box::pin(link.close()).await,
+            Self::Sse(link) => Box::pin(link.close()).await,
         }
     }
 }

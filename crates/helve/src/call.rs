@@ -174,7 +174,7 @@ impl PreparedCall {
         let timeout = dispatch::timeout(host, &self.tool, context);
         let checked;
         let tool = if self.tool.from_cache {
-            checked = dispatch::listed_by_server(host, &self.tool, Instant::now() + timeout).await?;
+            checked = Box::pin(dispatch::listed_by_server(host, &self.tool, Instant::now() + timeout)).await?;
             &checked
         } else {
             &self.tool
@@ -184,7 +184,7 @@ impl PreparedCall {
         authorize::as_pinned(tool)?;
         let permit = match authorize::decide(host, tool.policy(), arguments, context, recording)? {
             Answer::Approved(permit) => permit,
-            Answer::Open(question) => authorize::ask(host, context, question).await?,
+            Answer::Open(question) => Box::pin(authorize::ask(host, context, question)).await?,
         };
         let cache_key = shape::cache_key(host, tool, &permit);
         if let Some(outcome) = shape::from_cache(host, cache_key.as_ref()) {

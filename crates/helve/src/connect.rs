@@ -1,17 +1,19 @@
 //! From a server's spec to a session, and what a person is told when there is none.
 
 use std::collections::HashSet;
+use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 use std::time::Duration;
 
 use helve_model::{ConfigText, ErrorCode, HttpSpec, ServerSpec, StdioSpec, TransportSpec};
-use helve_wire::launch::{ServerCommand, child_environment};
+use helve_wire::launch::{Launched, Launcher, ServerCommand, child_environment};
 use helve_wire::{
     ConnectOptions, HttpTarget, PeerHandler, ProtocolChoice, SavedSession, Session, Verdict, connect_http,
     connect_stdio, connect_stream,
 };
 use secrecy::SecretString;
+use tokio::sync::mpsc;
 
 use crate::error::CallError;
 use crate::kept_by::Kept;
@@ -41,13 +43,29 @@ pub(crate) struct Connected {
     pub(crate) verdict: Option<Verdict>,
 }
 
-/// Makes one attempt to connect.
+/// A launcher whose processes keep `alive` until they are gone.
+#[derive(Debug)]
+struct Guarding<'launcher> {
+    launcher: &'launcher dyn Launcher,
+    alive: mpsc::Sender<Infallible>,
+}
+
+impl Launcher for Guarding<'_> {
+    fn launch(&self, command: &ServerCommand) -> helve_wire::Result<Launched> {
+        let launched = self.launcher.launch(command)?;
+        launched.process.keep_until_gone(self.alive.clone());
+        Ok(launched)
+    }
+}
+
+/// Makes one attempt to connect. What is started for it keeps `alive`.
 pub(crate) async fn connect(
     spec: &ServerSpec,
     settings: &HostSettings,
     surroundings: &Surroundings,
     handler: Arc<dyn PeerHandler>,
     known: Known,
+    alive: mpsc::Sender<Infallible>,
 ) -> Result<Connected, CallError> {
     let mut options = ConnectOptions::new(spec.name.clone());
     options.client = settings.client.clone();
@@ -72,7 +90,8 @@ pub(crate) async fn connect(
     let session = match &spec.transport {
         TransportSpec::Stdio(stdio) => {
             let command = command(spec, stdio, surroundings);
-            let connected = connect_stdio(surroundings.launcher.as_ref(), &command, options).await;
+            let launcher = Guarding { launcher: surroundings.launcher.as_ref(), alive };
+            let connected = connect_stdio(&launcher, &command, options).await;
             connected.map_err(|error| explain_stdio(error, spec, &command, surroundings))?
         }
         TransportSpec::Http(http) => {

@@ -327,12 +327,24 @@ impl Host {
         sees: impl Fn(&QualifiedName) -> bool,
     ) -> Result<Arc<ToolEntry>, CallError> {
         let snapshot = self.snapshot();
-        let error = match snapshot.tool_among(name, &sees) {
-            Ok(tool) => return Ok(Arc::clone(tool)),
-            Err(error) => error,
-        };
+        match snapshot.tool_among(name, &sees) {
+            Ok(tool) => Ok(Arc::clone(tool)),
+            // Kept apart, so that the calls that do not wait carry no room for it.
+            Err(error) => Box::pin(self.tool_to_come(name, timeout, sees, &snapshot, error)).await,
+        }
+    }
+
+    /// A tool that nobody has yet, of a server that is still to list what it has.
+    async fn tool_to_come(
+        &self,
+        name: &str,
+        timeout: Option<Duration>,
+        sees: impl Fn(&QualifiedName) -> bool,
+        snapshot: &Snapshot,
+        error: CallError,
+    ) -> Result<Arc<ToolEntry>, CallError> {
         let deadline = Instant::now() + timeout.unwrap_or(self.shared.settings.call_timeout);
-        let unlisted = unlisted(name, &snapshot);
+        let unlisted = unlisted(name, snapshot);
         let mut coming: FuturesUnordered<_> = unlisted.iter().map(|link| link.session(deadline)).collect();
         let is_only = coming.len() == 1;
         if coming.is_empty() {

@@ -53,6 +53,7 @@
 #![warn(missing_docs)]
 
 mod answerer;
+mod arrival;
 mod ask;
 mod backoff;
 pub mod blocking;

@@ -289,7 +289,7 @@ impl Link {
     pub(crate) async fn session(&self, deadline: Instant) -> Result<Arc<Session>, CallError> {
         match self.live_session() {
             Some(session) => Ok(session),
-            None => self.wait_for_session(deadline).await,
+            None => Box::pin(self.wait_for_session(deadline)).await,
         }
     }
 

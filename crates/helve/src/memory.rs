@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use futures_util::future::join_all;
 use helve_model::{ServerSpec, ToolDefinition};
 use helve_wire::{Greeting, Listing, Verdict};
+use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::catalog::{Listed, ServerCatalog};
@@ -13,12 +14,16 @@ use crate::schema_cache::SchemaCache;
 use crate::settings::{HostSettings, Surroundings};
 use crate::sync::lock;
 
+/// Lists that are read or written at once. Each takes a thread, and a hundred servers come at the same moment.
+const AT_ONCE: usize = 4;
+
 /// Kept lists, and how long they count.
 #[derive(Debug, Clone)]
 pub(crate) struct Memory {
     cache: Arc<SchemaCache>,
     ttl: Duration,
     clock: fn() -> SystemTime,
+    turns: Arc<Semaphore>,
     /// What is being written.
     writes: Arc<Mutex<Vec<JoinHandle<()>>>>,
 }
@@ -39,7 +44,13 @@ impl Memory {
         let ttl = settings.schema_cache_ttl?;
         let directory = surroundings.cache_directory.clone()?;
         match SchemaCache::open(directory) {
-            Ok(cache) => Some(Self { cache: Arc::new(cache), ttl, clock: surroundings.clock, writes: Arc::default() }),
+            Ok(cache) => Some(Self {
+                cache: Arc::new(cache),
+                ttl,
+                clock: surroundings.clock,
+                turns: Arc::new(Semaphore::new(AT_ONCE)),
+                writes: Arc::default(),
+            }),
             Err(error) => {
                 tracing::warn!("tool lists are not kept: {error}");
                 None
@@ -51,7 +62,7 @@ impl Memory {
     pub(crate) async fn recall(&self, spec: Arc<ServerSpec>) -> Option<Remembered> {
         let memory = self.clone();
         let load = move || memory.cache.load(&memory.cache.key(&spec), (memory.clock)(), memory.ttl);
-        let kept = spawn_blocking(load).await.ok()??;
+        let kept = self.in_turn(load).await??;
         let instructions = kept.greeting.instructions.clone();
         let tools = kept.tools.into_iter().map(Listed::Remote).collect();
         let catalog = kept.is_fresh.then(|| Arc::new(ServerCatalog { tools, instructions, from_cache: true }));
@@ -62,15 +73,26 @@ impl Memory {
     /// Keeps what a server listed. Done aside: nobody waits for a disk.
     pub(crate) fn keep(&self, spec: Arc<ServerSpec>, greeting: Greeting, listing: &Listing<ToolDefinition>) {
         let (memory, tools, hint) = (self.clone(), listing.items.clone(), listing.cache);
-        let write = spawn_blocking(move || {
+        let turns = self.clone();
+        let store = move || {
             let key = memory.cache.key(&spec);
             if let Err(error) = memory.cache.store(&key, &greeting, &tools, hint, (memory.clock)()) {
                 tracing::warn!(server = %spec.name, "its tools are not kept: {error}");
             }
+        };
+        let write = tokio::spawn(async move {
+            turns.in_turn(store).await;
         });
         let mut writes = lock(&self.writes);
         writes.retain(|write| !write.is_finished());
         writes.push(write);
+    }
+
+    /// Does what waits for a disk; `None` when the runtime is ending.
+    async fn in_turn<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+        // Never closed.
+        let _turn = self.turns.acquire().await;
+        spawn_blocking(work).await.ok()
     }
 
     /// Waits until everything is written.

@@ -1,45 +1,38 @@
 //! One task per server: connects it, keeps it alive, and says how it is doing. A loop over a closed set of events.
 
+use std::convert::Infallible;
 use std::future::pending;
-use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use helve_model::{ErrorCode, Failure, PendingReason, ServerSpec, ServerStatus, ToolDefinition};
-use helve_wire::{BoxFuture, Changes, Error as WireError, Listing, SavedSession, Session, Times, Verdict};
+use helve_wire::{BoxFuture, Error as WireError, Listing, SavedSession, Session, Times, Verdict};
 use tokio::sync::{Notify, mpsc, oneshot};
-use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout};
 
+use crate::arrival::{Arrival, Following, arrive, when_some};
 use crate::backoff::Backoff;
 use crate::catalog::{Listed, ServerCatalog};
-use crate::connect::{Connected, Known, connect, startup_time};
+use crate::connect::Known;
 use crate::error::CallError;
 use crate::event::HostEvent;
-use crate::handler::{RootsAsked, ServerHandler};
+use crate::handler::ServerHandler;
 use crate::link::{Command, Link};
 use crate::random::random_fraction;
-use crate::settings::{HostSettings, Surroundings};
 use crate::state::Shared;
 use crate::watch::Subscriptions;
 
 /// Between the starts of two listings that `list_changed` caused: a flood of changes costs two.
 const LISTING_GAP: Duration = Duration::from_secs(1);
-/// How long a connection waits for the word that its changes are listened for, once its tools are listed.
-const FOLLOW_GRACE: Duration = Duration::from_millis(500);
-/// How long a server that may ask for its directories has to do so before it is used, counted from its greeting: what it
-/// is called with before it knows them, it answers as if there were none.
-const ROOTS_QUESTION: Duration = Duration::from_millis(150);
-/// How long the answer may take.
-const ROOTS_ANSWER: Duration = Duration::from_secs(2);
-/// How long a server has to look at the directories once it was told them.
-const ROOTS_GRACE: Duration = Duration::from_millis(50);
 /// A listing that failed is tried again after this.
 const LISTING_RETRY: Duration = Duration::from_secs(10);
 /// How long a server may take to list its tools again.
 const LISTING_TIME: Duration = Duration::from_secs(30);
 /// So many silent pings in a row, and the connection is given up.
 const PINGS_MISSED: u32 = 2;
+/// How long a killed program may take to be gone before nobody waits for it any more.
+const KILLED_WITHIN: Duration = Duration::from_secs(2);
 /// So many connections in a row that broke early, and the server counts as failed.
 const EARLY_ENDS: u32 = 3;
 
@@ -72,8 +65,8 @@ pub(crate) struct Supervisor {
 enum State {
     /// Nothing, until it is told to.
     Idle,
-    /// Making a connection.
-    Connecting(BoxFuture<'static, Result<Arrival, CallError>>),
+    /// Making a connection; the receiver ends when nothing that was started for it is left.
+    Connecting(BoxFuture<'static, Result<Arrival, CallError>>, mpsc::Receiver<Infallible>),
     /// Waiting before the next attempt.
     Waiting(Instant),
     /// Connected.
@@ -94,20 +87,6 @@ struct Up {
     ping: Option<BoxFuture<'static, Result<Duration, WireError>>>,
     pings_missed: u32,
 }
-
-/// A connection that was just made.
-struct Arrival {
-    session: Session,
-    /// Another process keeps the server.
-    is_borrowed: bool,
-    /// What the server itself speaks.
-    verdict: Option<Verdict>,
-    following: Option<Following>,
-    listing: Result<Listing<ToolDefinition>, WireError>,
-    took: Duration,
-}
-
-type Following = BoxFuture<'static, Result<(), WireError>>;
 
 enum Event {
     Command(Command),
@@ -225,15 +204,17 @@ impl Supervisor {
         let (spec, handler) = (Arc::clone(&self.spec), Arc::clone(&self.handler));
         let predecessor = self.predecessor.clone();
         let known = Known { verdict: self.verdict.clone(), session: self.saved_session.take() };
-        self.state = State::Connecting(Box::pin(async move {
+        let (alive, gone) = mpsc::channel(1);
+        let attempt = async move {
             if let Some(predecessor) = predecessor {
                 predecessor.gone().await;
             }
             // Never closed.
             let _turn = shared.starting.acquire().await;
             // Apart: it is large, and soon over.
-            Box::pin(arrive(&spec, &shared.settings, &shared.surroundings, handler, known)).await
-        }));
+            Box::pin(arrive(&spec, &shared.settings, &shared.surroundings, handler, known, alive)).await
+        };
+        self.state = State::Connecting(Box::pin(attempt), gone);
     }
 
     fn arrived(&mut self, arrival: Result<Arrival, CallError>) {
@@ -449,7 +430,7 @@ impl Supervisor {
             return;
         }
         self.waiting.push(answer);
-        if matches!(self.state, State::Connecting(_)) {
+        if matches!(self.state, State::Connecting(..)) {
             return;
         }
         self.link.set_down(ServerStatus::Pending(PendingReason::Reconnecting), None);
@@ -475,7 +456,7 @@ impl Supervisor {
         }
         self.publish_unchecked();
         match (self.link.switched(on), &self.state) {
-            (_, State::Connecting(_)) => self.set_status(ServerStatus::Pending(PendingReason::Connecting)),
+            (_, State::Connecting(..)) => self.set_status(ServerStatus::Pending(PendingReason::Connecting)),
             (status @ ServerStatus::Pending(PendingReason::Lazy), _) => {
                 self.state = State::Idle;
                 self.set_status(status);
@@ -488,8 +469,14 @@ impl Supervisor {
     }
 
     async fn close_session(&mut self) {
-        if let State::Up(up) = std::mem::replace(&mut self.state, State::Idle) {
-            self.close(up.session).await;
+        match std::mem::replace(&mut self.state, State::Idle) {
+            State::Up(up) => self.close(up.session).await,
+            State::Connecting(attempt, mut gone) => {
+                // What it had started is killed by that.
+                drop(attempt);
+                drop(timeout(KILLED_WITHIN, gone.recv()).await);
+            }
+            State::Idle | State::Waiting(_) => {}
         }
     }
 
@@ -573,74 +560,12 @@ impl Drop for Supervisor {
     }
 }
 
-/// Makes a connection and finds out what the server has.
-async fn arrive(
-    spec: &ServerSpec,
-    settings: &HostSettings,
-    surroundings: &Surroundings,
-    handler: Arc<ServerHandler>,
-    known: Known,
-) -> Result<Arrival, CallError> {
-    let started = Instant::now();
-    handler.roots.send_replace(RootsAsked::NotYet);
-    let is_resumed = known.session.is_some();
-    let peer_handler = Arc::clone(&handler);
-    let Connected { session, is_borrowed, verdict } =
-        connect(spec, settings, surroundings, peer_handler, known).await?;
-    let greeted = Instant::now();
-    let greeting = session.greeting();
-    let changes = Changes {
-        tools: greeting.offers_part("tools", "listChanged"),
-        prompts: greeting.offers_part("prompts", "listChanged"),
-        resources: greeting.offers_part("resources", "listChanged"),
-    };
-    let left = startup_time(spec, settings).saturating_sub(started.elapsed());
-    let times = Times::exactly(left);
-    let mut following: Option<Following> = None;
-    if settings.follow_changes && changes != Changes::default() {
-        let session = session.clone();
-        following = Some(Box::pin(async move { session.follow(changes, times).await }));
-    }
-    let mut list = pin!(timeout(left, session.list_tools(times)));
-    let listing = loop {
-        tokio::select! {
-            // Listening is asked for first, so that no change is missed between it and the list.
-            biased;
-            _ = when_some(&mut following) => following = None,
-            listing = &mut list => break listing,
-        }
-    };
-    if following.is_some() && timeout(FOLLOW_GRACE, when_some(&mut following)).await.is_ok() {
-        following = None;
-    }
-    if !is_resumed && session.asks_at_any_time() && handler.answerer.capabilities().roots {
-        roots_told(&handler, greeted + ROOTS_QUESTION).await;
-    }
-    let listing = listing.unwrap_or_else(|_| {
-        let message = "the server did not list its tools before its start-up time was over";
-        Err(WireError::new(ErrorCode::Timeout, message))
-    });
-    Ok(Arrival { session: session.clone(), is_borrowed, verdict, following, listing, took: started.elapsed() })
-}
-
-/// Waits until a server that asks for its directories knows them; not for long where it does not ask.
-async fn roots_told(handler: &ServerHandler, ask_before: Instant) {
-    let mut roots = handler.roots.subscribe();
-    // The sender lives as long as the handler.
-    if timeout_at(ask_before, roots.wait_for(|roots| *roots != RootsAsked::NotYet)).await.is_err() {
-        return;
-    }
-    if timeout(ROOTS_ANSWER, roots.wait_for(|roots| *roots == RootsAsked::Answered)).await.is_ok() {
-        sleep(ROOTS_GRACE).await;
-    }
-}
-
 impl State {
     /// The next thing that happens without being told. Cancel safe.
     async fn next(&mut self, tools_changed: &Notify) -> Event {
         match self {
             Self::Idle => pending().await,
-            Self::Connecting(attempt) => Event::Arrived(Box::new(attempt.await)),
+            Self::Connecting(attempt, _) => Event::Arrived(Box::new(attempt.await)),
             Self::Waiting(until) => {
                 sleep_until(*until).await;
                 Event::RetryDue
@@ -663,13 +588,6 @@ impl Up {
             () = at(list_at) => Event::ListingDue,
             () = at(ping_at) => Event::PingDue,
         }
-    }
-}
-
-async fn when_some<T>(future: &mut Option<BoxFuture<'static, T>>) -> T {
-    match future {
-        Some(future) => future.await,
-        None => pending().await,
     }
 }
 

@@ -250,15 +250,9 @@ fn may_ask(result: &RawJson, can: &ClientCapabilities) -> Result<(), RpcError> {
     for member in scan::members(questions.as_str()).into_iter().flatten().map_while(Result::ok) {
         let question = RawJson::part_of(questions.shared(), member.value);
         let method = question.member_str("method").unwrap_or_default();
-        let mode = question.member("params").and_then(|params| params.member_str("mode"));
-        let missing = match (QuestionKind::of_method(&method), mode.as_deref()) {
-            (Some(QuestionKind::Elicitation), Some("url")) if !can.elicitation_url => r#"{"elicitation":{"url":{}}}"#,
-            (Some(QuestionKind::Elicitation), None | Some("form")) if !can.elicitation_form => {
-                r#"{"elicitation":{"form":{}}}"#
-            }
-            (Some(QuestionKind::Sampling), _) if !can.sampling => r#"{"sampling":{}}"#,
-            (Some(QuestionKind::Roots), _) if !can.roots => r#"{"roots":{}}"#,
-            _ => continue,
+        let params = question.member("params");
+        let Some(missing) = capabilities::missing_for(QuestionKind::of_method(&method), params.as_ref(), can) else {
+            continue;
         };
         return Err(missing_capability(missing));
     }

@@ -175,6 +175,18 @@ async fn what_an_agent_cannot_answer_is_not_asked() {
     gateway.host().shutdown().await;
 }
 
+/// The same of a server that asks in the middle of its call: it is refused at once, and the call goes on.
+#[tokio::test]
+async fn what_an_agent_cannot_answer_does_not_hold_a_call() {
+    let (gateway, face) = shared(&Scenario::legacy(), Limits::default()).await;
+    let agent = HttpAgent::new(&face, 1);
+    let call = json!({"name": "ask", "arguments": {"kind": "url"}});
+    let (done, _) = agent.modern(1, "tools/call", call, &json!({"elicitation": {"form": {}}})).await;
+    let told = done["result"]["content"][0]["text"].as_str().unwrap();
+    insta::assert_snapshot!(told, @r#"{"answers":[{"error":{"code":-32602,"message":"the client does not declare {\"elicitation\":{\"url\":{}}}"}}]}"#);
+    gateway.host().shutdown().await;
+}
+
 /// It is us who answers, whoever is behind us.
 #[tokio::test]
 async fn a_servers_name_in_a_result_becomes_ours() {

@@ -73,7 +73,7 @@ pub(crate) async fn on_stream(
             channel.close().await;
             for (position, era) in eras.iter().enumerate() {
                 let Ok(channel) = start() else { return Err(reason) };
-                match greet(channel, &newest(*era), handshake).await {
+                match Box::pin(greet(channel, &newest(*era), handshake)).await {
                     Ok(greeted) => return Ok(greeted),
                     // The first guess is the likelier one, and so is its error.
                     Err(error) if position == 0 => reason = error,

@@ -1,11 +1,12 @@
 //! One started process and what hangs on it: noticing its end, and signalling its tree without ever hitting a process
 //! that got the same number later.
 
+use std::any::Any;
 use std::fmt;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ExitStatus};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -38,6 +39,8 @@ struct Held {
     id: Pid,
     tree: Tree,
     state: Mutex<State>,
+    /// Dropped with the rest, and the rest is dropped only when the process is gone.
+    guard: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 enum State {
@@ -49,7 +52,14 @@ enum State {
 impl ServerProcess {
     pub(super) fn new(child: Child, tree: Tree) -> Self {
         let id = Pid::from_child(&child);
-        Self { held: Arc::new(Held { id, tree, state: Mutex::new(State::Ours(child)) }), ended: watch_end(id) }
+        let state = Mutex::new(State::Ours(child));
+        Self { held: Arc::new(Held { id, tree, state, guard: OnceLock::new() }), ended: watch_end(id) }
+    }
+
+    /// Keeps `guard` until the process is gone, however it is let go: whoever is told of the guard's end knows. The first
+    /// guard counts.
+    pub fn keep_until_gone(&self, guard: impl Send + Sync + 'static) {
+        drop(self.held.guard.set(Box::new(guard)));
     }
 
     /// The number of the process that was started: the server's, or its warden's.

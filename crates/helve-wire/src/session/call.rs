@@ -71,8 +71,8 @@ impl Session {
         match self.shared.call(&call).await {
             // The tool has changed since it was listed: look again, and repeat what was not accepted.
             Err(error) if modern::is_header_mismatch(&error) => {
-                self.list_tools(options.times).await?;
-                self.shared.call(&call).await.map(Outcome::new)
+                Box::pin(self.list_tools(options.times)).await?;
+                Box::pin(self.shared.call(&call)).await.map(Outcome::new)
             }
             outcome => outcome.map(Outcome::new),
         }
@@ -151,6 +151,8 @@ impl Declared {
     }
 }
 
+/// What few calls need is kept apart, here and below: a call is moved from hand to hand, and so is the room for all that it
+/// may come to.
 impl Shared {
     /// What a permit is for, if it is for this server and this kind of call.
     fn subject<'permit>(&self, permit: &'permit Permit, kind: CallKind) -> Result<&'permit str> {
@@ -179,7 +181,7 @@ impl Shared {
         let members = with(call, &[("task", task.as_str())]);
         let result = self.ask(self.ask_for(call, Params::Members(&members), "", call.options.times)).await?;
         match result.member("task") {
-            Some(task) => self.follow_legacy_task(&task, call.options).await,
+            Some(task) => Box::pin(self.follow_legacy_task(&task, call.options)).await,
             None => Ok(result),
         }
     }
@@ -218,7 +220,7 @@ impl Shared {
             times.total = times.total.saturating_sub(started.elapsed());
             match modern::result_kind(&result) {
                 ResultKind::Complete => return Ok(result),
-                ResultKind::Task => return self.follow_modern_task(&result, call.options).await,
+                ResultKind::Task => return Box::pin(self.follow_modern_task(&result, call.options)).await,
                 ResultKind::InputRequired => {
                     if rounds.next().is_none() {
                         return Err(self.too_many_rounds());
@@ -226,7 +228,9 @@ impl Shared {
                     let questions = result.member("inputRequests");
                     state = result.member("requestState").filter(|state| state.as_str() != "null");
                     answers = match questions {
-                        Some(questions) => Some(self.answer(&questions, call.options.handler.as_ref()).await?),
+                        Some(questions) => {
+                            Some(Box::pin(self.answer(&questions, call.options.handler.as_ref())).await?)
+                        }
                         None if state.is_some() => None,
                         None => return Err(broken_result("asks for input but says neither which nor in which state")),
                     };

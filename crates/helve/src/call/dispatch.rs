@@ -124,7 +124,8 @@ async fn to_server(
             && !was_sent_somewhere
             && let Some(pages) = pages::wanted(&error)
         {
-            pages::visit(host, &tool.name().server, &pages).await.map_err(|refusal| refusal.at(tool.name()))?;
+            let visit = Box::pin(pages::visit(host, &tool.name().server, &pages));
+            visit.await.map_err(|refusal| refusal.at(tool.name()))?;
             was_sent_somewhere = true;
             // A person takes the time a person takes.
             deadline = Instant::now() + timeout;

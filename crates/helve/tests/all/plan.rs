@@ -1,7 +1,5 @@
 //! Which servers there are: changed from many sides at once, held back, switched off, in doubt.
 
-use std::time::Duration;
-
 use futures_util::future::join_all;
 use helve::{HostSettings, Plan, Planned};
 use helve_model::{DisabledReason, ErrorCode, ServerSpec};
@@ -101,13 +99,8 @@ async fn who_waits_for_a_server_is_told_when_it_is_removed_or_replaced() {
     SERVER_UNAVAILABLE: the host has been shut down
     ");
     assert_eq!(reconnecting.await.unwrap().code(), ErrorCode::ServerNotFound);
-    // An attempt that is given up is killed, and the kernel takes its time on a busy machine.
-    let gone = async {
-        while !marked_processes("waited for").is_empty() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    assert!(tokio::time::timeout(PATIENCE, gone).await.is_ok(), "{:?}", marked_processes("waited for"));
+    // Those that were still connecting were killed, and it was waited for that.
+    assert_eq!(marked_processes("waited for"), Vec::<u32>::new());
 }
 
 #[tokio::test]
