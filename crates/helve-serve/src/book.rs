@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use helve::{Host, Offered, Offers, ServerReport};
+use helve::{Host, Offered, ServerReport};
 use helve_model::json::RawJson;
 use helve_model::{
     Definition, PendingReason, PromptDefinition, QualifiedName, ResourceDefinition, ResourceTemplateDefinition,
@@ -23,7 +23,7 @@ use crate::gateway::LISTED_WITHIN;
 use crate::naming::Naming;
 use crate::news::{Listeners, News};
 use crate::request::with_member;
-use crate::shelf::{self, Late, Shelf};
+use crate::shelf::{self, Given, Late, Shelf};
 use crate::sync::lock;
 
 /// The books as they were written last, and what they are written from.
@@ -95,7 +95,7 @@ impl Books {
                 News::Resources,
                 |host, server| {
                     // Servers that do not answer are left out; who asks for what they have is told why.
-                    Box::pin(async move { host.resources(Some(server.as_str())).await.map(items).unwrap_or_default() })
+                    Box::pin(async move { host.resources(Some(server.as_str())).await.map(Given::from).unwrap_or_default() })
                 }
             ),
             shelf::read(
@@ -106,12 +106,17 @@ impl Books {
                 News::Resources,
                 |host, server| {
                     Box::pin(async move {
-                        host.resource_templates(Some(server.as_str())).await.map(items).unwrap_or_default()
+                        host.resource_templates(Some(server.as_str())).await.map(Given::from).unwrap_or_default()
                     })
                 }
             ),
         );
-        let book = Arc::new(ResourceBook::new(host, &resources, &templates));
+        let mut book = ResourceBook::new(host, &resources.items, &templates.items);
+        if is_alone(host) {
+            book.resource_list = book.resource_list.with(resources.more.as_ref());
+            book.template_list = book.template_list.with(templates.more.as_ref());
+        }
+        let book = Arc::new(book);
         *lock(&self.resources) = Some(Arc::clone(&book));
         book
     }
@@ -131,11 +136,15 @@ impl Books {
             &servers,
             News::Prompts,
             |host, server| {
-                Box::pin(async move { host.prompts(Some(server.as_str())).await.map(items).unwrap_or_default() })
+                Box::pin(async move { host.prompts(Some(server.as_str())).await.map(Given::from).unwrap_or_default() })
             },
         )
         .await;
-        let book = Arc::new(PromptBook::new(host, &prompts, naming));
+        let mut book = PromptBook::new(host, &prompts.items, naming);
+        if is_alone(host) {
+            book.list = book.list.with(prompts.more.as_ref());
+        }
+        let book = Arc::new(book);
         *lock(&self.prompts) = Some(Arc::clone(&book));
         book
     }
@@ -165,8 +174,9 @@ impl Books {
     }
 }
 
-fn items<D>(offers: Offers<D>) -> Vec<Offered<D>> {
-    offers.items
+/// True when there is one server, which speaks for the whole list then.
+fn is_alone(host: &Host) -> bool {
+    host.snapshot().servers().count() == 1
 }
 
 impl Late for Shelves {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use helve::{Host, ServerEntry, Snapshot, ToolEntry};
-use helve_model::json::RawJson;
+use helve_model::json::{RawJson, scan};
 use helve_model::{Action, Definition as _, QualifiedName, ServerName};
 use helve_policy::Caller;
 use helve_wire::plane::quoted;
@@ -42,6 +42,8 @@ pub(crate) struct Catalog {
 pub(crate) struct Pages {
     key: &'static str,
     pages: Vec<String>,
+    /// Members that stand behind the elements, each after a comma.
+    more: String,
 }
 
 impl Catalogs {
@@ -84,7 +86,8 @@ impl Catalog {
             let raw = tool.definition().raw();
             if tool.name().tool.as_str() == name { raw.clone() } else { with_member(raw, "name", &quoted(name)) }
         });
-        let tool_list = Pages::new("tools", definitions);
+        let said = if let [only] = servers.as_slice() { only.said_with_tools() } else { None };
+        let tool_list = Pages::new("tools", definitions).with(said);
         let bytes = tool_list.pages.iter().map(String::len).sum();
         let tools = names.iter().cloned().zip(entries.into_iter().cloned()).collect();
         let has_more = |entry: &&Arc<ServerEntry>| {
@@ -126,7 +129,17 @@ impl Pages {
         let usable: Vec<RawJson> = definitions.filter(|definition| definition.check().is_ok()).collect();
         let page = |items: &[RawJson]| items.iter().map(RawJson::as_str).collect::<Vec<_>>().join(",");
         let pages = if usable.is_empty() { vec![String::new()] } else { usable.chunks(PAGE_ITEMS).map(page).collect() };
-        Self { key, pages }
+        Self { key, pages, more: String::new() }
+    }
+
+    /// With what the only server there is said besides; where there are several, nobody speaks for all of them.
+    pub(crate) fn with(mut self, more: Option<&RawJson>) -> Self {
+        let usable = more.filter(|more| more.check().is_ok());
+        self.more = usable.map_or_else(String::new, |more| {
+            let members = scan::members(more.as_str()).into_iter().flatten().map_while(Result::ok);
+            members.map(|member| format!(r#","{}":{}"#, member.raw_key, member.value)).collect()
+        });
+        self
     }
 
     /// The result of a list request; `None` when there is no such page.
@@ -137,8 +150,8 @@ impl Pages {
         };
         let (key, items) = (self.key, self.pages.get(number)?);
         let next = number + 1;
-        let more = if next < self.pages.len() { format!(r#","nextCursor":"{next}""#) } else { String::new() };
-        Some(RawJson::assembled(format!(r#"{{"{key}":[{items}]{more}}}"#)))
+        let next = if next < self.pages.len() { format!(r#","nextCursor":"{next}""#) } else { String::new() };
+        Some(RawJson::assembled(format!(r#"{{"{key}":[{items}]{next}{}}}"#, self.more)))
     }
 }
 

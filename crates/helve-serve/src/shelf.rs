@@ -7,8 +7,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::join_all;
-use helve::{Host, Offered};
+use helve::{Host, Offered, Offers};
 use helve_model::ServerName;
+use helve_model::json::RawJson;
 use helve_wire::BoxFuture;
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -20,9 +21,17 @@ use crate::sync::lock;
 /// What servers list of one kind.
 pub(crate) struct Shelf<D>(Mutex<HashMap<ServerName, Slot<D>>>);
 
+/// A list as it was given.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Given<D> {
+    pub(crate) items: Vec<Offered<D>>,
+    /// What was said with it, as an object.
+    pub(crate) more: Option<RawJson>,
+}
+
 /// What one server lists.
 struct Slot<D> {
-    known: Vec<Offered<D>>,
+    known: Given<D>,
     /// It is being asked: closed when it has answered.
     asking: Option<watch::Receiver<()>>,
     /// Who asks now; the answer to an earlier question does not count.
@@ -46,8 +55,8 @@ pub(crate) async fn read<S: Late, D: Clone + PartialEq + Send + Sync + 'static>(
     host: &Host,
     servers: &[ServerName],
     news: News,
-    ask: fn(Host, ServerName) -> BoxFuture<'static, Vec<Offered<D>>>,
-) -> Vec<Offered<D>> {
+    ask: fn(Host, ServerName) -> BoxFuture<'static, Given<D>>,
+) -> Given<D> {
     let mut waited_for = Vec::new();
     for server in servers {
         let (question, done) = match shelf(shelves).next_question(server) {
@@ -104,7 +113,7 @@ impl<D: Clone + PartialEq> Shelf<D> {
     }
 
     /// A server has answered. True when agents have to hear of it: they got another list meanwhile.
-    fn take(&self, server: &ServerName, question: u64, answer: Vec<Offered<D>>) -> bool {
+    fn take(&self, server: &ServerName, question: u64, answer: Given<D>) -> bool {
         let mut slots = lock(&self.0);
         let Some(slot) = slots.get_mut(server).filter(|slot| slot.question == question) else { return false };
         let is_news = slot.is_late && slot.known != answer;
@@ -115,13 +124,14 @@ impl<D: Clone + PartialEq> Shelf<D> {
     }
 
     /// What is known of these servers. Who is still being asked is late from now on.
-    fn known(&self, servers: &[ServerName]) -> Vec<Offered<D>> {
+    fn known(&self, servers: &[ServerName]) -> Given<D> {
         let mut slots = lock(&self.0);
-        let mut known = Vec::new();
+        let mut known = Given::default();
         for server in servers {
             if let Some(slot) = slots.get_mut(server) {
                 slot.is_late = slot.asking.is_some();
-                known.extend(slot.known.iter().cloned());
+                known.items.extend(slot.known.items.iter().cloned());
+                known.more.clone_from(&slot.known.more);
             }
         }
         known
@@ -139,8 +149,22 @@ impl<D> Default for Shelf<D> {
     }
 }
 
+impl<D> Default for Given<D> {
+    fn default() -> Self {
+        Self { items: Vec::new(), more: None }
+    }
+}
+
+impl<D> From<Offers<D>> for Given<D> {
+    /// Of one server.
+    fn from(offers: Offers<D>) -> Self {
+        let more = offers.more.into_iter().next().map(|(_, more)| more);
+        Self { items: offers.items, more }
+    }
+}
+
 impl<D> Default for Slot<D> {
     fn default() -> Self {
-        Self { known: Vec::new(), asking: None, question: 0, is_outdated: false, is_late: false }
+        Self { known: Given::default(), asking: None, question: 0, is_outdated: false, is_late: false }
     }
 }

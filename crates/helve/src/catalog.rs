@@ -50,10 +50,12 @@ pub struct ServerEntry {
 }
 
 /// What a server said it has.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct ServerCatalog {
     pub(crate) tools: Vec<Listed>,
     pub(crate) instructions: Option<String>,
+    /// What else the server said with the list.
+    pub(crate) more: Option<RawJson>,
     /// From an earlier run: shown, and checked with the server before a call.
     pub(crate) from_cache: bool,
 }
@@ -278,6 +280,12 @@ impl ServerEntry {
             (Some(link), status) => Some(link.unavailable(&status)),
             (None, status) => Some(unavailable(self.name(), &status)),
         }
+    }
+
+    /// What the server said with the list of its tools besides them, as an object: `_meta`, and whatever is not known here.
+    #[must_use]
+    pub fn said_with_tools(&self) -> Option<&RawJson> {
+        self.catalog.more.as_ref()
     }
 
     /// Its name.

@@ -28,6 +28,8 @@ pub struct Offers<D> {
     pub errors: Vec<CallError>,
     /// Items that had to be left out, each a line with its server's name.
     pub warnings: Vec<String>,
+    /// What servers said with their lists besides the items, each as an object: `_meta`, and whatever is not known here.
+    pub more: Vec<(ServerName, RawJson)>,
 }
 
 /// One thing that a server offers.
@@ -214,7 +216,7 @@ impl Host {
             }
         }))
         .await;
-        let mut offers = Offers { items: Vec::new(), errors: Vec::new(), warnings: Vec::new() };
+        let mut offers = Offers { items: Vec::new(), errors: Vec::new(), warnings: Vec::new(), more: Vec::new() };
         for (link, listing) in links.iter().zip(listings) {
             match listing {
                 Ok(None) => {}
@@ -243,6 +245,7 @@ impl<D> Offers<D> {
         if let Some(error) = listing.incomplete {
             self.errors.push(CallError::from_wire(error, server));
         }
+        self.more.extend(listing.more.map(|more| (server.clone(), more)));
         let offered = listing.items.into_iter();
         self.items.extend(offered.map(|definition| Offered { server: server.clone(), definition }));
     }

@@ -563,7 +563,7 @@ impl Drop for Owner {
 fn native_catalog(toolbox: &Toolbox) -> Arc<ServerCatalog> {
     let native = toolbox.definitions.iter().zip(&toolbox.tools);
     let tools = native.map(|(definition, tool)| Listed::Native(definition.clone(), Arc::clone(tool))).collect();
-    Arc::new(ServerCatalog { tools, instructions: toolbox.instructions.clone(), from_cache: false })
+    Arc::new(ServerCatalog { tools, instructions: toolbox.instructions.clone(), ..ServerCatalog::default() })
 }
 
 /// True when the second may be served by what runs for the first: permission does not change how a server runs.

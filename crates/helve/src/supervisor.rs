@@ -500,7 +500,7 @@ impl Supervisor {
         self.link.describe(|facts| facts.list_error = None);
         let instructions = session.greeting().instructions.clone();
         let tools = listing.items.into_iter().map(Listed::Remote).collect();
-        Arc::new(ServerCatalog { tools, instructions, from_cache: false })
+        Arc::new(ServerCatalog { tools, instructions, more: listing.more, from_cache: false })
     }
 
     fn publish(&self, catalog: Arc<ServerCatalog>) {
@@ -512,9 +512,7 @@ impl Supervisor {
     /// Shows what is known while the server is not there; it is asked before a call.
     fn publish_unchecked(&self) {
         if let Some(catalog) = &self.catalog {
-            let ServerCatalog { tools, instructions, .. } = &**catalog;
-            let (tools, instructions) = (tools.clone(), instructions.clone());
-            self.publish(Arc::new(ServerCatalog { tools, instructions, from_cache: true }));
+            self.publish(Arc::new(ServerCatalog { from_cache: true, ..ServerCatalog::clone(catalog) }));
         }
     }
 

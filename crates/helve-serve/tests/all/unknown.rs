@@ -56,6 +56,38 @@ async fn members_of_requests() {
     }
 }
 
+/// What a server says with a list passes where it is the only one; of several, none speaks for the whole.
+#[tokio::test]
+async fn members_of_lists() {
+    const SAID: &str = r#""vendor":{"b":1,"a":[2]},"_meta":{"trace":"1-2"}"#;
+    let lists = [("tools", ""), ("resources", ""), ("resourceTemplates", "templates/"), ("prompts", "")];
+    let method = |key: &str, below: &str| match below {
+        "" => format!("{key}/list"),
+        below => format!("resources/{below}list"),
+    };
+    let mut scenario = Scenario::legacy();
+    for (key, below) in lists {
+        let frame = format!(r#"{{"jsonrpc":"2.0","id":$ID,"result":{{"{key}":[],{SAID}}}}}"#);
+        scenario = scenario.scripted(&method(key, below), &frame);
+    }
+    let one = || stdio_server("one", &scenario);
+    for (servers, is_told) in [(vec![one()], true), (vec![one(), stdio_server("two", &scenario)], false)] {
+        let naming = if is_told { Naming::None } else { Naming::default() };
+        let mut agent = StreamAgent::alone(servers, naming);
+        agent.initialize(json!({})).await;
+        for (id, (key, below)) in (1..).zip(lists) {
+            let (mut list, _) = agent.ask(id, &method(key, below), json!({})).await;
+            let mut result = json!({ key: [] });
+            if is_told {
+                let said: Value = serde_json::from_str(&format!("{{{SAID}}}")).unwrap();
+                result.as_object_mut().unwrap().extend(said.as_object().unwrap().clone());
+            }
+            assert_eq!(list["result"].take(), result);
+        }
+        agent.leave().await;
+    }
+}
+
 #[tokio::test]
 async fn capabilities_of_agents() {
     let directory = tempfile::tempdir().unwrap();

@@ -26,6 +26,8 @@ pub struct Listing<D> {
     pub cache: Option<CacheHint>,
     /// Why the list ends before its time: the items so far are good, but there may be more.
     pub incomplete: Option<Error>,
+    /// What else the first page says, as an object: its `_meta`, and whatever is not known here.
+    pub more: Option<RawJson>,
 }
 
 /// How long a list may be kept, and for whom.
@@ -107,7 +109,8 @@ impl Session {
 
 impl Shared {
     async fn list<D: Definition>(&self, method: &str, key: &str, capability: &str, times: Times) -> Result<Listing<D>> {
-        let mut listing = Listing { items: Vec::new(), warnings: Vec::new(), cache: None, incomplete: None };
+        let mut listing =
+            Listing { items: Vec::new(), warnings: Vec::new(), cache: None, incomplete: None, more: None };
         if !self.greeting.offers(capability) {
             return Ok(listing);
         }
@@ -137,6 +140,9 @@ impl Shared {
                 return Ok(listing);
             }
             listing.cache = stricter(listing.cache, page.cache);
+            if cursor.is_none() {
+                listing.more = page.more;
+            }
             cursor = page.next;
             let Some(next) = &cursor else { return Ok(listing) };
             if let Err(error) = cursors.check(next) {
@@ -203,12 +209,14 @@ struct Page {
     items: Option<RawJson>,
     next: Option<RawJson>,
     cache: Option<CacheHint>,
+    more: Option<RawJson>,
 }
 
 impl Page {
     fn read(result: &RawJson, key: &str) -> Self {
-        let mut page = Self { items: None, next: None, cache: None };
+        let mut page = Self { items: None, next: None, cache: None, more: None };
         let (mut ttl_ms, mut scope) = (None, None);
+        let mut more: Vec<String> = Vec::new();
         for member in scan::members(result.as_str()).into_iter().flatten().map_while(Result::ok) {
             let raw = || RawJson::part_of(result.shared(), member.value);
             if member.key_is(key) {
@@ -219,7 +227,12 @@ impl Page {
                 ttl_ms = raw().parse().ok();
             } else if member.key_is("cacheScope") {
                 scope = Some(if member.value == "\"public\"" { CacheScope::Public } else { CacheScope::Private });
+            } else if !member.key_is("resultType") {
+                more.push(format!(r#""{}":{}"#, member.raw_key, member.value));
             }
+        }
+        if !more.is_empty() {
+            page.more = Some(RawJson::assembled(format!("{{{}}}", more.join(","))));
         }
         if let (Some(ttl_ms), Some(scope)) = (ttl_ms, scope) {
             page.cache = Some(CacheHint { ttl_ms, scope });
