@@ -95,7 +95,9 @@ impl Books {
                 News::Resources,
                 |host, server| {
                     // Servers that do not answer are left out; who asks for what they have is told why.
-                    Box::pin(async move { host.resources(Some(server.as_str())).await.map(Given::from).unwrap_or_default() })
+                    Box::pin(
+                        async move { host.resources(Some(server.as_str())).await.map(Given::from).unwrap_or_default() },
+                    )
                 }
             ),
             shelf::read(

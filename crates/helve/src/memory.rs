@@ -65,7 +65,8 @@ impl Memory {
         let kept = self.in_turn(load).await??;
         let instructions = kept.greeting.instructions.clone();
         let tools = kept.tools.into_iter().map(Listed::Remote).collect();
-        let catalog = kept.is_fresh.then(|| Arc::new(ServerCatalog { tools, instructions, more: None, from_cache: true }));
+        let catalog =
+            kept.is_fresh.then(|| Arc::new(ServerCatalog { tools, instructions, more: None, from_cache: true }));
         let verdict = kept.greeting.verdict.clone();
         Some(Remembered { verdict, greeting: kept.is_fresh.then_some(kept.greeting), catalog })
     }

@@ -67,7 +67,7 @@ async fn members_of_lists() {
     };
     let mut scenario = Scenario::legacy();
     for (key, below) in lists {
-        let frame = format!(r#"{{"jsonrpc":"2.0","id":$ID,"result":{{"{key}":[],{SAID}}}}}"#);
+        let frame = format!("{{\"jsonrpc\":\"2.0\",\"id\":$ID,\"result\":{{\"{key}\":[],{SAID}}}}}\n");
         scenario = scenario.scripted(&method(key, below), &frame);
     }
     let one = || stdio_server("one", &scenario);
