@@ -224,15 +224,10 @@ impl Prefixes {
 
 /// How a text begins, as a number that is in the same order: most texts differ here, and numbers are compared at once.
 fn head(text: &str) -> u64 {
-    let bytes = text.as_bytes();
-    bytes.first_chunk().copied().map_or_else(
-        || {
-            let mut head = [0; size_of::<u64>()];
-            head[..bytes.len()].copy_from_slice(bytes);
-            u64::from_be_bytes(head)
-        },
-        u64::from_be_bytes,
-    )
+    let mut head = [0; size_of::<u64>()];
+    let length = text.len().min(head.len());
+    head[..length].copy_from_slice(&text.as_bytes()[..length]);
+    u64::from_be_bytes(head)
 }
 
 impl Bits {

@@ -1,5 +1,6 @@
 //! What a host tells those who listen: status, catalog, calls, server logs.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -71,8 +72,8 @@ pub enum HostEvent {
 pub struct CallRecord {
     /// What was called; `None` when what was asked for names no tool.
     pub name: Option<QualifiedName>,
-    /// The name the caller gave, in his spelling.
-    pub asked: String,
+    /// The name the caller gave, where it is spelled otherwise than [`CallRecord::name`].
+    pub(crate) asked: Option<String>,
     /// Who called.
     pub caller: Caller,
     /// What the permission or refusal rests on; `None` when it did not come to a decision.
@@ -87,6 +88,18 @@ pub struct CallRecord {
     pub argument_bytes: usize,
     /// Bytes of the result.
     pub result_bytes: usize,
+}
+
+impl CallRecord {
+    /// The name the caller gave, in his spelling.
+    #[must_use]
+    pub fn asked(&self) -> Cow<'_, str> {
+        match (&self.asked, &self.name) {
+            (Some(asked), _) => Cow::Borrowed(asked),
+            (None, Some(name)) => Cow::Owned(name.to_string()),
+            (None, None) => Cow::Borrowed(""),
+        }
+    }
 }
 
 /// How a call ended.

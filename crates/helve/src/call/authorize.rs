@@ -29,10 +29,14 @@ pub(super) fn decide(
     match decision {
         Decision::Allow(permit) => Ok(Answer::Approved(permit)),
         Decision::Deny(refusal) => Err(CallError::from_refusal(&refusal)),
-        Decision::Ask(question) => Ok(match (lock(&host.approvals).answer(question), &context.approvals) {
-            (Answer::Open(question), Some(own)) => lock(own.set()).answer(question),
-            (answer, _) => answer,
-        }),
+        Decision::Ask(question) => {
+            // Bound first: never two locks at once.
+            let answer = lock(&host.approvals).answer(question);
+            Ok(match (answer, &context.approvals) {
+                (Answer::Open(question), Some(own)) => lock(own.set()).answer(question),
+                (answer, _) => answer,
+            })
+        }
     }
 }
 

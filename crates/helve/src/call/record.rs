@@ -114,7 +114,9 @@ impl Drop for Recording<'_> {
         tracing::debug!(tool = spelled(asked, name.as_ref()), ?end, ?duration, attempts = self.attempts, "call");
         self.events.send(|| {
             HostEvent::Call(Arc::new(CallRecord {
-                asked: spelled(asked, name.as_ref()),
+                asked: asked
+                    .filter(|asked| name.as_ref().is_none_or(|name| !spells(asked, name)))
+                    .map(ToOwned::to_owned),
                 name,
                 caller: self.caller,
                 ground: self.ground.take(),
@@ -134,4 +136,10 @@ fn spelled(asked: Option<&str>, name: Option<&QualifiedName>) -> String {
         (None, Some(name)) => name.to_string(),
         (None, None) => String::new(),
     }
+}
+
+/// True for `server/tool` as most names are written; any other spelling of the same is another one.
+fn spells(asked: &str, name: &QualifiedName) -> bool {
+    let tool = asked.strip_prefix(name.server.as_str()).and_then(|rest| rest.strip_prefix('/'));
+    tool == Some(name.tool.as_str())
 }

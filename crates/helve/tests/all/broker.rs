@@ -56,7 +56,7 @@ async fn every_end_has_a_status_and_a_code() {
         assert_eq!(result.output.is_some(), has_output, "{capability}");
         let record = recorded(&mut events).await;
         let end = if has_output { CallEnd::ToolError } else { CallEnd::Failed(code) };
-        assert_eq!((record.end, record.asked.as_str()), (end, capability));
+        assert_eq!((record.end, &*record.asked()), (end, capability));
     }
     host.shutdown().await;
 }

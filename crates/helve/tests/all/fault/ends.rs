@@ -56,7 +56,7 @@ async fn a_dropped_call_is_cancelled_at_the_server_and_recorded() {
         server.recorder().wait_for_cancel(PATIENCE).await.unwrap();
         let record = recorded(&mut events).await;
         assert_eq!(record.end, CallEnd::Failed(ErrorCode::Cancelled));
-        assert_eq!((record.asked.as_str(), record.attempts), ("a/progress", 1));
+        assert_eq!((&*record.asked(), record.attempts), ("a/progress", 1));
         call(&host, "a/echo", "{}").await.unwrap();
         host.shutdown().await;
     }
