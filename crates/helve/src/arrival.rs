@@ -1,7 +1,6 @@
 //! From an attempt to connect to a server that is ready: its tools are listed, its changes are listened for, and it knows
 //! its directories.
 
-use std::convert::Infallible;
 use std::future::pending;
 use std::pin::pin;
 use std::sync::Arc;
@@ -9,10 +8,9 @@ use std::time::Duration;
 
 use helve_model::{ErrorCode, ServerSpec, ToolDefinition};
 use helve_wire::{BoxFuture, Changes, Error as WireError, Listing, Session, Times, Verdict};
-use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use crate::connect::{Connected, Known, connect, startup_time};
+use crate::connect::{Alive, Connected, Known, connect, startup_time};
 use crate::error::CallError;
 use crate::handler::{RootsAsked, ServerHandler};
 use crate::settings::{HostSettings, Surroundings};
@@ -49,7 +47,7 @@ pub(crate) async fn arrive(
     surroundings: &Surroundings,
     handler: Arc<ServerHandler>,
     known: Known,
-    alive: mpsc::Sender<Infallible>,
+    alive: Alive,
 ) -> Result<Arrival, CallError> {
     let started = Instant::now();
     handler.roots.send_replace(RootsAsked::NotYet);

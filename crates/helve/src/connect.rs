@@ -13,7 +13,7 @@ use helve_wire::{
     connect_stdio, connect_stream,
 };
 use secrecy::SecretString;
-use tokio::sync::mpsc;
+use tokio::sync::oneshot;
 
 use crate::error::CallError;
 use crate::kept_by::Kept;
@@ -43,17 +43,20 @@ pub(crate) struct Connected {
     pub(crate) verdict: Option<Verdict>,
 }
 
+/// Kept by all that was started for an attempt: when the last has let go of it, the receiver hears of it.
+pub(crate) type Alive = Arc<oneshot::Sender<Infallible>>;
+
 /// A launcher whose processes keep `alive` until they are gone.
 #[derive(Debug)]
 struct Guarding<'launcher> {
     launcher: &'launcher dyn Launcher,
-    alive: mpsc::Sender<Infallible>,
+    alive: Alive,
 }
 
 impl Launcher for Guarding<'_> {
     fn launch(&self, command: &ServerCommand) -> helve_wire::Result<Launched> {
         let launched = self.launcher.launch(command)?;
-        launched.process.keep_until_gone(self.alive.clone());
+        launched.process.keep_until_gone(Arc::clone(&self.alive));
         Ok(launched)
     }
 }
@@ -65,7 +68,7 @@ pub(crate) async fn connect(
     surroundings: &Surroundings,
     handler: Arc<dyn PeerHandler>,
     known: Known,
-    alive: mpsc::Sender<Infallible>,
+    alive: Alive,
 ) -> Result<Connected, CallError> {
     let mut options = ConnectOptions::new(spec.name.clone());
     options.client = settings.client.clone();

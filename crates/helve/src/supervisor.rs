@@ -66,7 +66,7 @@ enum State {
     /// Nothing, until it is told to.
     Idle,
     /// Making a connection; the receiver ends when nothing that was started for it is left.
-    Connecting(BoxFuture<'static, Result<Arrival, CallError>>, mpsc::Receiver<Infallible>),
+    Connecting(BoxFuture<'static, Result<Arrival, CallError>>, oneshot::Receiver<Infallible>),
     /// Waiting before the next attempt.
     Waiting(Instant),
     /// Connected.
@@ -204,7 +204,7 @@ impl Supervisor {
         let (spec, handler) = (Arc::clone(&self.spec), Arc::clone(&self.handler));
         let predecessor = self.predecessor.clone();
         let known = Known { verdict: self.verdict.clone(), session: self.saved_session.take() };
-        let (alive, gone) = mpsc::channel(1);
+        let (alive, gone) = oneshot::channel();
         let attempt = async move {
             if let Some(predecessor) = predecessor {
                 predecessor.gone().await;
@@ -212,7 +212,7 @@ impl Supervisor {
             // Never closed.
             let _turn = shared.starting.acquire().await;
             // Apart: it is large, and soon over.
-            Box::pin(arrive(&spec, &shared.settings, &shared.surroundings, handler, known, alive)).await
+            Box::pin(arrive(&spec, &shared.settings, &shared.surroundings, handler, known, Arc::new(alive))).await
         };
         self.state = State::Connecting(Box::pin(attempt), gone);
     }
@@ -471,10 +471,10 @@ impl Supervisor {
     async fn close_session(&mut self) {
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Up(up) => self.close(up.session).await,
-            State::Connecting(attempt, mut gone) => {
+            State::Connecting(attempt, gone) => {
                 // What it had started is killed by that.
                 drop(attempt);
-                drop(timeout(KILLED_WITHIN, gone.recv()).await);
+                drop(timeout(KILLED_WITHIN, gone).await);
             }
             State::Idle | State::Waiting(_) => {}
         }
