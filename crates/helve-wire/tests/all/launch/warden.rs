@@ -242,3 +242,16 @@ fn launching_and_ending_leaks_no_descriptor_and_no_process() {
     let output = host.wait_with_output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
+
+/// Under `nohup` nobody hears `SIGHUP`: not the host, and not what it starts.
+#[tokio::test]
+async fn what_is_ignored_stays_ignored() {
+    let deaf = r#"trap '' HUP; exec "$0" "$@""#;
+    let leading = ["-c", deaf, env!("CARGO_BIN_EXE_helve-warden")].map(Into::into).to_vec();
+    let launcher = WardenLauncher::new(WardenProgram { path: "/bin/sh".into(), leading });
+    let mut launched = launcher.launch(&shell("kill -HUP $PPID; grep ^SigIgn /proc/self/status")).unwrap();
+    let said = read_to_end(&mut launched.stdout).await;
+    let mask = said.trim().rsplit('\t').next().and_then(|mask| u64::from_str_radix(mask, 16).ok());
+    assert_eq!(mask.unwrap() & 1, 1, "{said:?}");
+    assert_eq!(launched.process.wait().await, ExitReport::Exited(0));
+}
