@@ -101,8 +101,9 @@ impl Channel {
         self.link.open_stream().await;
     }
 
-    /// Makes a request and waits for its result. Dropping the future cancels the request at the peer.
-    pub(crate) async fn request(&self, ask: Ask<'_>) -> Result<RawJson> {
+    /// Makes a request and waits for its result. Dropping the future cancels the request at the peer. What is asked stays
+    /// where it is, and only what it owns is taken from it: it is too large to be moved from hand to hand.
+    pub(crate) async fn request(&self, ask: &mut Ask<'_>) -> Result<RawJson> {
         let _turn = match &self.turn {
             Some(turn) if ask.in_turn => Some(wait_for_turn(turn, ask.times).await?),
             _ => None,
@@ -114,14 +115,14 @@ impl Channel {
             id,
             method: ask.method,
             subject: ask.subject,
-            headers: ask.headers,
+            headers: std::mem::take(&mut ask.headers),
             protocol_version: ask.protocol_version,
             body: Message::request(id, ask.method, ask.params, meta).into_bytes(),
             cancellable: ask.cancellable,
             cancel_meta: ask.era_meta,
         };
         said::log(self.dispatcher.server(), Way::Sent, &outgoing.body);
-        match self.link.exchange(outgoing, ask.times, ask.listener).await? {
+        match self.link.exchange(outgoing, ask.times, ask.listener.take()).await? {
             Answer::Result(result) => Ok(result),
             Answer::Refused(refusal) => Err(refused(ask.method, refusal)),
             Answer::Failed(error) => Err(error),

@@ -211,9 +211,9 @@ impl HttpStart<'_> {
         link.resume(saved.id.expose_secret())?;
         let channel = Channel::new(Link::Streamable(link), dispatcher, options.one_at_a_time);
         channel.agree(&saved.greeting.verdict);
-        let ask =
+        let mut ask =
             Ask { cancellable: false, in_turn: false, times: Times::exactly(options.startup), ..Ask::new("ping", &[]) };
-        if let Err(error) = channel.request(ask).await {
+        if let Err(error) = channel.request(&mut ask).await {
             tracing::debug!(server = %options.server, %error, "the earlier session is over");
             return None;
         }

@@ -163,13 +163,13 @@ impl Shared {
             ask.era_meta = &era;
         }
         if !self.channel.link().has_session() {
-            return self.channel.request(ask).await;
+            return self.channel.request(&mut ask).await;
         }
         let renewals = self.renewals.load(Ordering::Acquire);
-        match self.channel.request(ask.clone()).await {
+        match self.channel.request(&mut ask.clone()).await {
             Err(error) if error.is_session_expired() => {
                 Box::pin(self.renew(renewals, ask.times)).await?;
-                if error.may_have_run() { Err(error) } else { Box::pin(self.channel.request(ask)).await }
+                if error.may_have_run() { Err(error) } else { Box::pin(self.channel.request(&mut ask)).await }
             }
             answer => answer,
         }

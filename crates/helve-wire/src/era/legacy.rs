@@ -35,8 +35,8 @@ pub(crate) async fn initialize(
         ("capabilities", capabilities.as_str()),
         ("clientInfo", client.as_str()),
     ];
-    let ask = Ask { cancellable: false, in_turn: false, times, ..Ask::new("initialize", &members) };
-    let result = channel.request(ask).await?;
+    let mut ask = Ask { cancellable: false, in_turn: false, times, ..Ask::new("initialize", &members) };
+    let result = channel.request(&mut ask).await?;
     let agreed = result.member_str("protocolVersion").ok_or_else(|| {
         Error::new(ErrorCode::ProtocolError, "the server's answer to `initialize` names no protocol version")
             .with_hint("the server does not follow the protocol; report it to its authors")

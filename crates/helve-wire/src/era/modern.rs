@@ -78,7 +78,7 @@ pub(crate) async fn probe(channel: &Channel, client: &ClientInfo, times: Times) 
     // A server may refuse the very version it lists: one more try is owed.
     for retry in [true, false] {
         let meta = request_meta(version, client, &declared(channel.capabilities().clone()), None);
-        let ask = Ask {
+        let mut ask = Ask {
             cancellable: false,
             in_turn: false,
             times,
@@ -86,7 +86,7 @@ pub(crate) async fn probe(channel: &Channel, client: &ClientInfo, times: Times) 
             protocol_version: Some(version),
             ..Ask::new("server/discover", &[])
         };
-        match channel.request(ask).await {
+        match channel.request(&mut ask).await {
             Ok(result) => return read_discover(&result),
             Err(error) => match error.rpc().cloned() {
                 Some(refusal) if refusal.code == UNSUPPORTED_VERSION => {
