@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 
 use helve_model::Action;
-use helve_model::json::scan::{self, MAX_DEPTH};
+use helve_model::json::scan::{self, MAX_DEPTH, Member};
 
 use crate::glob::{Bits, GlobId, Globs};
 use crate::pin::canonical;
@@ -49,14 +49,18 @@ impl<'call> ArgumentMatches<'call> {
     /// Matches every argument for which `relevant` says that some rule speaks of it.
     pub(crate) fn read(arguments: &'call str, globs: &Globs, relevant: impl Fn(&str) -> bool) -> Self {
         let mut possible = globs.unreadable().clone();
-        let readable = visit_members(arguments, &relevant, |_, value| {
-            visit_leaves(value, MAX_DEPTH, &mut |leaf, _| globs.matches(leaf, &mut possible))
+        let readable = visit_members(arguments, &relevant, |_, member| match member.plain_text() {
+            Some(text) => {
+                globs.matches(text, &mut possible);
+                Some(())
+            }
+            None => visit_leaves(member.value, MAX_DEPTH, &mut |leaf, _| globs.matches(leaf, &mut possible)),
         });
         let mut matches = Self { members: Vec::new(), possible, unreadable: readable.is_none() };
         // Most calls match no pattern at all: which argument matched how is asked only of the others.
         if !matches.is_empty() {
-            visit_members(arguments, &relevant, |key, value| {
-                matches.members.push(read_member(key, value, globs));
+            visit_members(arguments, &relevant, |key, member| {
+                matches.members.push(read_member(key, member.value, globs));
                 Some(())
             });
         }
@@ -106,13 +110,13 @@ pub(crate) fn has_parent_component(text: &str) -> bool {
 fn visit_members<'call>(
     arguments: &'call str,
     relevant: impl Fn(&str) -> bool,
-    mut visit: impl FnMut(Cow<'call, str>, &'call str) -> Option<()>,
+    mut visit: impl FnMut(Cow<'call, str>, Member<'call>) -> Option<()>,
 ) -> Option<()> {
     for member in scan::members(arguments).ok()? {
         let member = member.ok()?;
         let key = member.key()?;
         if relevant(&key) {
-            visit(key, member.value)?;
+            visit(key, member)?;
         }
     }
     Some(())

@@ -224,9 +224,12 @@ impl Prefixes {
 
 /// How a text begins, as a number that is in the same order: most texts differ here, and numbers are compared at once.
 fn head(text: &str) -> u64 {
+    let bytes = text.as_bytes();
+    if let Some(head) = bytes.first_chunk() {
+        return u64::from_be_bytes(*head);
+    }
     let mut head = [0; size_of::<u64>()];
-    let length = text.len().min(head.len());
-    head[..length].copy_from_slice(&text.as_bytes()[..length]);
+    head[..bytes.len()].copy_from_slice(bytes);
     u64::from_be_bytes(head)
 }
 

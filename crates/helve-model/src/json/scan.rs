@@ -27,7 +27,10 @@ pub struct Member<'text> {
     pub value: &'text str,
     /// The value nests deeper than [`MAX_DEPTH`].
     pub too_deep: bool,
-    key_has_escapes: bool,
+    /// Nothing in the key means more than itself.
+    has_plain_key: bool,
+    /// The same of the contents of a value that is a string.
+    has_plain_value: bool,
 }
 
 /// Why a text has no members or elements to give.
@@ -102,11 +105,19 @@ impl<'text> Member<'text> {
     #[must_use]
     #[inline]
     pub fn key(&self) -> Option<Cow<'text, str>> {
-        if self.key_has_escapes {
-            serde_json::from_str(&format!("\"{}\"", self.raw_key)).ok().map(Cow::Owned)
-        } else {
+        if self.has_plain_key {
             Some(Cow::Borrowed(self.raw_key))
+        } else {
+            serde_json::from_str(&format!("\"{}\"", self.raw_key)).ok().map(Cow::Owned)
         }
+    }
+
+    /// The text that the value is, where that was seen in passing: a short string without escapes. Any other value is for
+    /// whoever opens it.
+    #[must_use]
+    #[inline]
+    pub fn plain_text(&self) -> Option<&'text str> {
+        if self.has_plain_value { self.value.get(1..self.value.len().checked_sub(1)?) } else { None }
     }
 }
 
@@ -123,7 +134,7 @@ impl<'text> Iterator for Elements<'text> {
     type Item = Result<&'text str, ScanError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        next_item(&mut self.cursor, &mut self.state, b']', |cursor| cursor.value().map(|(value, _)| value))
+        next_item(&mut self.cursor, &mut self.state, b']', |cursor| cursor.value().map(|value| value.text))
     }
 }
 
@@ -158,6 +169,14 @@ fn next_item<'text, T>(
         *state = State::Within;
     }
     Some(item)
+}
+
+/// A value as it is crossed.
+struct Value<'text> {
+    text: &'text str,
+    too_deep: bool,
+    /// A short string in which nothing means more than itself.
+    is_plain: bool,
 }
 
 #[derive(Debug)]
@@ -212,36 +231,34 @@ impl<'text> Cursor<'text> {
         }
     }
 
-    /// Crosses the string that begins here; says whether it has escapes.
+    /// Crosses the string that begins here; says whether it is short and nothing in it means more than itself.
     #[inline]
     fn skip_string(&mut self) -> Result<bool, ScanError> {
         self.expect(b'"')?;
-        let (end, has_escapes) = string_end(self.bytes(), self.at).ok_or(self.problem(ScanProblem::Truncated))?;
+        let (end, is_plain) = string_end(self.bytes(), self.at).ok_or(self.problem(ScanProblem::Truncated))?;
         self.at = end + 1;
-        Ok(has_escapes)
+        Ok(is_plain)
     }
 
     /// The member that begins here.
     #[inline]
     fn member(&mut self) -> Result<Member<'text>, ScanError> {
         let start = self.at + 1;
-        let key_has_escapes = self.skip_string()?;
+        let has_plain_key = self.skip_string()?;
         let raw_key = self.slice(start, self.at - 1)?;
         self.skip_white_space();
         self.expect(b':')?;
         self.skip_white_space();
-        let (value, too_deep) = self.value()?;
-        Ok(Member { raw_key, value, too_deep, key_has_escapes })
+        let Value { text, too_deep, is_plain } = self.value()?;
+        Ok(Member { raw_key, value: text, too_deep, has_plain_key, has_plain_value: is_plain })
     }
 
-    /// The value that begins here, and whether it is too deep.
-    fn value(&mut self) -> Result<(&'text str, bool), ScanError> {
+    /// The value that begins here.
+    fn value(&mut self) -> Result<Value<'text>, ScanError> {
         let start = self.at;
-        let mut too_deep = false;
+        let (mut too_deep, mut is_plain) = (false, false);
         match self.peek() {
-            Some(b'"') => {
-                self.skip_string()?;
-            }
+            Some(b'"') => is_plain = self.skip_string()?,
             Some(b'{' | b'[') => {
                 let container = skip_container(self.bytes(), start)
                     .ok_or(ScanError { problem: ScanProblem::Truncated, at: start })?;
@@ -258,7 +275,7 @@ impl<'text> Cursor<'text> {
             }
             None => return Err(self.problem(ScanProblem::Truncated)),
         }
-        Ok((self.slice(start, self.at)?, too_deep))
+        Ok(Value { text: self.slice(start, self.at)?, too_deep, is_plain })
     }
 
     #[inline]
@@ -272,23 +289,21 @@ fn ends_scalar(byte: u8) -> bool {
     matches!(byte, b',' | b']' | b'}' | b' ' | b'\t' | b'\n' | b'\r' | b'"' | b'[' | b'{' | b':')
 }
 
-/// The position of the quote that ends the string whose contents begin at `start`, and whether they have escapes.
+/// The position of the quote that ends the string whose contents begin at `start`, and whether they are short and plain.
 #[inline]
 fn string_end(bytes: &[u8], start: usize) -> Option<(usize, bool)> {
     let rest = bytes.get(start..)?;
     let mut at = start + letters(rest.get(..NEAR_BYTES).unwrap_or(rest));
     if bytes.get(at) == Some(&b'"') {
-        return Some((at, false));
+        return Some((at, true));
     }
-    let mut has_escapes = false;
     loop {
         let rest = bytes.get(at..)?;
         let found = memchr::memchr2(b'"', b'\\', rest)?;
         at += found;
         if bytes.get(at) == Some(&b'"') {
-            return Some((at, has_escapes));
+            return Some((at, false));
         }
-        has_escapes = true;
         at += 2;
     }
 }
