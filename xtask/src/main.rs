@@ -10,6 +10,7 @@ mod docs;
 mod install;
 mod interop;
 mod layers;
+mod layout;
 mod programs;
 mod soak;
 mod tidy;
@@ -33,6 +34,7 @@ enum Chore {
     Conformance(conformance::Conformance),
     Docs(docs::Docs),
     Interop(interop::Interop),
+    Layout(layout::Layout),
     Soak(soak::Soak),
     Tidy(tidy::Tidy),
 }
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
         Chore::Conformance(conformance) => conformance.run(&root),
         Chore::Docs(docs) => docs.run(&root),
         Chore::Interop(interop) => interop.run(&root),
+        Chore::Layout(layout) => layout.run(&root),
         Chore::Soak(soak) => soak.run(&root),
         Chore::Tidy(tidy) => tidy.run(&root),
     };
