@@ -3,7 +3,6 @@
 //! `layout.ld` names it, and `cargo xtask layout` writes that file. A linker that cannot follow it, or a platform whose linkers
 //! have no such files, lays the program out as it likes: it works the same and holds some megabytes more.
 #![expect(clippy::disallowed_methods, reason = "a build script: cargo speaks to it through the environment")]
-#![expect(clippy::print_stdout, reason = "a build script: stdout is how it answers cargo")]
 
 use std::path::Path;
 use std::process::{Command, Stdio};
