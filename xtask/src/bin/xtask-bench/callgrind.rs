@@ -1,17 +1,27 @@
-//! Owns counting: instructions and allocations of one call, by running two lengths under callgrind and subtracting.
+//! Owns counting: instructions and allocations of one call, by running many under callgrind, from the first warm one to the last.
 //!
-//! Counts repeat within a fraction of a percent on any machine, so they are what gates.
+//! Counts repeat within a fraction of a percent on any machine, so they are what gates. What a start takes is not the same each
+//! time (hashes have seeds, heaps have holes), so it is left out, and so is the end.
 
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
 use crate::job::{Job, Work};
 
-/// The two lengths, both beyond the warm-up.
-const SHORT: usize = 600;
-const LONG: usize = 1_600;
+const CALLS: usize = 1_000;
+
+/// Called where counting begins: callgrind knows the function by its name.
+#[inline(never)]
+pub(crate) fn begin() {
+    std::hint::black_box("begin");
+}
+
+/// Called where it ends.
+#[inline(never)]
+pub(crate) fn end() {
+    std::hint::black_box("end");
+}
 
 /// What a process did in all, or in one call.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,20 +32,16 @@ pub(crate) struct Counts {
 
 /// Counts one small call of the job's subject.
 pub(crate) fn count_echo(job: &Job) -> Result<Counts> {
-    let run = |calls| count(&Job { work: Work::Echo { calls }, ..job.clone() });
-    let (short, long) = (run(SHORT)?, run(LONG)?);
-    let calls = (LONG - SHORT) as f64;
-    Ok(Counts {
-        instructions: (long.instructions - short.instructions) / calls,
-        allocations: (long.allocations - short.allocations) / calls,
-    })
+    let all = count(&Job { work: Work::Echo { calls: CALLS }, ..job.clone() })?;
+    Ok(Counts { instructions: all.instructions / CALLS as f64, allocations: all.allocations / CALLS as f64 })
 }
 
 fn count(job: &Job) -> Result<Counts> {
-    let directory = std::env::temp_dir();
-    let file = directory.join(format!("helve-callgrind-{}.out", std::process::id()));
+    let directory = tempfile::tempdir()?;
+    let file = directory.path().join("profile");
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--compress-pos=no"])
+        .args(["--zero-before=xtask_bench::callgrind::begin*", "--dump-before=xtask_bench::callgrind::end*"])
         .arg(format!("--callgrind-out-file={}", file.display()))
         .arg(std::env::current_exe()?)
         .arg("child")
@@ -46,13 +52,8 @@ fn count(job: &Job) -> Result<Counts> {
     if !output.status.success() {
         bail!("the child failed under valgrind: {}", String::from_utf8_lossy(&output.stderr));
     }
-    let counts = read(&file);
-    fs_err::remove_file(&file)?;
-    counts
-}
-
-fn read(file: &Path) -> Result<Counts> {
-    parse(&fs_err::read_to_string(file)?)
+    // The first is what was written at the end of counting, the last what was done after it.
+    parse(&fs_err::read_to_string(file.with_extension("1"))?)
 }
 
 /// Reads a profile: the total, and how often anything called the allocator.

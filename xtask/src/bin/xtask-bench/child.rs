@@ -11,12 +11,12 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::job::{Era, Job, Kind, Runtime, Sample, Shape, Work};
-use crate::memory;
 use crate::stats::median;
 use crate::subject::{
     HttpClient, HttpWork, Server, SharedClient, SharedWork, StdioClient, StdioWork, hold, kept, ready, with_http,
     with_shared, with_stdio,
 };
+use crate::{callgrind, memory};
 
 /// Calls before the clock starts: lazy set-up, caches, branch predictors.
 const WARM_UP: usize = 500;
@@ -86,6 +86,7 @@ impl StdioWork for Echo {
             client.echo().await?;
         }
         let mut times = Vec::with_capacity(self.calls);
+        callgrind::begin();
         let start = Instant::now();
         for _ in 0..self.calls {
             let start = Instant::now();
@@ -93,6 +94,7 @@ impl StdioWork for Echo {
             times.push(start.elapsed().as_secs_f64());
         }
         let total_seconds = start.elapsed().as_secs_f64();
+        callgrind::end();
         client.close().await?;
         Ok(Sample { median_seconds: median(&mut times), total_seconds, calls: self.calls, ..Sample::default() })
     }
