@@ -50,12 +50,17 @@ struct Texts {
 
 /// Texts that others begin with, sorted: all that a text begins with lead back from the last that is not behind it.
 #[derive(Debug, Default)]
-struct Prefixes(Vec<Prefix>);
+struct Prefixes {
+    /// How each of them begins, side by side: see [`head`].
+    heads: Vec<u64>,
+    all: Vec<Prefix>,
+}
 
 #[derive(Debug)]
 struct Prefix {
-    head: u64,
     text: String,
+    /// The bits of a head that are its own.
+    mask: u64,
     id: GlobId,
     /// The longest of the others that this one begins with.
     shorter: Option<usize>,
@@ -204,17 +209,25 @@ impl Prefixes {
             {
                 shorter = prefixes[index].shorter;
             }
-            prefixes.push(Prefix { head: head(text), text: text.to_owned(), id, shorter });
+            let other_bits = 64_usize.saturating_sub(text.len() * 8) as u32;
+            let mask = u64::MAX.checked_shl(other_bits).unwrap_or_default();
+            prefixes.push(Prefix { text: text.to_owned(), mask, id, shorter });
         }
-        Self(prefixes)
+        Self { heads: prefixes.iter().map(|prefix| head(&prefix.text)).collect(), all: prefixes }
     }
 
     /// Adds all that `text` begins with. Whatever stands between one of them and `text` begins with it, too.
     fn find(&self, matched: &mut Bits, text: &str) {
-        let wanted = (head(text), text);
-        let mut next = self.0.partition_point(|prefix| (prefix.head, prefix.text.as_str()) <= wanted).checked_sub(1);
-        while let Some(prefix) = next.and_then(|index| self.0.get(index)) {
-            if text.starts_with(&prefix.text) {
+        let wanted = head(text);
+        let mut behind = self.heads.partition_point(|head| *head <= wanted);
+        // Numbers alone decide unless some begin with the same eight bytes.
+        if behind.checked_sub(1).and_then(|last| self.heads.get(last)) == Some(&wanted) {
+            let first = self.heads.partition_point(|head| *head < wanted);
+            behind = first + self.all[first..behind].partition_point(|prefix| prefix.text.as_str() <= text);
+        }
+        let mut next = behind.checked_sub(1);
+        while let Some((head, prefix)) = next.and_then(|index| self.heads.get(index).zip(self.all.get(index))) {
+            if wanted & prefix.mask == *head && text.starts_with(&prefix.text) {
                 matched.insert(prefix.id);
             }
             next = prefix.shorter;

@@ -105,11 +105,7 @@ impl<'text> Member<'text> {
     #[must_use]
     #[inline]
     pub fn key(&self) -> Option<Cow<'text, str>> {
-        if self.has_plain_key {
-            Some(Cow::Borrowed(self.raw_key))
-        } else {
-            serde_json::from_str(&format!("\"{}\"", self.raw_key)).ok().map(Cow::Owned)
-        }
+        if self.has_plain_key { Some(Cow::Borrowed(self.raw_key)) } else { unescaped(self.raw_key).map(Cow::Owned) }
     }
 
     /// The text that the value is, where that was seen in passing: a short string without escapes. Any other value is for
@@ -124,9 +120,9 @@ impl<'text> Member<'text> {
 impl<'text> Iterator for Members<'text> {
     type Item = Result<Member<'text>, ScanError>;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
-        next_item(&mut self.cursor, &mut self.state, b'}', Cursor::member)
+        next_item(&mut self.cursor, &mut self.state, b'}', |cursor| cursor.member())
     }
 }
 
@@ -138,7 +134,8 @@ impl<'text> Iterator for Elements<'text> {
     }
 }
 
-#[inline]
+// Always inlined, as the two that use it: what a loop does not look at is then not put together for it.
+#[inline(always)]
 fn next_item<'text, T>(
     cursor: &mut Cursor<'text>,
     state: &mut State,
@@ -241,7 +238,7 @@ impl<'text> Cursor<'text> {
     }
 
     /// The member that begins here.
-    #[inline]
+    #[inline(always)]
     fn member(&mut self) -> Result<Member<'text>, ScanError> {
         let start = self.at + 1;
         let has_plain_key = self.skip_string()?;
@@ -254,11 +251,21 @@ impl<'text> Cursor<'text> {
     }
 
     /// The value that begins here.
+    #[inline]
     fn value(&mut self) -> Result<Value<'text>, ScanError> {
+        if self.peek() != Some(b'"') {
+            return self.other_value();
+        }
         let start = self.at;
-        let (mut too_deep, mut is_plain) = (false, false);
+        let is_plain = self.skip_string()?;
+        Ok(Value { text: self.slice(start, self.at)?, too_deep: false, is_plain })
+    }
+
+    /// The value that begins here and is no string.
+    fn other_value(&mut self) -> Result<Value<'text>, ScanError> {
+        let start = self.at;
+        let mut too_deep = false;
         match self.peek() {
-            Some(b'"') => is_plain = self.skip_string()?,
             Some(b'{' | b'[') => {
                 let container = skip_container(self.bytes(), start)
                     .ok_or(ScanError { problem: ScanProblem::Truncated, at: start })?;
@@ -275,7 +282,7 @@ impl<'text> Cursor<'text> {
             }
             None => return Err(self.problem(ScanProblem::Truncated)),
         }
-        Ok(Value { text: self.slice(start, self.at)?, too_deep, is_plain })
+        Ok(Value { text: self.slice(start, self.at)?, too_deep, is_plain: false })
     }
 
     #[inline]
@@ -283,6 +290,11 @@ impl<'text> Cursor<'text> {
         // Both ends stand beside ASCII bytes, so they are character boundaries.
         self.text.get(start..end).ok_or(ScanError { problem: ScanProblem::Unexpected, at: start })
     }
+}
+
+#[cold]
+fn unescaped(raw: &str) -> Option<String> {
+    serde_json::from_str(&format!("\"{raw}\"")).ok()
 }
 
 fn ends_scalar(byte: u8) -> bool {
@@ -293,16 +305,16 @@ fn ends_scalar(byte: u8) -> bool {
 #[inline]
 fn string_end(bytes: &[u8], start: usize) -> Option<(usize, bool)> {
     let rest = bytes.get(start..)?;
-    let mut at = start + letters(rest.get(..NEAR_BYTES).unwrap_or(rest));
-    if bytes.get(at) == Some(&b'"') {
-        return Some((at, true));
-    }
+    let at = start + letters(rest.get(..NEAR_BYTES).unwrap_or(rest));
+    if bytes.get(at) == Some(&b'"') { Some((at, true)) } else { far_string_end(bytes, at).map(|at| (at, false)) }
+}
+
+/// The same for a string that is long, or in which something means more than itself.
+fn far_string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
-        let rest = bytes.get(at..)?;
-        let found = memchr::memchr2(b'"', b'\\', rest)?;
-        at += found;
+        at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
         if bytes.get(at) == Some(&b'"') {
-            return Some((at, false));
+            return Some(at);
         }
         at += 2;
     }

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::job::{Job, Work};
 
-const CALLS: usize = 1_000;
+const CALLS: usize = 5_000;
 
 /// Called where counting begins: callgrind knows the function by its name.
 #[inline(never)]
