@@ -33,13 +33,13 @@ enum What {
     Host(Host),
 }
 
-/// The host instead: servers killed under load, fifty of which most are bad, floods of changes, a useless endpoint, and
-/// a thousand toggles and reconnections
+/// The host instead: servers killed under load, fifty of which most are bad, floods of changes, a useless endpoint, a
+/// thousand toggles and reconnections, and two thousand watches
 ///
 /// Times are judged: run it on a machine that has nothing else to do.
 #[derive(Debug, Args)]
 struct Host {
-    /// Only this run: killed, fifty, flood, endpoint, toggles
+    /// Only this run: killed, fifty, flood, endpoint, toggles, watches
     #[arg(long, value_name = "RUN")]
     only: Option<String>,
     /// Toggles and reconnections, each [default: 1000]
