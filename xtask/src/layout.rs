@@ -120,7 +120,10 @@ impl Watched {
 
     fn takes(&self, configuration: &str, words: &[&str]) -> Result<()> {
         let mut command = self.command(configuration, &[words, PATIENCE].concat());
-        run(command.stdout(Stdio::null()), "the program has to work before it can be watched")
+        run(
+            command.stdout(Stdio::null()),
+            "this needs valgrind (Debian: apt-get install valgrind), and a program that works: see what it said",
+        )
     }
 
     fn command(&self, configuration: &str, words: &[&str]) -> Command {
