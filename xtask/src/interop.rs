@@ -4,7 +4,7 @@
 mod agents;
 mod besides;
 mod probe;
-mod process;
+pub(crate) mod process;
 mod program;
 mod servers;
 mod signatures;

@@ -6,15 +6,15 @@
 //! the file stays true over compilers and updates: what is new lies elsewhere until the file is written anew.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Result, bail};
 use clap::Args;
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::listening::Listening;
 use crate::programs::{Profile, build, run};
 
 /// Write crates/helve-cli/layout.ld anew: the functions that runs of the program go through, for the linker
@@ -65,16 +65,6 @@ struct Watched {
     place: TempDir,
 }
 
-/// A run that others connect to; killed when dropped.
-struct Listening(Child);
-
-impl Drop for Listening {
-    fn drop(&mut self) {
-        drop(self.0.kill());
-        drop(self.0.wait());
-    }
-}
-
 impl Watched {
     /// What people do with the program, and agents.
     fn go_through(&self) -> Result<()> {
@@ -87,14 +77,10 @@ impl Watched {
         self.calls_through("stdio", &self.as_server(&[&serve, PATIENCE].concat()))?;
 
         let mut command = self.command(&clock, &["serve", "--http", "127.0.0.1:0", "--prefix", "none"]);
-        let mut listening = Listening(command.stdout(Stdio::piped()).spawn()?);
-        let stdout = listening.0.stdout.take().context("no stdout")?;
-        let url = BufReader::new(stdout).lines().next().context("`helve serve --http` ended at once")??;
-        self.calls_through("http", &format!("url = {}", json!(url)))?;
-        // Asked, so that it writes its profile.
-        run(Command::new("kill").arg(listening.0.id().to_string()), "it was gone already")?;
-        ensure!(listening.0.wait()?.success(), "`helve serve --http` did not end well");
-        Ok(())
+        let listening = Listening::start(&mut command)?;
+        self.calls_through("http", &format!("url = {}", json!(listening.url)))?;
+        // Asked to end, it writes its profile.
+        listening.stop()
     }
 
     /// One call in each era through a `helve serve` that is reached as `how` says.

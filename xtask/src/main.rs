@@ -11,6 +11,7 @@ mod install;
 mod interop;
 mod layers;
 mod layout;
+mod listening;
 mod programs;
 mod soak;
 mod tidy;

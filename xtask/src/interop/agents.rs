@@ -17,6 +17,7 @@ use self::serving::Serving;
 use super::process::{self, MARK};
 use super::servers::{Era, Server};
 use crate::install::{Pin, npm, python};
+use crate::listening::Listening;
 
 /// The official clients of both lines of releases.
 const NODE_AGENTS: &[Pin] =
@@ -180,7 +181,7 @@ fn visit(serving: &Serving, agent: &Agent, era: Era, means: Means) -> Result<Str
         plan["url"] = json!(if is_old { listening.sse_url() } else { listening.url.clone() });
     }
     let seen = run(serving, agent, &plan);
-    listening.map_or(Ok(()), serving::Listening::stop)?;
+    listening.map_or(Ok(()), Listening::stop)?;
     let words = judge(agent.name, &seen?, &serving.wire()?, era)
         .with_context(|| format!("see {}", serving.directory.display()))?;
     gone(&serving.mark)?;

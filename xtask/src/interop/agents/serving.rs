@@ -2,21 +2,18 @@
 //! the one that agents ask most of.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use fs_err::File;
 use serde_json::{Value, json};
 
-use crate::interop::process::{self, MARK};
+use crate::interop::process::MARK;
 use crate::interop::servers::{Server, Transport};
+use crate::listening::Listening;
 
 /// The servers behind helve.
 const BEHIND: &[&str] = &["everything", "filesystem", "time"];
-
-/// Time for the program to start on a busy machine.
-const START: Duration = Duration::from_secs(30);
 
 /// A place that `helve serve` can be started in.
 #[derive(Debug)]
@@ -27,13 +24,6 @@ pub(crate) struct Serving {
     /// Where all of it lies.
     pub(crate) directory: PathBuf,
     pub(crate) mark: String,
-}
-
-/// `helve serve --http`; killed when dropped.
-#[derive(Debug)]
-pub(crate) struct Listening {
-    child: Child,
-    pub(crate) url: String,
 }
 
 impl Serving {
@@ -66,20 +56,14 @@ impl Serving {
     pub(crate) fn listen(&self) -> Result<Listening> {
         let environment = self.environment()?;
         let variables = environment.as_object().into_iter().flatten();
-        let mut child = Command::new(&self.helve)
+        let mut command = Command::new(&self.helve);
+        command
             .args(self.arguments())
             .args(["--http", "127.0.0.1:0"])
             .env_clear()
             .envs(variables.filter_map(|(name, value)| Some((name, value.as_str()?))))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(File::create(self.directory.join("helve.log"))?.into_parts().0)
-            .spawn()
-            .with_context(|| format!("cannot start {}", self.helve.display()))?;
-        let lines = process::lines_of(child.stdout.take().context("no stdout")?);
-        let mut listening = Listening { child, url: String::new() };
-        listening.url = lines.recv_timeout(START).context("helve serve --http does not say where it listens")?;
-        Ok(listening)
+            .stderr(File::create(self.directory.join("helve.log"))?.into_parts().0);
+        Listening::start(&mut command)
     }
 
     /// All that was said to `everything`, by line.
@@ -124,28 +108,5 @@ impl Serving {
 
     fn copy(&self) -> PathBuf {
         self.directory.join("said-to-everything.jsonl")
-    }
-}
-
-impl Listening {
-    /// Where clients of the first transport over HTTP come in.
-    pub(crate) fn sse_url(&self) -> String {
-        self.url.replace("/mcp", "/sse")
-    }
-
-    /// Ends it as a person would.
-    pub(crate) fn stop(mut self) -> Result<()> {
-        let asked = Command::new("kill").arg(self.child.id().to_string()).status()?;
-        ensure!(asked.success(), "helve serve --http was gone already");
-        let status = self.child.wait()?;
-        ensure!(status.success(), "helve serve --http ended with {status}");
-        Ok(())
-    }
-}
-
-impl Drop for Listening {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
     }
 }
