@@ -3,6 +3,7 @@
 
 mod agents;
 mod besides;
+mod command_lines;
 mod probe;
 pub(crate) mod process;
 mod program;
@@ -18,6 +19,7 @@ use helve_model::ToolDefinition;
 use xtask::table;
 
 use self::agents::Agents;
+use self::command_lines::CommandLines;
 use self::servers::{Era, Server, Transport};
 use self::signatures::Parsers;
 use self::visit::Found;
@@ -25,6 +27,7 @@ use crate::programs::{Profile, build, build_with, interop_directory};
 
 /// Visit real servers from the registries, and have real clients visit `helve serve` (installs them under target/interop)
 ///
+/// Agents' own command lines add helve and look at it, without a network.
 /// The signatures of all their tools are then parsed by Python and by the TypeScript compiler.
 #[derive(Debug, Args)]
 pub(crate) struct Interop {
@@ -34,6 +37,9 @@ pub(crate) struct Interop {
     /// Have clients visit and nothing else; only those with the name given by `--only`
     #[arg(long)]
     agents: bool,
+    /// Have the agents' own command lines add helve, and nothing else
+    #[arg(long, conflicts_with_all = ["agents", "only"])]
+    command_lines: bool,
     /// Install the servers and clients and stop there
     #[arg(long)]
     install: bool,
@@ -47,11 +53,16 @@ struct Told {
 }
 
 impl Interop {
-    #[expect(clippy::print_stdout, reason = "the table of visits is what this chore is run for")]
     pub(crate) fn run(&self, root: &Path) -> Result<()> {
         let directory = interop_directory(root)?;
         let scratch = directory.join("scratch");
         fs_err::create_dir_all(&scratch)?;
+        let mut told = Told::default();
+        let command_lines = CommandLines::install(&directory)?;
+        if self.command_lines {
+            self.visit_by_command_line(root, &command_lines, &mut told)?;
+            return told.end();
+        }
         let servers = servers::install(&directory, &scratch)?;
         let parsers = Parsers::install(&directory)?;
         let agents = Agents::install(&directory)?;
@@ -59,7 +70,6 @@ impl Interop {
             return Ok(());
         }
         let mark = process::mark();
-        let mut told = Told::default();
         if !self.agents {
             self.visit_servers(&servers, &parsers, &scratch, &mark, &mut told)?;
         }
@@ -72,11 +82,18 @@ impl Interop {
             let tell = |subject: &str, means: &str, outcome| told.add(subject, means, outcome);
             agents.with_rmcp(rmcp).visit(helve, &servers, self.only.as_deref(), &mark, tell)?;
         }
-        println!("{}", table::render(&["server or agent", "transport", "visit"], &[], &told.rows));
-        if told.bad > 0 {
-            bail!("{} of {} failed", told.bad, told.rows.len());
+        if !self.agents && self.only.is_none() {
+            self.visit_by_command_line(root, &command_lines, &mut told)?;
         }
-        Ok(())
+        told.end()
+    }
+
+    fn visit_by_command_line(&self, root: &Path, command_lines: &CommandLines, told: &mut Told) -> Result<()> {
+        if self.install {
+            return Ok(());
+        }
+        let helve = &build(root, "helve-cli", Profile::Dev, &["helve"])?[0];
+        command_lines.visit(helve, |subject, means, outcome| told.add(subject, means, outcome))
     }
 
     fn visit_servers(
@@ -110,6 +127,15 @@ impl Interop {
 }
 
 impl Told {
+    #[expect(clippy::print_stdout, reason = "the table of visits is what this chore is run for")]
+    fn end(self) -> Result<()> {
+        println!("{}", table::render(&["server or agent", "transport", "visit"], &[], &self.rows));
+        if self.bad > 0 {
+            bail!("{} of {} failed", self.bad, self.rows.len());
+        }
+        Ok(())
+    }
+
     fn add(&mut self, subject: &str, means: &str, outcome: Result<String>) {
         let words = outcome.unwrap_or_else(|error| {
             self.bad += 1;

@@ -5,17 +5,17 @@
 /// One line per crate.
 pub(crate) const LAYERS: &[Layer] = &[
     Layer::new("helve-model", "I/O, async, clock")
-        .free_of(&[RUNTIMES, NETWORK, PROCESSES, FILES, FACES])
+        .free_of(&[RUNTIMES, NETWORK, PROCESSES, SYSTEM_CALLS, FILES, FACES])
         .silent_on(PURE),
     Layer::new("helve-policy", "I/O, async, clock")
-        .free_of(&[RUNTIMES, NETWORK, PROCESSES, FILES, FACES])
+        .free_of(&[RUNTIMES, NETWORK, PROCESSES, SYSTEM_CALLS, FILES, FACES])
         .silent_on(PURE),
     Layer::new("helve-schema", "fetching a $ref, network, files")
-        .free_of(&[RUNTIMES, NETWORK, PROCESSES, FILES, FACES])
+        .free_of(&[RUNTIMES, NETWORK, PROCESSES, SYSTEM_CALLS, FILES, FACES])
         .silent_on(PURE),
     Layer::new("helve-config", "processes, network, ambient environment or home")
         .free_of(&[RUNTIMES, NETWORK, PROCESSES, HOME, FACES])
-        .silent_on(&[ASYNC, CLOCK, SOCKETS, CHILDREN, SURROUNDINGS, PRINTING]),
+        .silent_on(&[ASYNC, SOCKETS, CHILDREN, BORROWED_SOCKETS_AND_CHILDREN, SURROUNDINGS, PRINTING]),
     Layer::new("helve-wire", "policy decisions, config files, the environment, a face of its own")
         .free_of(&[FACES, CONFIG_FILES, HOME, OTHER_SDKS])
         .silent_on(&[ENVIRONMENT, PRINTING])
@@ -139,7 +139,8 @@ const NETWORK: Packages = &[
     "tower-http",
     "ureq",
 ];
-const PROCESSES: Packages = &["command-group", "nix", "process-wrap", "rustix", "signal-hook", "sysinfo"];
+const PROCESSES: Packages = &["command-group", "nix", "process-wrap", "signal-hook", "sysinfo"];
+const SYSTEM_CALLS: Packages = &["rustix"];
 const FILES: Packages = &["fs-err", "notify", "tempfile", "walkdir"];
 const HOME: Packages = &["dirs", "etcetera", "home"];
 const FACES: Packages = &["axum", "clap", "ratatui", "crossterm"];

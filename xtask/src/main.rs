@@ -4,6 +4,7 @@
     reason = "a developer's tool: it starts cargo, npm, python and the benchmarks itself and reads its own environment"
 )]
 
+mod attack;
 mod bench;
 mod conformance;
 mod docs;
@@ -31,6 +32,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Chore {
+    Attack(attack::Attack),
     Bench(bench::Bench),
     Conformance(conformance::Conformance),
     Docs(docs::Docs),
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let root = workspace_root();
     let outcome = match arguments.chore {
+        Chore::Attack(attack) => attack.run(&root),
         Chore::Bench(bench) => bench.run(&root),
         Chore::Conformance(conformance) => conformance.run(&root),
         Chore::Docs(docs) => docs.run(&root),

@@ -1,6 +1,7 @@
 //! Owns `cargo xtask tidy`: which files are looked at, by which rules, and how a finding reads.
 
 mod graph;
+mod promises;
 mod rules;
 mod source;
 
@@ -75,6 +76,7 @@ fn check(root: &Path, graph: &Graph) -> Result<Vec<Finding>> {
             rules::check_manifest(path, &text, &mut findings);
         }
     }
+    promises::check(root, &mut findings)?;
     findings.sort();
     Ok(findings)
 }

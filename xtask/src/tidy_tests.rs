@@ -39,6 +39,17 @@ fn a_crate_without_a_row_is_found() {
 }
 
 #[test]
+fn s17_one_crate_holds_the_invisible_characters() {
+    let set = "//! Owns x.\nfn is_odd(c: char) -> bool { matches!(c, '\\u{200b}' | '\\u{1b}' | '\\u{2014}') }\n#[cfg(test)]\nmod tests { const C: char = '\\u{202e}'; }\n";
+    let tree = Tree::new().package("helve-wire", &[]).file("crates/helve-wire/src/words.rs", set);
+    let tree = tree.file("crates/helve-model/src/text.rs", set);
+    assert_snapshot!(tree.findings(), @"
+    crates/helve-wire/src/words.rs:2: spells the invisible character U+200B
+        help: helve_model::text holds the one set of them: ask it
+    ");
+}
+
+#[test]
 fn a_folder_is_named_like_its_crate() {
     let tree = Tree::new().package_in("elsewhere", "helve-model", &[]);
     assert_snapshot!(tree.findings(), @"

@@ -5,6 +5,7 @@ mod edit;
 mod info;
 mod list;
 mod media;
+mod placed;
 mod read;
 mod roots;
 mod search;
@@ -13,11 +14,13 @@ mod write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use helve::{CallError, Toolbox};
+use helve_policy::ArgumentPlace;
 
 use crate::options::Options;
-use crate::tool::{BlockingTool, Run};
+use crate::tool::Run;
 use crate::words::quoted;
 
+use placed::{DESTINATION, FOLLOWED, FOLLOWED_OR_HERE, FileTool, ITSELF, PathArgument, SEVERAL, SOURCE};
 use roots::Roots;
 
 pub(crate) const OPTIONS: &[&str] = &["roots", "writable", "max_file_bytes"];
@@ -26,30 +29,32 @@ pub(crate) const OPTIONS: &[&str] = &["roots", "writable", "max_file_bytes"];
 const MAX_FILE_BYTES: u64 = 10 * 1024 * 1024;
 
 /// What the tools work on.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Files {
-    roots: Roots,
+    roots: Arc<Roots>,
     max_file_bytes: u64,
     /// Held while something is changed: two edits of one file must not lose one of them.
-    changing: Mutex<()>,
+    changing: Arc<Mutex<()>>,
+    /// The places that the call is permitted for; empty: whatever its arguments name.
+    decided: Vec<ArgumentPlace>,
 }
 
 /// Those who only look.
-const READING: &[(&str, Run<Files>)] = &[
-    (read::READ_FILE, read::read_file),
-    (read::READ_MANY, read::read_many),
-    (list::LIST_DIRECTORY, list::list_directory),
-    (search::SEARCH_FILES, search::search_files),
-    (info::FILE_INFO, info::file_info),
+const READING: &[(&str, &[PathArgument], Run<Files>)] = &[
+    (read::READ_FILE, &[FOLLOWED], read::read_file),
+    (read::READ_MANY, &[SEVERAL], read::read_many),
+    (list::LIST_DIRECTORY, &[FOLLOWED_OR_HERE], list::list_directory),
+    (search::SEARCH_FILES, &[FOLLOWED_OR_HERE], search::search_files),
+    (info::FILE_INFO, &[ITSELF], info::file_info),
 ];
 
 /// Those who change something.
-const WRITING: &[(&str, Run<Files>)] = &[
-    (write::WRITE_FILE, write::write_file),
-    (edit::EDIT_FILE, edit::edit_file),
-    (write::CREATE_DIRECTORY, write::create_directory),
-    (write::MOVE_FILE, write::move_file),
-    (write::DELETE_FILE, write::delete_file),
+const WRITING: &[(&str, &[PathArgument], Run<Files>)] = &[
+    (write::WRITE_FILE, &[ITSELF], write::write_file),
+    (edit::EDIT_FILE, &[ITSELF], edit::edit_file),
+    (write::CREATE_DIRECTORY, &[FOLLOWED], write::create_directory),
+    (write::MOVE_FILE, &[SOURCE, DESTINATION], write::move_file),
+    (write::DELETE_FILE, &[ITSELF], write::delete_file),
 ];
 
 pub(crate) fn open(options: &Options<'_>) -> Result<Toolbox, CallError> {
@@ -66,11 +71,12 @@ pub(crate) fn open(options: &Options<'_>) -> Result<Toolbox, CallError> {
     })?;
     let writable = options.flag("writable")?;
     let max_file_bytes = options.count("max_file_bytes", MAX_FILE_BYTES)?;
-    let files = Arc::new(Files { roots, max_file_bytes, changing: Mutex::new(()) });
+    let files =
+        Arc::new(Files { roots: Arc::new(roots), max_file_bytes, changing: Arc::default(), decided: Vec::new() });
 
     let mut toolbox = Toolbox::for_server(options.spec).with_instructions(instructions(&files.roots, writable));
-    for (definition, run) in READING.iter().chain(if writable { WRITING } else { &[] }) {
-        toolbox = toolbox.with(BlockingTool::new(definition, &files, *run));
+    for (definition, paths, run) in READING.iter().chain(if writable { WRITING } else { &[] }) {
+        toolbox = toolbox.with(FileTool::new(definition, &files, paths, *run));
     }
     Ok(toolbox)
 }

@@ -59,7 +59,12 @@ impl World {
             if walk {
                 roots.walk_always();
             }
-            Files { roots, max_file_bytes: MAX_FILE_BYTES, changing: Mutex::new(()) }
+            Files {
+                roots: Arc::new(roots),
+                max_file_bytes: MAX_FILE_BYTES,
+                changing: Arc::default(),
+                decided: Vec::new(),
+            }
         })
     }
 

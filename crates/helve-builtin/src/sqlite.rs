@@ -10,6 +10,7 @@ mod value;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use helve::{CallError, Toolbox};
 
@@ -28,6 +29,9 @@ const MAX_BYTES: u64 = 1024 * 1024;
 /// How many steps of SQLite's machine a statement may take; option `max_steps`. Some ten seconds.
 const MAX_STEPS: u64 = 500_000_000;
 
+/// How long a statement may take, whatever its steps cost.
+const MAX_TIME: Duration = Duration::from_secs(30);
+
 /// What the tools work on. Every call opens the database anew, so that none waits for another.
 #[derive(Debug)]
 struct Database {
@@ -40,6 +44,7 @@ struct Limits {
     rows: u64,
     bytes: u64,
     steps: u64,
+    time: Duration,
 }
 
 const READING: &[(&str, Run<Database>)] = &[
@@ -68,6 +73,7 @@ pub(crate) fn open(options: &Options<'_>) -> Result<Toolbox, CallError> {
         rows: options.count("max_rows", MAX_ROWS)?,
         bytes: options.count("max_bytes", MAX_BYTES)?,
         steps: options.count("max_steps", MAX_STEPS)?,
+        time: MAX_TIME,
     };
     let database = Arc::new(Database { path, limits });
 
@@ -82,3 +88,7 @@ pub(crate) fn open(options: &Options<'_>) -> Result<Toolbox, CallError> {
     }
     Ok(toolbox)
 }
+
+#[cfg(test)]
+#[path = "sqlite_tests.rs"]
+mod tests;

@@ -40,18 +40,25 @@ impl<State: Send + Sync + 'static> Tool for BlockingTool<State> {
     }
 
     fn call<'a>(&'a self, permit: &'a Permit, _: &'a ToolContext) -> BoxFuture<'a, Result<Outcome, ToolFailure>> {
-        Box::pin(async move {
-            let cancelled = Cancelled::default();
-            let waiting = CancelOnDrop(cancelled.clone());
-            let (state, arguments, run) = (Arc::clone(&self.state), permit.arguments().clone(), self.run);
-            let work = tokio::task::spawn_blocking(move || run(&state, &arguments, &cancelled));
-            let answer = work.await;
-            drop(waiting);
-            match answer {
-                Ok(answer) => answer.or_else(Trouble::into_result),
-                Err(_) => Err(ToolFailure::new(ErrorCode::ToolError, "the tool broke off without an answer")),
-            }
-        })
+        Box::pin(run_blocking(Arc::clone(&self.state), permit, self.run))
+    }
+}
+
+/// Runs a tool on a thread that may block.
+pub(crate) async fn run_blocking<State: Send + Sync + 'static>(
+    state: Arc<State>,
+    permit: &Permit,
+    run: Run<State>,
+) -> Result<Outcome, ToolFailure> {
+    let cancelled = Cancelled::default();
+    let waiting = CancelOnDrop(cancelled.clone());
+    let arguments = permit.arguments().clone();
+    let work = tokio::task::spawn_blocking(move || run(&state, &arguments, &cancelled));
+    let answer = work.await;
+    drop(waiting);
+    match answer {
+        Ok(answer) => answer.or_else(Trouble::into_result),
+        Err(_) => Err(ToolFailure::new(ErrorCode::ToolError, "the tool broke off without an answer")),
     }
 }
 

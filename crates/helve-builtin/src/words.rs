@@ -1,5 +1,7 @@
 //! How foreign text and numbers are shown, and which word was probably meant.
 
+use helve_model::text::{cut, one_line};
+
 /// How many characters of a foreign name a message shows.
 const SHOWN_CHARACTERS: usize = 200;
 
@@ -16,14 +18,13 @@ pub(crate) fn quoted(text: &str) -> String {
 
 /// A message of somebody else, with nothing invisible in it and not endless.
 pub(crate) fn message(text: &str) -> String {
-    cut(text, MESSAGE_CHARACTERS)
+    cut(text, MESSAGE_CHARACTERS).into_owned()
 }
 
-/// `text` on one line, with nothing invisible in it: a name cannot look like two, or like another line of a list.
+/// `text` on one line, with nothing invisible in it but tabs: a name cannot look like two, or like another line of a list.
 pub(crate) fn printable(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    text.chars().for_each(|character| push_visible(&mut shown, character));
-    shown
+    let parts: Vec<_> = text.split('\t').map(one_line).collect();
+    parts.join("\t")
 }
 
 /// Which of `names` was probably meant; all of them when none is near.
@@ -61,28 +62,6 @@ pub(crate) fn counted(number: u64, noun: &str) -> String {
         shown.push('s');
     }
     shown
-}
-
-fn cut(text: &str, length: usize) -> String {
-    let mut shown = String::new();
-    let mut characters = text.chars();
-    characters.by_ref().take(length).for_each(|character| push_visible(&mut shown, character));
-    if characters.next().is_some() {
-        shown.push('…');
-    }
-    shown
-}
-
-fn push_visible(shown: &mut String, character: char) {
-    let is_invisible = (character.is_control() && character != '\t')
-        || matches!(character,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{e0000}'..='\u{e0fff}');
-    if is_invisible {
-        shown.extend(character.escape_default());
-    } else {
-        shown.push(character);
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Which tools there are: from what was kept of earlier runs where that is fresh, from the servers where it is not. Only
 //! servers that have to be asked are started.
 
+use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
 use helve::{Builtins as _, CachedIndex, Planned, SchemaCache};
@@ -8,16 +9,18 @@ use helve_config::Configuration;
 use helve_config::environment::input_variable;
 use helve_model::name::{Spelling, begins_with_server};
 use helve_model::{
-    CallKind, DisabledReason, ErrorCode, QualifiedName, ServerName, ServerStatus, ToolDefinition, TransportSpec,
+    CallKind, Definition as _, DisabledReason, ErrorCode, QualifiedName, ServerName, ServerStatus, ToolDefinition,
+    TransportSpec,
 };
 use helve_policy::pin::DefinitionHash;
 use helve_policy::{Approvals, RuleSet, Settled, Subject, ToolPolicy};
 
+use crate::builtins::Builtins;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::plan::{compile, plan};
+use crate::plan::{compile_for_calls, plan};
 use crate::progress::Meter;
-use crate::running::{Builtins, Manner, Wanted, late, lists_directory, settled, with_host};
+use crate::running::{Manner, Wanted, late, lists_directory, settled, with_host};
 use crate::store::approvals::ApprovalFile;
 
 /// How much has to be known about each tool.
@@ -32,8 +35,13 @@ pub(crate) enum Depth {
 /// The tools of some servers, and the rules for them.
 pub(crate) struct Catalog {
     pub(crate) rules: RuleSet,
+    /// The definitions that the person accepted.
+    pub(crate) pins: Pins,
     pub(crate) servers: Vec<ServerTools>,
 }
+
+/// The definition each pinned tool had when the person accepted it.
+pub(crate) type Pins = HashMap<QualifiedName, DefinitionHash>;
 
 /// The tools of one server, hidden ones included.
 pub(crate) struct ServerTools {
@@ -55,7 +63,8 @@ pub(crate) struct Entry<'a> {
     pub(crate) tool: &'a str,
     pub(crate) title: Option<std::borrow::Cow<'a, str>>,
     pub(crate) summary: Option<std::borrow::Cow<'a, str>>,
-    pub(crate) claims: helve_policy::Claims,
+    /// Its definition is not the one that was pinned: agents do not see it.
+    pub(crate) has_changed: bool,
 }
 
 /// Lists the tools of these servers; of all, where none is named.
@@ -67,8 +76,9 @@ pub(crate) fn list(
     refresh: bool,
 ) -> Result<Catalog, Failure> {
     context.check_rules_are_known(configuration)?;
-    let plan = plan(context, configuration)?;
-    let (rules, problems) = compile(&plan);
+    let mut plan = plan(context, configuration)?;
+    let pins = plan.pins.take().unwrap_or_default();
+    let (rules, problems) = compile_for_calls(context, &plan);
     for problem in problems {
         context.printer.warning(problem.to_string());
     }
@@ -82,6 +92,9 @@ pub(crate) fn list(
     let mut servers = Vec::new();
     let mut asked = Vec::new();
     for planned in plan.servers.iter().filter(is_wanted) {
+        // Whether a tool is as it was pinned is told by its definition alone.
+        let is_pinned = pins.keys().any(|tool| tool.server == planned.spec.name);
+        let depth = if is_pinned { Depth::Definitions } else { depth };
         let tools = match (&planned.held, known(context, planned, kept.as_ref(), depth)) {
             (Some(reason), _) => Tools::Missing(Box::new(held_back(planned, reason))),
             (None, Some(tools)) => tools,
@@ -95,19 +108,19 @@ pub(crate) fn list(
     if !asked.is_empty() {
         ask(context, configuration, &asked, &mut servers)?;
     }
-    Ok(Catalog { rules, servers })
+    Ok(Catalog { rules, pins, servers })
 }
 
 /// The tools whose names are known without asking anybody, as `server/tool`: for completions.
 pub(crate) fn known_names(context: &Context, configuration: &Configuration) -> Vec<String> {
     let Ok(plan) = plan(context, configuration) else { return Vec::new() };
-    let (rules, _) = compile(&plan);
+    let (rules, _) = compile_for_calls(context, &plan);
     let kept = Kept::open(context, configuration);
     let mut names = Vec::new();
     for planned in plan.servers.iter().filter(|planned| planned.held.is_none()) {
         if let Some(tools) = known(context, planned, kept.as_ref(), Depth::Names) {
             let server = ServerTools { name: planned.spec.name.clone(), tools };
-            names.extend(server.entries(&rules, false).iter().map(Entry::written));
+            names.extend(server.entries(&rules, &Pins::new(), false).iter().map(Entry::written));
         }
     }
     names
@@ -124,7 +137,7 @@ impl Kept {
     fn open(context: &Context, configuration: &Configuration) -> Option<Self> {
         let settings = &configuration.settings;
         let directory = lists_directory(context).filter(|_| settings.cache_tool_schemas.value)?;
-        let cache = SchemaCache::open(directory).ok()?;
+        let cache = SchemaCache::open(directory, Some(context.env.working_directory().to_owned())).ok()?;
         Some(Self { cache, now: context.env.now(), ttl: settings.schema_cache_ttl.value })
     }
 }
@@ -132,7 +145,7 @@ impl Kept {
 /// The tools, if nobody has to be asked for them.
 fn known(context: &Context, planned: &Planned, kept: Option<&Kept>, depth: Depth) -> Option<Tools> {
     if let TransportSpec::Builtin(builtin) = &planned.spec.transport {
-        let builtins = Builtins { working_directory: context.env.working_directory().to_owned() };
+        let builtins = Builtins::new(&context.env);
         return Some(match builtins.open(&planned.spec, builtin) {
             Ok(toolbox) => Tools::Defined(toolbox.definitions()),
             Err(error) => Tools::Missing(Box::new(error.into())),
@@ -194,8 +207,8 @@ impl Entry<'_> {
 }
 
 impl ServerTools {
-    /// The tools an agent sees, sorted by name; with `hidden`, all of them.
-    pub(crate) fn entries(&self, rules: &RuleSet, hidden: bool) -> Vec<Entry<'_>> {
+    /// The tools that no list leaves out, sorted by name; with `hidden`, all of them.
+    pub(crate) fn entries(&self, rules: &RuleSet, pins: &Pins, hidden: bool) -> Vec<Entry<'_>> {
         let mut entries: Vec<Entry<'_>> = match &self.tools {
             Tools::Kept(index) => index
                 .tools()
@@ -204,7 +217,7 @@ impl ServerTools {
                     tool: tool.name,
                     title: tool.title.map(Into::into),
                     summary: tool.summary.map(Into::into),
-                    claims: tool.claims,
+                    has_changed: false,
                 })
                 .collect(),
             Tools::Defined(definitions) => definitions
@@ -214,7 +227,7 @@ impl ServerTools {
                     Entry {
                         server: &self.name,
                         tool: definition.name().as_str(),
-                        claims: helve_policy::Claims::from(&view.annotations),
+                        has_changed: self.has_changed(definition, pins),
                         title: view.title.or(view.annotations.title).map(Into::into),
                         summary: view.description.as_deref().map(one_line).map(Into::into),
                     }
@@ -226,6 +239,15 @@ impl ServerTools {
         entries.retain(|entry| hidden || !is_hidden(entry.tool));
         entries.sort_by_key(|entry| entry.tool);
         entries
+    }
+
+    /// True when a definition is not the one that was pinned.
+    pub(crate) fn has_changed(&self, definition: &ToolDefinition, pins: &Pins) -> bool {
+        if pins.is_empty() {
+            return false;
+        }
+        let name = QualifiedName::new(self.name.clone(), definition.name().clone());
+        pins.get(&name).is_some_and(|pin| *pin != DefinitionHash::of(definition.raw().as_str()))
     }
 
     /// The definitions, if they are known.
@@ -341,7 +363,12 @@ pub(crate) fn held_back(planned: &Planned, reason: &DisabledReason) -> Failure {
     let name = planned.spec.name.as_str();
     let code = match reason {
         DisabledReason::Untrusted => ErrorCode::Untrusted,
-        DisabledReason::Configured | DisabledReason::Toggled | DisabledReason::HostOff => ErrorCode::ServerDisabled,
+        DisabledReason::Configured
+        | DisabledReason::Toggled
+        | DisabledReason::HostOff
+        | DisabledReason::Itself
+        | DisabledReason::Nested(_) => ErrorCode::ServerDisabled,
+        DisabledReason::Gone => ErrorCode::ServerNotFound,
         DisabledReason::NeedsInput(_)
         | DisabledReason::Invalid
         | DisabledReason::UnsetVariable(_)

@@ -2,6 +2,7 @@
 
 mod add;
 mod add_json;
+mod bridge;
 mod builtin;
 mod call;
 mod completions;
@@ -64,6 +65,7 @@ pub(crate) enum Verb {
     Keep(keep::Args),
     Builtin(builtin::Args),
     Expand(expand::Args),
+    Bridge(bridge::Args),
     Explain(explain::Args),
     Doctor(doctor::Args),
     Pin(pin::Args),
@@ -127,6 +129,24 @@ fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     alone.map_or_else(|| Cli::try_parse_from(arguments), Ok)
 }
 
+/// True when helve with these arguments is a server, or keeps some.
+pub(crate) fn serves(arguments: &[String]) -> bool {
+    let words: Vec<OsString> =
+        std::iter::once("helve").chain(arguments.iter().map(String::as_str)).map(Into::into).collect();
+    match parse(&words) {
+        Ok(Cli { verb: Some(Verb::Serve(_)), .. }) => true,
+        Ok(Cli { verb: Some(Verb::Keep(args)), .. }) => args.is_run(),
+        Ok(_) => false,
+        // It may be a shell that knows the rest.
+        Err(_) => arguments.iter().any(|word| may_serve(word)),
+    }
+}
+
+/// True when a word, or a text of words, may name a verb that serves.
+pub(crate) fn may_serve(text: &str) -> bool {
+    text.contains("serve") || text.contains("keep") || text.contains('$')
+}
+
 fn dispatch(context: &Context, verb: Option<Verb>) -> Result<(), Failure> {
     if !context.env.working_directory().is_dir() {
         let directory = context.env.working_directory().display();
@@ -150,6 +170,7 @@ fn dispatch(context: &Context, verb: Option<Verb>) -> Result<(), Failure> {
         Some(Verb::Keep(args)) => keep::run(context, &args),
         Some(Verb::Builtin(args)) => builtin::run(context, &args),
         Some(Verb::Expand(args)) => expand::run(context, &args),
+        Some(Verb::Bridge(args)) => bridge::run(context, &args),
         Some(Verb::Explain(args)) => explain::run(context, &args),
         Some(Verb::Doctor(args)) => doctor::run(context, &args),
         Some(Verb::Pin(args)) => pin::run(context, &args),

@@ -8,13 +8,13 @@ use std::ffi::OsString;
 
 use clap::CommandFactory as _;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use helve_model::text;
 
 use crate::catalog;
 use crate::commands::Shell;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::options::Cli;
-use crate::printer::safe;
 
 /// Say what could come next on a command line
 #[derive(Debug, clap::Args)]
@@ -70,11 +70,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
 /// One candidate as the shell wants it; `None` for one that could do more than be typed.
 fn show(shell: Shell, candidate: &CompletionCandidate, kept: usize) -> Option<String> {
     let value = candidate.get_value().to_str()?.get(kept..)?;
-    if value.chars().any(safe::is_hidden) {
+    if value.chars().any(text::is_invisible) {
         return None;
     }
     let help = candidate.get_help().map(ToString::to_string).unwrap_or_default();
-    let help = safe::line(help.lines().next().unwrap_or_default()).into_owned();
+    let help = text::one_line(help.lines().next().unwrap_or_default()).into_owned();
     Some(match shell {
         // bash puts the word on the line as it is.
         Shell::Bash => shell_words::quote(value).into_owned(),

@@ -1,13 +1,21 @@
 //! A tool's result for a person: text as text, pictures and sounds as files with a name.
 
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use fs_err::os::unix::fs::OpenOptionsExt as _;
 use helve_model::{ContentBlock, ContentBody, Media, OutcomeView, ResourceBody};
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::saved;
+
+/// So many files of one result are saved.
+const MAX_FILES: usize = 1_000;
+/// So many bytes of one result are saved.
+const MAX_BYTES: u64 = 1024 * 1024 * 1024;
 
 /// Where files of a result go.
 #[derive(Debug)]
@@ -15,12 +23,16 @@ pub(crate) struct SavePlace {
     /// The directory the person named; else one is made for the occasion.
     named: Option<PathBuf>,
     temporary: PathBuf,
+    now: SystemTime,
     /// The beginning of every file's name.
     stem: String,
     /// The directory, once there is one.
     opened: Option<PathBuf>,
     /// How many contents have been looked at.
     count: usize,
+    /// How many were saved, and their bytes.
+    files: usize,
+    bytes: u64,
 }
 
 /// The result as text; what is no text is saved, and named in its place.
@@ -71,14 +83,28 @@ impl SavePlace {
             named: directory.map(|directory| context.env.working_directory().join(directory)),
             temporary: context.env.temporary_directory(),
             stem: stem(subject),
+            now: context.env.now(),
             opened: None,
             count: 0,
+            files: 0,
+            bytes: 0,
         }
     }
 
     /// Saves one content; gives the words that name it.
     pub(crate) fn save(&mut self, what: &str, mime: Option<&str>, bytes: &[u8]) -> Result<String, Failure> {
         self.count += 1;
+        let shown_type = mime.unwrap_or("of unknown type");
+        self.bytes = self.bytes.saturating_add(bytes.len() as u64);
+        if self.files >= MAX_FILES || self.bytes > MAX_BYTES {
+            return Ok(format!(
+                "[{what} {shown_type}, {} bytes: not saved, the result has too many files]",
+                bytes.len()
+            ));
+        }
+        self.files += 1;
+        // What the person named a place for is as open as their other files.
+        let mode = if self.named.is_some() { 0o666 } else { 0o600 };
         let extension = extension(mime.unwrap_or_default());
         let stem = format!("{}-{}", self.stem, self.count);
         let directory = self.open()?;
@@ -87,7 +113,7 @@ impl SavePlace {
         let path = loop {
             let suffix = if number == 0 { String::new() } else { format!("-{number}") };
             let path = directory.join(format!("{stem}{suffix}.{extension}"));
-            match fs_err::OpenOptions::new().write(true).create_new(true).open(&path) {
+            match fs_err::OpenOptions::new().write(true).create_new(true).mode(mode).open(&path) {
                 Ok(mut file) => {
                     std::io::Write::write_all(&mut file, bytes).map_err(|error| Failure::file(&error))?;
                     break path;
@@ -96,7 +122,7 @@ impl SavePlace {
                 Err(error) => return Err(Failure::file(&error)),
             }
         };
-        Ok(format!("[{what} {}, {} bytes: {}]", mime.unwrap_or("of unknown type"), bytes.len(), path.display()))
+        Ok(format!("[{what} {shown_type}, {} bytes: {}]", bytes.len(), path.display()))
     }
 
     fn open(&mut self) -> Result<PathBuf, Failure> {
@@ -108,11 +134,7 @@ impl SavePlace {
                 fs_err::create_dir_all(directory).map_err(|error| Failure::file(&error))?;
                 directory.clone()
             }
-            // Readable by its owner alone.
-            None => tempfile::Builder::new()
-                .prefix("helve-")
-                .tempdir_in(&self.temporary)
-                .map(tempfile::TempDir::keep)
+            None => saved::make(&self.temporary, self.now)
                 .map_err(|error| Failure::other("no directory for the result's files could be made").cause(&error))?,
         };
         Ok(self.opened.insert(directory).clone())

@@ -2,23 +2,25 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use helve_config::trust::{TrustRequest, TrustStore as _};
 use helve_config::{
-    Code, CommandLine, Configuration, ConfiguredServer, Diagnostic, Dialect, Environment, ExplicitFile, Request,
-    Setting, Severity, discover,
+    Code, CommandLine, Configuration, ConfiguredServer, Diagnostic, Environment, ExplicitFile, Request, Setting,
+    Severity, discover,
 };
 use helve_model::{ErrorCode, Layer, Origin, ServerName};
 use helve_policy::Caller;
 
 use crate::env::Env;
 use crate::failure::Failure;
+use crate::itself::Itself;
 use crate::options::GlobalOptions;
 use crate::printer::Printer;
 use crate::questions::Asked;
 use crate::store::Stores;
+use crate::store::approvals::ApprovalFile;
 use crate::store::trust::TrustFile;
 
 /// Names less like the one that was typed than this are not suggested.
@@ -32,6 +34,8 @@ const LAST_WORDS: Duration = Duration::from_millis(250);
 
 #[derive(Debug)]
 pub(crate) struct Context {
+    /// Itself, for work that another thread does.
+    shared: Weak<Self>,
     pub(crate) env: Env,
     pub(crate) options: GlobalOptions,
     pub(crate) printer: Printer,
@@ -39,38 +43,52 @@ pub(crate) struct Context {
     pub(crate) asked: Arc<Asked>,
     /// Held by whoever asks the person something, and by whoever draws on the terminal meanwhile.
     pub(crate) turn: Arc<Mutex<()>>,
+    /// Which servers are this very program, and how deep it runs.
+    pub(crate) itself: Itself,
     /// What the configuration knows of `env`.
     pub(crate) environment: Environment,
     /// The same with what the person answered since.
     answered: Mutex<Environment>,
     /// The person has heard that what they trusted cannot be read.
     has_warned: AtomicBool,
+    /// What earlier versions knew has been looked at.
+    has_retired: AtomicBool,
     /// The servers whose mistakes the person has read.
     told: Mutex<Vec<ServerName>>,
 }
 
 impl Context {
-    pub(crate) fn new(env: Env, options: GlobalOptions) -> Self {
+    pub(crate) fn new(env: Env, options: GlobalOptions) -> Arc<Self> {
         let printer = Printer::new(&env, &options);
         let environment = env.for_configuration();
         let answered = Mutex::new(environment.clone());
-        Self {
+        Arc::new_cyclic(|shared| Self {
+            shared: Weak::clone(shared),
             env,
             options,
             printer,
             asked: Arc::default(),
             turn: Arc::default(),
+            itself: Itself::default(),
             environment,
             answered,
             has_warned: AtomicBool::new(false),
+            has_retired: AtomicBool::new(false),
             told: Mutex::default(),
-        }
+        })
     }
 
-    /// Keeps an answer to `${input:id}` for as long as helve runs.
-    pub(crate) fn remember_answer(&self, id: &str, answer: &str) {
+    /// Does work that reads files on a thread of its own: whoever is served meanwhile does not wait for a disk, or for what
+    /// somebody put on it. `None` when the program ends.
+    pub(crate) async fn aside<T: Send + 'static>(&self, work: impl FnOnce(&Self) -> T + Send + 'static) -> Option<T> {
+        let context = self.shared.upgrade()?;
+        tokio::task::spawn_blocking(move || work(&context)).await.ok()
+    }
+
+    /// Keeps an answer to `${input:id}` of a file for as long as helve runs.
+    pub(crate) fn remember_answer(&self, file: &Path, id: &str, answer: &str) {
         let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
-        *answered = answered.clone().with_answer(id, answer);
+        *answered = answered.clone().with_answer(file, id, answer);
     }
 
     /// Loads the configuration. What is wrong with it is for the caller to [report](Self::report); only a file the
@@ -104,25 +122,9 @@ impl Context {
         }
     }
 
-    /// The first mistake in a file of helve's own that leaves its rules and settings unknown, as a whole or in part. A
-    /// mistake in one server's entry only costs that server.
-    pub(crate) fn broken<'a>(&self, configuration: &'a Configuration) -> Option<&'a Diagnostic> {
-        let is_error = |diagnostic: &&Diagnostic| diagnostic.severity == Severity::Error && diagnostic.server.is_none();
-        let mut errors = configuration.diagnostics.iter().filter(is_error).peekable();
-        errors.peek()?;
-        let unread = discover::own_files(&self.environment);
-        let read = configuration.files.iter().map(|file| &file.place);
-        let own: Vec<&Path> = read
-            .chain(&unread)
-            .filter(|place| place.dialect == Dialect::Helve)
-            .map(|place| place.path.as_path())
-            .collect();
-        errors.find(|diagnostic| file_of(&diagnostic.origin).is_some_and(|path| own.contains(&path)))
-    }
-
     /// Nothing runs by rules that nobody knows: a rule that denies may be among those that could not be read.
     pub(crate) fn check_rules_are_known(&self, configuration: &Configuration) -> Result<(), Failure> {
-        let Some(diagnostic) = self.broken(configuration) else { return Ok(()) };
+        let Some(diagnostic) = configuration.broken_rules() else { return Ok(()) };
         let place = self.shown(&diagnostic.origin);
         let message = format!("nothing is started, because {place} cannot be used: {}", diagnostic.message);
         let failure = Failure::new(ErrorCode::Config, message);
@@ -182,7 +184,26 @@ impl Context {
         let directory = self.env.directories.state.as_ref().ok_or_else(|| {
             Failure::other("there is no home directory to remember anything in").hint("set HOME or XDG_STATE_HOME")
         })?;
-        Ok(Stores::new(directory))
+        let stores = Stores::new(directory);
+        if !self.has_retired.swap(true, Ordering::Relaxed) {
+            self.retire_old_answers(&stores);
+        }
+        Ok(stores)
+    }
+
+    /// Says, once, which answers of an earlier helve have ended and why. A file that cannot be read or written is told by
+    /// whoever needs it.
+    fn retire_old_answers(&self, stores: &Stores) {
+        let tell = |ended: Result<Vec<String>, Failure>, why: &str| {
+            if let Some(names) = ended.ok().filter(|names| !names.is_empty()) {
+                self.printer.warning(format!("{why}: {}", names.join(", ")));
+            }
+        };
+        tell(stores.retire::<TrustFile>(), "trust covers more than it did, so what you trusted before is asked again");
+        tell(
+            stores.retire::<ApprovalFile>(),
+            "approvals are for one server and no longer for its name, so these are asked again",
+        );
     }
 
     /// The project the person stands in, links resolved, as the stores spell it.
@@ -224,8 +245,7 @@ impl Context {
             return named.collect();
         }
         let own = helve_config::discover::own_files(&self.environment);
-        let imported =
-            helve_config::discover::imported_files(&self.environment, &helve_config::Import::All, &mut Vec::new());
+        let imported = helve_config::discover::imported_files(&self.environment, &helve_config::Import::All);
         named.chain(own.into_iter().chain(imported).map(|place| place.path)).collect()
     }
 

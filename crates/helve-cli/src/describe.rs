@@ -222,7 +222,7 @@ pub(crate) fn as_json(context: &Context, server: &ConfiguredServer) -> Value {
 
 /// The same, with as much of it as the reader has to see.
 pub(crate) fn as_json_with(context: &Context, server: &ConfiguredServer, secrets: Secrets) -> Value {
-    let held = held(&context.options, server);
+    let held = held(context, server);
     let mut object = Map::new();
     object.insert("name".to_owned(), server.name.as_str().into());
     object.insert("state".to_owned(), plan::word(held.as_ref()).into());

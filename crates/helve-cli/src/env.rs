@@ -8,6 +8,10 @@ use helve_config::{Environment, Platform};
 
 /// The variables that steer helve itself.
 pub(crate) mod variable {
+    /// How many processes of helve stand above this one; helve sets it for every server it starts.
+    pub(crate) const HELVE_DEPTH: &str = helve_wire::Nesting::VARIABLE;
+    /// Through which servers this one was started; helve sets it, too.
+    pub(crate) const HELVE_TRAIL: &str = helve_wire::Nesting::TRAIL;
     /// Which log lines are shown, by target: `helve_wire=debug,helve=info`.
     pub(crate) const HELVE_LOG: &str = "HELVE_LOG";
     /// Not empty: no colours.

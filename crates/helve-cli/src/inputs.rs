@@ -1,11 +1,14 @@
 //! What a configuration leaves to the person: `${input:…}` is asked for at a terminal, once for a run, and only for
 //! servers that lack nothing else.
 
+use std::collections::HashSet;
+use std::path::Path;
+
 use helve_config::trust::Trust;
 use helve_config::{Blocker, Configuration, ConfiguredServer, Input};
 use helve_model::{ErrorCode, ServerName};
 
-use crate::context::Context;
+use crate::context::{Context, file_of};
 use crate::failure::Failure;
 use crate::prompt;
 
@@ -21,30 +24,30 @@ pub(crate) fn load(context: &Context, is_meant: impl Fn(&ServerName) -> bool) ->
         return Ok(configuration);
     }
     for input in questions {
-        if let Some(answer) = ask(context, input)? {
-            context.remember_answer(&input.id, &answer);
+        if let (Some(file), Some(answer)) = (file_of(&input.origin), ask(context, input)?) {
+            context.remember_answer(file, &input.id, &answer);
         }
     }
     context.load()
 }
 
-/// What is to be asked, each input once.
+/// What is to be asked, each input of a file once. An input is its file's alone: another file that declares the same id
+/// can neither word the question nor suggest the answer.
 fn questions(configuration: &Configuration, is_meant: impl Fn(&ServerName) -> bool) -> Vec<&Input> {
-    let asking: Vec<&str> = configuration
+    let asking: HashSet<(Option<&Path>, &str)> = configuration
         .servers
         .iter()
         .filter(|server| is_meant(&server.name) && lacks_only_answers(server))
         .flat_map(|server| &server.blockers)
-        .filter_map(|blocker| if let Blocker::NeedsInput { id, .. } = blocker { Some(id.as_str()) } else { None })
+        .filter_map(|blocker| match blocker {
+            Blocker::NeedsInput { id, origin, .. } => Some((file_of(origin), id.as_str())),
+            _ => None,
+        })
         .collect();
-    let mut questions: Vec<&Input> = Vec::new();
-    for input in &configuration.inputs {
-        let is_new = questions.iter().all(|known| known.id != input.id);
-        if is_new && asking.contains(&input.id.as_str()) {
-            questions.push(input);
-        }
-    }
-    questions
+    let mut asked = HashSet::new();
+    let key = |input: &&Input| (file_of(&input.origin).map(Path::to_path_buf), input.id.clone());
+    let is_wanted = |input: &&Input| asking.contains(&(file_of(&input.origin), input.id.as_str()));
+    configuration.inputs.iter().filter(is_wanted).filter(|input| asked.insert(key(input))).collect()
 }
 
 /// Nobody should answer for nothing, and nobody gives a secret to a project that is not trusted.

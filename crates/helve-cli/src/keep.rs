@@ -4,6 +4,7 @@
 //! The socket's name is a fingerprint of everything that would run, under a key only its owner can read. Two shells with
 //! other tokens, or in other directories, have other sockets and never share a server.
 
+mod directory;
 mod preface;
 mod resident;
 
@@ -16,7 +17,7 @@ use std::time::{Duration, Instant};
 use helve::{Keeper, Kept, Plan, Surroundings, fingerprint};
 use helve_model::ServerSpec;
 use helve_wire::{BoxFuture, Era, Verdict};
-use rustix::process::getuid;
+use rustix::process::geteuid;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::UnixStream;
 
@@ -57,6 +58,10 @@ impl Place {
     /// All that there may be.
     pub(crate) fn all(context: &Context) -> Vec<Self> {
         let Some(directory) = directory(context) else { return Vec::new() };
+        // What lies in a directory of another user is not ours to speak with.
+        if directory::check(&directory, geteuid().as_raw()).is_err() {
+            return Vec::new();
+        }
         let Ok(entries) = fs_err::read_dir(directory) else { return Vec::new() };
         let sockets = entries.filter_map(Result::ok).map(|entry| entry.path());
         let mut places: Vec<Self> = sockets
@@ -87,8 +92,11 @@ impl Place {
 
     /// A connection to whoever listens there, if it is the same user.
     async fn connect(&self) -> io::Result<UnixStream> {
+        if let Some(parent) = self.socket.parent() {
+            directory::check(parent, geteuid().as_raw())?;
+        }
         let stream = UnixStream::connect(&self.socket).await?;
-        if stream.peer_cred()?.uid() == getuid().as_raw() {
+        if stream.peer_cred()?.uid() == geteuid().as_raw() {
             return Ok(stream);
         }
         Err(io::Error::new(io::ErrorKind::PermissionDenied, "another user listens there"))
@@ -165,7 +173,11 @@ pub(crate) async fn start(context: &Context, place: &Place, idle: Duration) -> R
     let Some(executable) = context.env.executable() else {
         return Err(Failure::other("helve does not know where it lies itself"));
     };
-    let log = open_private(&place.log()).map_err(|error| failed(&error))?;
+    let log = open_private(&place.log()).map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => Failure::other(error.to_string())
+            .hint("XDG_RUNTIME_DIR has to be a directory of your own; without it one below HOME is used"),
+        _ => failed(&error),
+    })?;
     let mut child = command(context, executable, idle)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -231,7 +243,7 @@ fn key(context: &Context) -> Result<Option<[u8; 32]>, Failure> {
     let mut key = [0; 32];
     getrandom::fill(&mut key).map_err(|error| Failure::other("the system has no randomness").cause(&error))?;
     let write = || -> io::Result<()> {
-        private_directory(state)?;
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state)?;
         let mut file = tempfile::Builder::new().prefix(".keep").tempfile_in(state)?;
         io::Write::write_all(&mut file, &key)?;
         // Whoever was faster wins: one key for all.
@@ -245,13 +257,9 @@ fn key(context: &Context) -> Result<Option<[u8; 32]>, Failure> {
     Ok(read())
 }
 
-fn private_directory(path: &Path) -> io::Result<()> {
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
-}
-
 fn open_private(path: &Path) -> io::Result<std::fs::File> {
     if let Some(parent) = path.parent() {
-        private_directory(parent)?;
+        directory::ensure(parent)?;
     }
     std::fs::OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(path)
 }

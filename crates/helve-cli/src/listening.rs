@@ -1,17 +1,17 @@
 //! Listening for agents on a socket, and driving their connections.
 
 use std::convert::Infallible;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use helve_serve::Peer;
 use helve_serve::face::http::HttpFace;
+use helve_serve::{Peer, behind_the_others};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::peer;
 
@@ -21,14 +21,42 @@ const HEAD_WITHIN: Duration = Duration::from_secs(30);
 /// How long nothing is accepted after the machine refused to: out of files, most likely.
 const REFUSED_FOR: Duration = Duration::from_millis(100);
 
-/// Serves whoever comes, for ever.
+/// Connections that wait to be accepted. Whoever comes when so many wait has to knock again, a second later.
+const WAITING: u32 = 1_024;
+
+/// After so many connections everything else that is ready has its turn.
+const ACCEPTED_AT_A_TIME: u64 = 8;
+
+/// Files that are not for connections: those of servers, lists and records.
+const FILES_BESIDES: u64 = 256;
+
+/// As many connections as the machine lets a process have files for, besides those it needs otherwise.
+pub(crate) fn connections_at_most(wanted: usize) -> usize {
+    let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
+    let room = files.saturating_sub(FILES_BESIDES).max(files / 2);
+    wanted.min(usize::try_from(room).unwrap_or(usize::MAX))
+}
+
+/// Listens at an address. Must be called within a runtime.
+pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // The address of a listener that has just ended can be had again.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(WAITING)
+}
+
+/// Serves whoever comes, for ever. In a task of its own, so that those who come wait behind those who are there.
 pub(crate) async fn serve(listener: TcpListener, face: Arc<HttpFace>) {
-    let connections = AtomicU64::new(0);
+    let mut number = 0;
     loop {
         match listener.accept().await {
             Ok((stream, address)) => {
-                let number = connections.fetch_add(1, Ordering::Relaxed) + 1;
+                number += 1;
                 tokio::spawn(connection(stream, address, number, Arc::clone(&face)));
+                if number % ACCEPTED_AT_A_TIME == 0 {
+                    behind_the_others().await;
+                }
             }
             Err(error) => {
                 tracing::warn!(%error, "no connection could be accepted");
@@ -39,23 +67,32 @@ pub(crate) async fn serve(listener: TcpListener, face: Arc<HttpFace>) {
 }
 
 async fn connection(stream: TcpStream, address: SocketAddr, number: u64, face: Arc<HttpFace>) {
+    // Before a byte is read: an agent that has closed its end is nobody's any more.
+    let user = match stream.local_addr() {
+        Ok(local) if face.wants_user() && address.ip().is_loopback() => {
+            peer::user_of(address, local, || stream.peer_addr().is_ok())
+        }
+        _ => None,
+    };
     // An answer must not wait for more to send.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "the connection may be slow");
     }
-    let user = match stream.local_addr() {
-        Ok(local) if address.ip().is_loopback() => peer::user_of(address, local),
-        _ => None,
-    };
     let peer = Peer { connection: number, user };
+    let place = face.connected(peer);
     let service = service_fn(|request| {
         let face = Arc::clone(&face);
         async move { Ok::<_, Infallible>(face.handle(request, peer).await) }
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_WITHIN);
-    if let Err(error) = builder.serve_connection(TokioIo::new(stream), service).await {
-        tracing::debug!(%error, "the connection broke");
+    tokio::select! {
+        served = builder.serve_connection(TokioIo::new(stream), service) => {
+            if let Err(error) = served {
+                tracing::debug!(%error, "the connection broke");
+            }
+        }
+        () = place.has_to_leave() => tracing::debug!(?peer, "the connection was closed to make room for another"),
     }
     face.connection_ended(peer);
 }

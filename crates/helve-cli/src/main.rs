@@ -2,6 +2,7 @@
 //! terminal; everything else is handed an [`env::Env`].
 
 mod approve;
+mod builtins;
 mod catalog;
 mod commands;
 mod complete;
@@ -11,6 +12,7 @@ mod describe;
 mod env;
 mod failure;
 mod inputs;
+mod itself;
 mod keep;
 mod listening;
 mod log;
@@ -29,10 +31,13 @@ mod reload;
 mod roots;
 mod running;
 mod sampler;
+mod saved;
 mod spelling;
+mod start_guard;
 mod stdio;
 mod store;
 mod suspicion;
+mod token;
 mod tty;
 mod watching;
 

@@ -8,11 +8,12 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::error::ErrorKind;
 use clap::{ArgAction, Args, Parser, ValueEnum, ValueHint};
 use helve_config::Dialect;
+use helve_model::text;
 
 use crate::commands::Verb;
 use crate::env::Env;
 use crate::failure::Failure;
-use crate::printer::{Color, Printer, safe, write_talk};
+use crate::printer::{Color, Printer, write_talk};
 
 const ABOUT: &str = "The handle between an agent and its tools: MCP servers from a shell";
 
@@ -107,7 +108,7 @@ pub(crate) fn refuse(env: &Env, arguments: &[OsString], error: &clap::Error) -> 
     let printer = Printer::new(env, &options);
     let rendered = |color: Color| match color {
         Color::On => error.render().ansi().to_string(),
-        Color::Off => safe::block(&error.render().to_string()).into_owned(),
+        Color::Off => text::visible(&error.render().to_string()).into_owned(),
     };
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         return match printer.rendered(&rendered(printer.stdout_color())) {

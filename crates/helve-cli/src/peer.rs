@@ -1,37 +1,67 @@
-//! Whose process is at the other end of a connection within this machine.
+//! Whose process is at the other end of a connection within this machine. What is not certain is not known: whoever
+//! decides by it has to bar what nobody knows.
 
-use std::net::{IpAddr, SocketAddr};
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 
-/// The user whose process holds the socket at `peer` that is connected to `local`; `None` where nobody knows, and where
-/// it is closed already: what nobody holds is listed as the superuser's.
-pub(crate) fn user_of(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
+/// The states of a connection (`TCP_ESTABLISHED` and the others of the kernel) in which its near end still belongs to the
+/// program that opened it: established, or closed for writing alone. One on its way (`TCP_SYN_SENT`) is another's attempt
+/// at an address that somebody left; what the kernel goes on with by itself belongs to nobody.
+const HELD_STATES: [u8; 3] = [1, 4, 5];
+
+/// Who holds the socket at `peer` that is connected to `local`: `None` where the system does not tell, and where it is
+/// closed already: the kernel lists what nobody holds as the superuser's.
+///
+/// `still_there` says whether our own end of that very connection is still up. It is asked last: an address is free for
+/// others from the moment on that both ends are gone, and what was found might be theirs.
+pub(crate) fn user_of(peer: SocketAddr, local: SocketAddr, still_there: impl FnOnce() -> bool) -> Option<u32> {
+    let user = holder(peer, local)?;
+    still_there().then_some(user)
+}
+
+/// Can this system tell whose a connection to `address` is? Tried with a connection of our own.
+pub(crate) fn can_tell(address: IpAddr) -> io::Result<bool> {
+    can_tell_by(address, holder)
+}
+
+fn can_tell_by(address: IpAddr, lookup: impl FnOnce(SocketAddr, SocketAddr) -> Option<u32>) -> io::Result<bool> {
+    let listener = TcpListener::bind((address, 0))?;
+    let near = TcpStream::connect(listener.local_addr()?)?;
+    let ours = near.local_addr()?;
+    let told = lookup(ours, near.peer_addr()?);
+    drop(near);
+    Ok(told == Some(rustix::process::geteuid().as_raw()))
+}
+
+fn holder(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
     #[cfg(target_os = "linux")]
     if let Ok(user) = diagnosis::user_of(peer, local) {
         return user;
     }
-    listed(peer)
+    listed(peer, local)
 }
 
 /// Reads the table of all connections, which takes long where many fit: for kernels that cannot be asked for one.
-fn listed(peer: SocketAddr) -> Option<u32> {
+fn listed(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
     let table = match peer {
         SocketAddr::V4(_) => "/proc/net/tcp",
         SocketAddr::V6(_) => "/proc/net/tcp6",
     };
-    find(&fs_err::read_to_string(table).ok()?, peer)
+    find(&fs_err::read_to_string(table).ok()?, peer, local)
 }
 
-fn find(table: &str, peer: SocketAddr) -> Option<u32> {
-    let wanted = spelled(peer);
+fn find(table: &str, peer: SocketAddr, local: SocketAddr) -> Option<u32> {
+    // Both ends: one address may have connections to several others, of several users.
+    let (near, far) = (spelled(peer), spelled(local));
     table.lines().skip(1).find_map(|line| {
-        let mut fields = line.split_whitespace();
-        if fields.nth(1)? != wanted {
+        let mut fields = line.split_whitespace().skip(1);
+        if fields.next()? != near || fields.next()? != far {
             return None;
         }
-        // After the local address: the other end, the state, two queues, a timer, retransmits, the user, a time-out, the
-        // inode.
-        let user = fields.nth(5)?.parse().ok()?;
-        (fields.nth(1)? != "0").then_some(user)
+        let state = u8::from_str_radix(fields.next()?, 16).ok()?;
+        // After the state: two queues, a timer, retransmits, the user, a time-out, the inode.
+        let user = fields.nth(3)?.parse().ok()?;
+        (HELD_STATES.contains(&state) && fields.nth(1)? != "0").then_some(user)
     })
 }
 
@@ -70,15 +100,14 @@ mod diagnosis {
     const ADDRESS_BYTES: usize = 16;
     /// `INET_DIAG_NOCOOKIE`.
     const ANY_COOKIE: [u8; 8] = [0xff; 8];
-    /// `TCP_LISTEN`: where there is no such connection, the kernel names whoever listens at its address.
-    const LISTENING: u8 = 10;
     /// Where the answer says what was asked for, the state, the user and the inode.
     const KIND_AT: usize = 4;
     const STATE_AT: usize = 17;
     const USER_AT: usize = 80;
     const INODE_AT: usize = 84;
 
-    /// `Ok(None)`: there is no such socket any more, or nobody holds it.
+    /// `Ok(None)`: there is no such socket any more, or nobody holds it. Where there is no such connection, the kernel may
+    /// name whoever listens at its address: the state tells.
     pub(super) fn user_of(peer: SocketAddr, local: SocketAddr) -> Result<Option<u32>> {
         let flags = SocketFlags::CLOEXEC;
         let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(netlink::SOCK_DIAG))?;
@@ -116,58 +145,11 @@ mod diagnosis {
         let kind = u16::from_ne_bytes(answer.get(KIND_AT..KIND_AT + 2)?.try_into().ok()?);
         let number = |at: usize| Some(u32::from_ne_bytes(answer.get(at..at + 4)?.try_into().ok()?));
         let (user, inode) = (number(USER_AT)?, number(INODE_AT)?);
-        let is_connection = kind == BY_FAMILY && *answer.get(STATE_AT)? != LISTENING;
-        (is_connection && inode != 0).then_some(user)
+        let is_held = kind == BY_FAMILY && super::HELD_STATES.contains(answer.get(STATE_AT)?);
+        (is_held && inode != 0).then_some(user)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::net::{TcpListener, TcpStream};
-
-    use super::*;
-
-    const TABLE: &str = "\
-  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
-   0: 0100007F:1CA4 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 11 1 0000000000000000 100 0 0 10 0
-   1: 0100007F:C350 0100007F:1CA4 01 00000000:00000000 00:00000000 00000000  1000        0 12 1 0000000000000000 20 4 30 10 -1
-   2: 0100007F:C352 0100007F:1CA4 05 00000000:00000000 03:00001760 00000000     0        0 0 3 0000000000000000
-";
-
-    #[test]
-    fn the_user_of_a_connection() {
-        assert_eq!(find(TABLE, "127.0.0.1:50000".parse().unwrap()), Some(1000));
-        assert_eq!(find(TABLE, "127.0.0.1:50001".parse().unwrap()), None);
-        assert_eq!(find(TABLE, "127.0.0.1:50002".parse().unwrap()), None);
-        assert_eq!(spelled("[::1]:80".parse().unwrap()), "00000000000000000000000001000000:0050");
-    }
-
-    #[test]
-    fn a_connection_of_our_own_is_ours_until_it_is_closed() {
-        let ourselves = Some(rustix::process::getuid().as_raw());
-        for address in ["127.0.0.1:0", "[::1]:0"] {
-            // Not every machine has both.
-            let Ok(listener) = TcpListener::bind(address) else { continue };
-            let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-            let (far, peer) = listener.accept().unwrap();
-            let local = far.local_addr().unwrap();
-            assert_eq!(user_of(peer, local), ourselves, "{address}");
-            assert_eq!(listed(peer), ourselves, "{address}");
-            drop(near);
-            assert_eq!(user_of(peer, local), None, "{address}");
-            assert_eq!(listed(peer), None, "{address}");
-        }
-    }
-
-    #[cfg(target_os = "linux")]
-    #[test]
-    fn the_kernel_answers_for_one_socket_and_no_listener() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (far, peer) = listener.accept().unwrap();
-        let local = far.local_addr().unwrap();
-        assert_eq!(diagnosis::user_of(peer, local), Ok(Some(rustix::process::getuid().as_raw())));
-        assert_eq!(diagnosis::user_of(local, listener.local_addr().unwrap()), Ok(None));
-        drop(near);
-    }
-}
+#[path = "peer_tests.rs"]
+mod tests;

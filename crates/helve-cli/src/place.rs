@@ -10,11 +10,10 @@ use helve_config::document::{self, Format};
 use helve_config::edit::{Change, EditError, Edited, edit_file};
 use helve_config::trust::TrustSubject;
 use helve_config::{Configuration, ConfiguredServer, Dialect, FilePlace, Source, discover};
-use helve_model::{ErrorCode, Layer, ServerName};
+use helve_model::{ErrorCode, Layer, ServerName, text};
 
 use crate::context::{Context, file_of};
 use crate::failure::Failure;
-use crate::printer::safe;
 use crate::store::trust::TrustFile;
 
 /// Whose file.
@@ -110,8 +109,8 @@ pub(crate) fn refused(context: &Context, place: &FilePlace, server: &str, error:
 
 /// A name for a new server, if it can be one.
 pub(crate) fn new_name(name: &str) -> Result<ServerName, Failure> {
-    if name.trim() != name || name.chars().any(safe::is_hidden) {
-        let message = format!("`{}` cannot be a server's name", safe::line(name));
+    if name.trim() != name || name.chars().any(text::is_invisible) {
+        let message = format!("`{}` cannot be a server's name", text::one_line(name));
         return Err(Failure::usage(message).hint("use letters, digits, `-` and `_`"));
     }
     ServerName::new(name).map_err(|error| Failure::usage(error.to_string()))

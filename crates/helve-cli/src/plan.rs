@@ -1,18 +1,21 @@
 //! From a configuration to what a host is started with: each server with its trust and what holds it back, the rules
 //! with the trust they have, and the definitions the person accepted.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
-use helve::{Plan, Planned};
+use helve::{Plan, Planned, Surroundings};
 use helve_config::trust::Trust as ConfigTrust;
 use helve_config::{Blocker, Configuration, ConfiguredServer};
-use helve_model::{Action, DisabledReason, Layer, Origin, QualifiedName, Rule, ServerName};
+use helve_model::{
+    Action, CallKind, DisabledReason, Layer, Origin, QualifiedName, Rule, ServerName, ServerSpec, TransportSpec,
+};
 use helve_policy::pin::DefinitionHash;
 use helve_policy::{Problem, RuleSet, ServerAccess, SourcedRule, Trust};
 
 use crate::context::{Context, file_of};
 use crate::failure::Failure;
-use crate::options::GlobalOptions;
+use crate::start_guard;
 use crate::store::pins::PinFile;
 
 /// Makes the plan. Without any configured server, and unless the person chose the files, the built-in ones serve; not
@@ -30,18 +33,36 @@ pub(crate) fn plan(context: &Context, configuration: &Configuration) -> Result<P
         if readonly.origin != Origin::BuiltIn {
             spec.access.readonly.get_or_insert(readonly.value);
         }
-        servers.push(Planned { spec, trust: trust_of(server), held: held(options, server) });
+        let guard = start_guard::guard(server);
+        servers.push(Planned { spec, trust: trust_of(server), held: held(context, server), guard });
     }
-    if configuration.servers.is_empty() && options.files.is_empty() && context.broken(configuration).is_none() {
+    if has_defaults(context, configuration) {
         let held = options.no_mcp.then_some(DisabledReason::HostOff);
         let defaults = helve_builtin::defaults(context.env.working_directory());
-        servers.extend(defaults.into_iter().map(|spec| Planned { held: held.clone(), ..Planned::from(spec) }));
+        let is_free = |spec: &ServerSpec| !configuration.servers.iter().any(|server| server.name == spec.name);
+        servers.extend(
+            defaults.into_iter().filter(is_free).map(|spec| Planned { held: held.clone(), ..Planned::from(spec) }),
+        );
     }
     let hidden = configuration.shadowed.iter().map(|shadowed| &shadowed.server);
-    let narrowing =
-        hidden.filter_map(|server| Some(ServerAccess::new(server.spec.as_ref()?, trust_of(server)))).collect();
+    let narrowing = hidden.filter_map(|server| Some(ServerAccess::new(server.spec.as_ref()?, trust_of(server))));
+    // What is hidden does not run: no approval is for it.
+    let narrowing = narrowing.map(|access| ServerAccess { identity: None, ..access }).collect();
     let pins = pins(context, configuration, &servers)?;
     Ok(Plan { servers, narrowing, rules: Some(rules(configuration)), pins: Some(pins) })
+}
+
+/// True where the built-in servers serve: no other one is configured but helve itself.
+fn has_defaults(context: &Context, configuration: &Configuration) -> bool {
+    let is_itself = |server: &ConfiguredServer| is_itself(context, server);
+    configuration.servers.iter().all(is_itself)
+        && context.options.files.is_empty()
+        && configuration.broken_rules().is_none()
+}
+
+/// True when a server is this very program.
+pub(crate) fn is_itself(context: &Context, server: &ConfiguredServer) -> bool {
+    server.spec.as_ref().is_some_and(|spec| context.itself.is(&context.env, spec))
 }
 
 /// The rule of a host whose calls were decided elsewhere, or need no decision.
@@ -58,13 +79,28 @@ pub(crate) fn allow_all() -> SourcedRule {
     SourcedRule { rule, trust: Trust::Trusted }
 }
 
+/// The same for methods that are not the protocol's: whoever comes has decided which of them are open.
+pub(crate) fn allow_all_methods() -> SourcedRule {
+    let all = allow_all();
+    SourcedRule { rule: Rule { kind: Some(CallKind::Method), ..all.rule }, ..all }
+}
+
 /// What holds a server back, the first of all reasons.
-pub(crate) fn held(options: &GlobalOptions, server: &ConfiguredServer) -> Option<DisabledReason> {
-    if options.no_mcp {
+pub(crate) fn held(context: &Context, server: &ConfiguredServer) -> Option<DisabledReason> {
+    if context.options.no_mcp {
         return Some(DisabledReason::HostOff);
     }
     if server.disabled_by.is_some() {
         return Some(DisabledReason::Configured);
+    }
+    // Before trust is asked for: what is never started needs none.
+    if is_itself(context, server) {
+        return Some(DisabledReason::Itself);
+    }
+    if let Some(depth) = context.itself.too_deep(&context.env)
+        && !server.spec.as_ref().is_some_and(|spec| matches!(spec.transport, TransportSpec::Builtin(_)))
+    {
+        return Some(DisabledReason::Nested(depth));
     }
     // A mistake is told before a question: nobody should answer it for nothing.
     let mistake = server.blockers.iter().find_map(|blocker| match blocker {
@@ -89,12 +125,16 @@ pub(crate) fn held(options: &GlobalOptions, server: &ConfiguredServer) -> Option
 pub(crate) const fn word(held: Option<&DisabledReason>) -> &'static str {
     match held {
         None => "on",
-        Some(DisabledReason::Configured | DisabledReason::Toggled | DisabledReason::HostOff) => "off",
+        Some(DisabledReason::Configured | DisabledReason::Toggled | DisabledReason::HostOff | DisabledReason::Gone) => {
+            "off"
+        }
         Some(DisabledReason::Untrusted) => "untrusted",
         Some(DisabledReason::UnsetVariable(_)) => "unset-variable",
         Some(DisabledReason::Invalid) => "invalid",
         Some(DisabledReason::NeedsInput(_)) => "needs-input",
         Some(DisabledReason::Unsupported(_)) => "unsupported",
+        Some(DisabledReason::Itself) => "itself",
+        Some(DisabledReason::Nested(_)) => "nested",
     }
 }
 
@@ -116,6 +156,21 @@ pub(crate) fn compile(plan: &Plan) -> (RuleSet, Vec<Problem>) {
     RuleSet::compile(rules, own.chain(plan.narrowing.iter().cloned()))
 }
 
+/// The same, for calls: with where each server runs, which rules about relative paths depend on.
+pub(crate) fn compile_for_calls(context: &Context, plan: &Plan) -> (RuleSet, Vec<Problem>) {
+    let surroundings = Surroundings {
+        environment: context.env.variables().to_vec(),
+        working_directory: Some(context.env.working_directory().to_owned()),
+        ..Surroundings::default()
+    };
+    let own = plan.servers.iter().map(|planned| ServerAccess {
+        directories: helve::server_directories(&planned.spec, &surroundings),
+        ..ServerAccess::new(&planned.spec, planned.trust)
+    });
+    let rules = plan.rules.iter().flatten().cloned();
+    RuleSet::compile(rules, own.chain(plan.narrowing.iter().cloned()))
+}
+
 /// The project in which definitions of a server are accepted: another one may mean another server by the same name.
 /// The person's own servers are the same everywhere.
 pub(crate) fn pin_project(context: &Context, configuration: &Configuration, server: &ServerName) -> Option<String> {
@@ -130,10 +185,9 @@ fn trust_of(server: &ConfiguredServer) -> Trust {
 /// The rules of a project file count as a whole or only where they narrow. An `allow` that counts tells that its file
 /// is trusted. Withheld rules come along for explanations alone.
 fn rules(configuration: &Configuration) -> Vec<SourcedRule> {
-    let is_trusted = |rule: &Rule| {
-        let same_file = |other: &Rule| other.action == Action::Allow && file_of(&other.origin) == file_of(&rule.origin);
-        rule.layer != Layer::Project || configuration.rules.iter().any(same_file)
-    };
+    let allowing = configuration.rules.iter().filter(|rule| rule.action == Action::Allow);
+    let trusted: HashSet<Option<&Path>> = allowing.map(|rule| file_of(&rule.origin)).collect();
+    let is_trusted = |rule: &Rule| rule.layer != Layer::Project || trusted.contains(&file_of(&rule.origin));
     let counting = configuration.rules.iter().map(|rule| SourcedRule {
         trust: if is_trusted(rule) { Trust::Trusted } else { Trust::Untrusted },
         rule: rule.clone(),

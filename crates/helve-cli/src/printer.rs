@@ -2,12 +2,12 @@
 
 pub(crate) mod json;
 mod pretty;
-pub(crate) mod safe;
 mod style;
 mod table;
 
 use std::io::{self, Write as _};
 
+use helve_model::text;
 use serde::Serialize;
 
 use crate::env::{Env, variable};
@@ -80,18 +80,18 @@ impl Printer {
 
     /// Data: text over several lines.
     pub(crate) fn block(&self, text: &str) -> Result<(), Failure> {
-        write_data(&safe::block(text))
+        write_data(&text::visible(text))
     }
 
     /// Data: somebody else's text. A terminal is shown no character it would obey; a pipe gets every byte.
     pub(crate) fn data(&self, text: &str) -> Result<(), Failure> {
-        if self.is_terminal { write_data(&safe::block(text)) } else { write_data(text) }
+        if self.is_terminal { write_data(&text::visible(text)) } else { write_data(text) }
     }
 
     /// Data: the same, where it may be no text at all.
     pub(crate) fn bytes(&self, bytes: &[u8]) -> Result<(), Failure> {
         if self.is_terminal {
-            return write_data(&safe::block(&String::from_utf8_lossy(bytes)));
+            return write_data(&text::visible(&String::from_utf8_lossy(bytes)));
         }
         let mut stdout = io::stdout().lock();
         stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(Failure::stdout)
@@ -140,7 +140,7 @@ impl Printer {
     /// Talk: what a program of the person's own says on its stderr.
     pub(crate) fn talk(&self, text: &str) {
         if self.verbosity > Verbosity::Quiet {
-            write_talk(&safe::block(text));
+            write_talk(&text::visible(text));
         }
     }
 
@@ -184,7 +184,7 @@ impl Printer {
         let text = diagnostic.render();
         let (word, rest) = text.split_once(':').unwrap_or(("", &text));
         let word = Line::styled(style, format!("{word}:")).render(self.stderr);
-        write_talk(&format!("{word}{}", safe::block(rest)));
+        write_talk(&format!("{word}{}", text::visible(rest)));
     }
 
     /// The end: why there is no answer. With `--json` it is the answer.

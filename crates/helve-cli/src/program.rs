@@ -8,6 +8,7 @@ use helve_wire::launch::{Environment, ExitReport, Launcher, ServerCommand};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::context::Context;
+use crate::env::variable;
 use crate::failure::Failure;
 
 /// Bytes of a program's stderr that are kept: the newest ones.
@@ -64,11 +65,13 @@ impl Program {
         for (name, value) in context.env.variables() {
             environment.set(name.clone(), value.clone());
         }
+        environment.set(variable::HELVE_DEPTH, context.itself.depth(&context.env).saturating_add(1).to_string());
         let command = ServerCommand {
             program: program.into(),
             args: arguments.iter().map(Into::into).collect(),
             working_directory: Some(context.env.working_directory().to_owned()),
             environment,
+            executable: None,
         };
         Ok(Self { command, launcher: crate::running::launcher(context), shown: program.clone() })
     }

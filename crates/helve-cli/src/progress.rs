@@ -4,11 +4,12 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use helve_model::text;
 use helve_wire::{Progress, ProgressCallback};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use crate::context::Context;
-use crate::printer::{CLEAR_LINE, Verbosity, safe, write_talk};
+use crate::printer::{CLEAR_LINE, Verbosity, write_talk};
 
 /// What is over before this is not worth a spinner.
 const SILENT_FOR: Duration = Duration::from_millis(400);
@@ -81,7 +82,7 @@ impl Drop for Drawn {
 }
 
 fn line(spinner: char, what: &str, progress: Option<&Progress>) -> String {
-    let mut text = format!("{spinner} {}", safe::line(what));
+    let mut text = format!("{spinner} {}", text::one_line(what));
     let Some(progress) = progress else { return text };
     match progress.total {
         Some(total) if total > 0.0 => {
@@ -94,7 +95,7 @@ fn line(spinner: char, what: &str, progress: Option<&Progress>) -> String {
     }
     if let Some(message) = &progress.message {
         text.push(' ');
-        text.push_str(&safe::line(message));
+        text.push_str(&text::one_line(message));
     }
     text.chars().take(200).collect()
 }

@@ -9,12 +9,14 @@ use std::time::Duration;
 use helve::{CallError, Host, HostBuilder, HostEvent, HostSettings, Plan, ServerReport, Surroundings};
 use helve_config::{Configuration, Settings};
 use helve_model::name::parse_slash;
-use helve_model::{BuiltinSpec, ErrorCode, PendingReason, QualifiedName, ServerSpec, ServerStatus};
+use helve_model::{DisabledReason, ErrorCode, PendingReason, QualifiedName, ServerStatus};
 use helve_policy::Approval;
+use helve_wire::Nesting;
 use helve_wire::launch::{Launcher, PlainLauncher, WardenLauncher, WardenProgram};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::approve::TerminalApprover;
+use crate::builtins::Builtins;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::keep::{self, Place};
@@ -150,6 +152,7 @@ pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> R
 pub(crate) fn host_plan(context: &Context, configuration: &Configuration, wanted: Wanted<'_>) -> Result<Plan, Failure> {
     context.check_rules_are_known(configuration)?;
     let mut plan = plan(context, configuration)?;
+    warn_of_depth(context, &plan);
     for planned in &mut plan.servers {
         let spec = &mut planned.spec;
         spec.lazy = match wanted {
@@ -161,6 +164,21 @@ pub(crate) fn host_plan(context: &Context, configuration: &Configuration, wanted
         spec.required = spec.required && !spec.lazy;
     }
     Ok(plan)
+}
+
+/// Says why a helve that was started by itself again and again starts nothing.
+fn warn_of_depth(context: &Context, plan: &Plan) {
+    let depth = plan.servers.iter().find_map(|planned| match planned.held {
+        Some(DisabledReason::Nested(depth)) => Some(depth),
+        _ => None,
+    });
+    if let Some(depth) = depth
+        && context.itself.is_first_warning()
+    {
+        let message = format!("nothing is started: helve runs as a server of helve, {depth} deep");
+        context.printer.warning(message);
+        context.printer.hint("one of the servers leads back to helve: remove it, or switch it off");
+    }
 }
 
 /// Waits until servers have come or failed, not longer than `--timeout`. True when all have.
@@ -267,7 +285,7 @@ pub(crate) struct Recipe {
     surroundings: Surroundings,
     pub(crate) plan: Plan,
     approvals: Vec<Approval>,
-    working_directory: PathBuf,
+    builtins: Arc<Builtins>,
     mcp: bool,
 }
 
@@ -297,8 +315,10 @@ impl Recipe {
         let surroundings = Surroundings {
             environment: context.env.variables().to_vec(),
             launcher: launcher(context),
+            working_directory: Some(context.env.working_directory().to_owned()),
             cache_directory: lists_directory(context),
             spill_directory: spill_directory(context).filter(|_| settings.result_bytes.value.is_some()),
+            nesting: context.itself.nesting(&context.env).clone(),
             ..Surroundings::default()
         };
         let approvals = context.stores().and_then(|stores| stores.read::<ApprovalFile>())?;
@@ -307,7 +327,7 @@ impl Recipe {
             surroundings,
             plan: host_plan(context, configuration, wanted)?,
             approvals: approvals.approvals().collect(),
-            working_directory: context.env.working_directory().to_owned(),
+            builtins: Arc::new(Builtins::new(&context.env)),
             mcp: !context.options.no_mcp,
         })
     }
@@ -316,6 +336,11 @@ impl Recipe {
     pub(crate) fn on_demand(mut self) -> Self {
         self.plan = self.plan.on_demand();
         self
+    }
+
+    /// How deep its hosts run.
+    pub(crate) const fn nesting(&self) -> &Nesting {
+        &self.surroundings.nesting
     }
 
     /// Where these servers are kept, or would be.
@@ -345,7 +370,7 @@ impl Recipe {
             .settings(self.settings.clone())
             .surroundings(self.surroundings.clone())
             .plan(self.plan.clone())
-            .builtins(Arc::new(Builtins { working_directory: self.working_directory.clone() }))
+            .builtins(Arc::clone(&self.builtins) as Arc<dyn helve::Builtins>)
             .approvals(self.approvals.clone())
             .mcp(self.mcp)
     }
@@ -380,11 +405,14 @@ pub(crate) async fn bounded<T>(
     tokio::select! {
         biased;
         result = interruptible(work) => result,
-        limit = too_slow => {
-            let message = format!("it was not done within {} s", limit.as_secs_f64());
-            Err(Failure::new(ErrorCode::Timeout, message).hint("`--timeout` sets how long everything may take"))
-        }
+        limit = too_slow => Err(timed_out(limit)),
     }
+}
+
+/// The time that `--timeout` gives is over.
+pub(crate) fn timed_out(limit: Duration) -> Failure {
+    let message = format!("timed out after {} s", limit.as_secs_f64());
+    Failure::new(ErrorCode::Timeout, message).hint("`--timeout` sets how long everything may take")
 }
 
 /// Returns when this process is told to end.
@@ -404,17 +432,6 @@ pub(crate) fn launcher(context: &Context) -> Arc<dyn Launcher> {
             Arc::new(WardenLauncher::new(WardenProgram { path: path.to_owned(), leading: vec![WARDEN_VERB.into()] }))
         }
         None => Arc::new(PlainLauncher),
-    }
-}
-
-/// The tools that ship inside.
-pub(crate) struct Builtins {
-    pub(crate) working_directory: PathBuf,
-}
-
-impl helve::Builtins for Builtins {
-    fn open(&self, spec: &ServerSpec, builtin: &BuiltinSpec) -> Result<helve::Toolbox, CallError> {
-        helve_builtin::open(spec, builtin, &self.working_directory)
     }
 }
 

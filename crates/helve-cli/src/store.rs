@@ -18,13 +18,29 @@ use serde::de::DeserializeOwned;
 use crate::failure::Failure;
 use crate::printer::json;
 
-/// The version of the files' format; a file of a later one is not touched.
-const VERSION: u64 = 1;
+/// What the name of a file begins with that is being written.
+const UNFINISHED: &str = ".unfinished-";
+
+/// More entries of the directory are not looked at.
+const MAX_SWEPT: usize = 1_000;
+
+/// Nobody writes so small a file for so long.
+const SURELY_LEFT: std::time::Duration = std::time::Duration::from_secs(3_600);
 
 /// The content of one file.
 pub(crate) trait Stored: Default + Serialize + DeserializeOwned {
     /// The file's name.
     const FILE: &'static str;
+    /// The version of its format; a file of a later one is not touched.
+    const VERSION: u64;
+
+    /// The version it was written in.
+    fn version(&mut self) -> &mut u64;
+
+    /// Takes out what an earlier version knew and this one cannot go by; names it.
+    fn end_old(&mut self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// The directory all files are in.
@@ -38,9 +54,14 @@ impl Stores {
         Self { directory: directory.into() }
     }
 
+    /// Where it is remembered.
+    pub(crate) fn path<T: Stored>(&self) -> PathBuf {
+        self.directory.join(T::FILE)
+    }
+
     /// What is remembered; nothing when there is no file.
     pub(crate) fn read<T: Stored>(&self) -> Result<T, Failure> {
-        let path = self.directory.join(T::FILE);
+        let path = self.path::<T>();
         let text = match fs_err::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(T::default()),
@@ -61,10 +82,27 @@ impl Stores {
         // Released when the file is closed.
         lock.file().lock().map_err(|error| Failure::file(&error))?;
         let mut content: T = self.read()?;
+        if *content.version() < T::VERSION {
+            content.end_old();
+            *content.version() = T::VERSION;
+        }
         let result = change(&mut content);
         self.write(&content)?;
         drop(lock);
         Ok(result)
+    }
+
+    /// Ends what an earlier version knew and this one cannot go by; names it, once.
+    pub(crate) fn retire<T: Stored>(&self) -> Result<Vec<String>, Failure> {
+        let mut content: T = self.read()?;
+        if *content.version() >= T::VERSION {
+            return Ok(Vec::new());
+        }
+        let mut ended = content.end_old();
+        ended.sort();
+        ended.dedup();
+        self.update(|_: &mut T| ())?;
+        Ok(ended)
     }
 
     fn write<T: Stored>(&self, content: &T) -> Result<(), Failure> {
@@ -72,18 +110,37 @@ impl Stores {
         let failed =
             |error: std::io::Error| Failure::other(format!("{} cannot be written", path.display())).cause(&error);
         let text = json::render(content).map_err(|error| failed(error.into()))?;
-        // A temporary file is readable by its owner alone, and so is what it becomes.
-        let mut file = tempfile::NamedTempFile::new_in(&self.directory).map_err(failed)?;
+        // Readable by its owner alone, and so is what it becomes. Its name has a beginning of our own, by which what a
+        // killed writer left is known.
+        let prefix = format!("{UNFINISHED}{}.", T::FILE);
+        self.sweep(&prefix);
+        let mut file = tempfile::Builder::new().prefix(&prefix).tempfile_in(&self.directory).map_err(failed)?;
         file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
         file.persist(&path).map_err(|error| failed(error.error))?;
         Ok(())
+    }
+
+    /// Removes what killed writers left. The lock of this file is held, so nobody else is writing one of its kind; those of
+    /// earlier versions do not say whose they are, and have to be old. What cannot be removed does no harm.
+    fn sweep(&self, prefix: &str) {
+        let Ok(entries) = fs_err::read_dir(&self.directory) else { return };
+        for entry in entries.filter_map(Result::ok).take(MAX_SWEPT) {
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else { continue };
+            let is_file = || entry.file_type().is_ok_and(|kind| kind.is_file());
+            let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
+            let is_old = || age().is_some_and(|age| age > SURELY_LEFT);
+            if (name.starts_with(prefix) || (is_unnamed(name) && is_old())) && is_file() {
+                drop(fs_err::remove_file(entry.path()));
+            }
+        }
     }
 }
 
 fn parse<T: Stored>(path: &Path, text: &str) -> Result<T, Failure> {
     let shown = path.display();
     let value: serde_json::Value = serde_json::from_str(text).map_err(|error| broken(path, &error))?;
-    if let Some(version) = value.get("version").and_then(serde_json::Value::as_u64).filter(|found| *found > VERSION) {
+    if let Some(version) = value.get("version").filter(|version| version.as_u64().is_none_or(|it| it > T::VERSION)) {
         let message = format!("{shown} was written by a later helve (its version is {version})");
         return Err(Failure::new(ErrorCode::Config, message).hint("use that helve, or move the file out of the way"));
     }
@@ -96,6 +153,12 @@ fn broken(path: &Path, error: &serde_json::Error) -> Failure {
         .hint("repair it, or move it out of the way and answer again what it knew")
 }
 
+/// The names that earlier versions gave unfinished files: `.tmp` and six letters or digits.
+fn is_unnamed(name: &str) -> bool {
+    let random = name.strip_prefix(".tmp");
+    random.is_some_and(|random| random.len() == 6 && random.bytes().all(|byte| byte.is_ascii_alphanumeric()))
+}
+
 fn create_private(directory: &Path) -> Result<(), Failure> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -106,8 +169,9 @@ fn create_private(directory: &Path) -> Result<(), Failure> {
         .map_err(|error| Failure::other(format!("the directory {} cannot be made", directory.display())).cause(&error))
 }
 
-const fn version() -> u64 {
-    VERSION
+/// The version of files that do not say theirs.
+const fn first_version() -> u64 {
+    1
 }
 
 #[cfg(test)]

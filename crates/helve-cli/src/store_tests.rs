@@ -24,6 +24,7 @@ fn request(project: &str, server: &str, content: &str) -> TrustRequest {
         project: PathBuf::from(project),
         file: PathBuf::from(project).join(".mcp.json"),
         subject: TrustSubject::Server(server.to_owned()),
+        parts: Vec::new(),
         hash: hash_content(content.as_bytes()),
     }
 }
@@ -73,7 +74,8 @@ fn a_broken_file_is_named_and_kept() {
     for (text, expected) in [
         ("{\"trusted\": [", "cannot be understood"),
         ("{\"trusted\": 3}", "cannot be understood"),
-        ("{\"version\": 2, \"trusted\": []}", "was written by a later helve (its version is 2)"),
+        ("{\"version\": 3, \"trusted\": []}", "was written by a later helve (its version is 3)"),
+        ("{\"version\": \"2\", \"trusted\": []}", "was written by a later helve (its version is \"2\")"),
     ] {
         fs_err::write(&path, text).expect("written");
         let failure = stores.read::<TrustFile>().expect_err("refused");
@@ -86,18 +88,53 @@ fn a_broken_file_is_named_and_kept() {
 }
 
 #[test]
+fn s5_what_an_earlier_version_knew_ends_once_and_is_named() {
+    let (directory, stores) = stores();
+    let path = directory.path().join("state/helve/trust.json");
+    fs_err::create_dir_all(path.parent().expect("a parent")).expect("made");
+    let old = r#"{"version": 1, "trusted": [
+        {"project": "/q", "file": "/q/helve.toml", "hash": "1"},
+        {"project": "/p", "file": "/p/helve.toml", "server": "a", "hash": "2"},
+        {"project": "/p", "file": "/p/helve.toml", "hash": "3"}], "more": 1}"#;
+    fs_err::write(&path, old).expect("written");
+    assert_eq!(stores.retire::<TrustFile>().expect("read"), ["/p", "/q"]);
+    assert_eq!(stores.retire::<TrustFile>().expect("read"), Vec::<String>::new(), "once");
+    insta::assert_snapshot!(fs_err::read_to_string(&path).expect("read"), @r#"
+    {
+      "version": 2,
+      "trusted": [],
+      "more": 1
+    }
+    "#);
+    let approvals = directory.path().join("state/helve/approvals.json");
+    fs_err::write(&approvals, r#"{"approvals": [{"server": "a", "tool": "t", "kind": "tool"}]}"#).expect("written");
+    assert_eq!(stores.retire::<ApprovalFile>().expect("read"), ["a/t"]);
+    assert_eq!(stores.read::<ApprovalFile>().expect("read").stored().len(), 0);
+    fs_err::write(&path, r#"{"version": 3, "trusted": []}"#).expect("written");
+    stores.retire::<TrustFile>().expect_err("a later one is refused");
+    assert_eq!(fs_err::read_to_string(&path).expect("read"), r#"{"version": 3, "trusted": []}"#, "and not rewritten");
+}
+
+#[test]
 fn what_a_later_version_added_stays() {
     let (directory, stores) = stores();
     let path = directory.path().join("state/helve/approvals.json");
     fs_err::create_dir_all(path.parent().expect("a parent")).expect("made");
     let text =
-        r#"{"version": 1, "approvals": [{"server": "a", "tool": "t", "kind": "dance", "since": 3}], "more": true}"#;
+        r#"{"version": 2, "approvals": [{"server": "a", "tool": "t", "kind": "dance", "since": 3}], "more": true}"#;
     fs_err::write(&path, text).expect("written");
-    let approval = Approval { tool: tool(), kind: CallKind::Tool, pattern: None, definition: None, span: Span::Always };
+    let approval = Approval {
+        tool: tool(),
+        kind: CallKind::Tool,
+        pattern: None,
+        definition: None,
+        server: None,
+        span: Span::Always,
+    };
     stores.update(|file: &mut ApprovalFile| file.add(&approval)).expect("written");
     insta::assert_snapshot!(fs_err::read_to_string(&path).expect("read"), @r#"
     {
-      "version": 1,
+      "version": 2,
       "approvals": [
         {
           "server": "a",
@@ -125,6 +162,7 @@ fn approvals_for_good_come_back_and_others_are_not_kept() {
         kind: CallKind::Tool,
         pattern: Some("title=*".to_owned()),
         definition,
+        server: None,
         span: Span::Always,
     };
     let once = Approval { span: Span::Once, ..always.clone() };

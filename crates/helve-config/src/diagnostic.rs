@@ -5,6 +5,7 @@
 
 use std::fmt::{self, Write as _};
 
+use helve_model::text::is_invisible;
 use helve_model::{Origin, ServerName};
 
 use crate::source::{Source, Span};
@@ -14,6 +15,9 @@ const EXCERPT_WIDTH: usize = 120;
 
 /// Longer names and values are cut when they are quoted in a message.
 const QUOTE_WIDTH: usize = 80;
+
+/// Nothing longer is a misspelt name, and comparing takes its time.
+const LONGEST_MISSPELT: usize = 64;
 
 /// Names further apart than this share of their length are not suggested.
 const SIMILARITY: f64 = 0.75;
@@ -85,6 +89,8 @@ pub enum Code {
     BadReference,
     /// helve cannot do what the file asks.
     Unsupported,
+    /// There is more of something than is read.
+    TooMany,
     /// One server hides another.
     Shadowed,
     /// A project's server or rule that nobody has trusted yet.
@@ -204,6 +210,9 @@ pub(crate) fn quoted(text: &str) -> String {
 
 /// The name people most likely meant, if any is near enough.
 pub(crate) fn nearest<'names>(wrong: &str, names: impl IntoIterator<Item = &'names str>) -> Option<&'names str> {
+    if wrong.len() > LONGEST_MISSPELT {
+        return None;
+    }
     let wrong = wrong.to_lowercase();
     names
         .into_iter()
@@ -217,23 +226,29 @@ fn shown_origin(origin: &Origin) -> String {
     origin.to_string().chars().map(visible).collect()
 }
 
+/// Never goes through more of a line than it shows: a file may be one line.
 fn excerpt(source: &Source, span: Span) -> Excerpt {
     let (start, line) = source.line_at(span.start);
-    let caret = span.start.saturating_sub(start);
-    let before = line.get(..line.floor_char_boundary(caret)).map_or(0, |text| text.chars().count());
-    let inside = source.text().get(span.start..span.end.min(start + line.len())).map_or(0, |text| text.chars().count());
+    let caret = line.floor_char_boundary(span.start.saturating_sub(start));
+    let before = source.characters(start, start + caret);
+    let inside = source.characters(span.start, span.end.min(start + line.len()));
 
-    let is_long = line.chars().count() > EXCERPT_WIDTH;
-    let skipped = if is_long { before.saturating_sub(EXCERPT_WIDTH / 2) } else { 0 };
+    let length = source.characters(start, start + line.len());
+    let skipped = if length > EXCERPT_WIDTH { before.saturating_sub(EXCERPT_WIDTH / 2) } else { 0 };
+    let (head, _) = line.split_at_checked(caret).unwrap_or((line, ""));
+    let from = match before - skipped {
+        0 => caret,
+        back => head.char_indices().rev().nth(back - 1).map_or(0, |(offset, _)| offset),
+    };
     let shown_character = |(offset, character): (usize, char)| match character {
         '"' | '\'' => character,
-        _ if source.is_hidden(start + offset) => '•',
+        _ if source.is_hidden(start + from + offset) => '•',
         _ => visible(character),
     };
-    let characters = line.char_indices().skip(skipped).take(EXCERPT_WIDTH).map(shown_character);
+    let characters = line.get(from..).unwrap_or_default().char_indices().take(EXCERPT_WIDTH).map(shown_character);
     let mut shown: String = if skipped > 0 { "…".to_owned() } else { String::new() };
     shown.extend(characters);
-    if line.chars().count() > skipped + EXCERPT_WIDTH {
+    if length > skipped + EXCERPT_WIDTH {
         shown.push('…');
     }
     let indent = before - skipped + usize::from(skipped > 0);
@@ -245,9 +260,7 @@ fn excerpt(source: &Source, span: Span) -> Excerpt {
 fn visible(character: char) -> char {
     match character {
         '\t' => ' ',
-        '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' => '\u{fffd}',
-        '\u{e0000}'..='\u{e0fff}' => '\u{fffd}',
-        control if control.is_control() => '\u{fffd}',
+        hidden if is_invisible(hidden) => char::REPLACEMENT_CHARACTER,
         other => other,
     }
 }

@@ -132,6 +132,13 @@ impl Dialect {
         Self::Mcporter,
     ];
 
+    /// True for files that hold rules. Rules that cannot be read are not taken for none, so nothing is started while such a
+    /// file is there and cannot be understood.
+    #[must_use]
+    pub const fn holds_rules(self) -> bool {
+        matches!(self, Self::Helve | Self::ClaudeSettings)
+    }
+
     pub(crate) const fn shape(self) -> &'static Shape {
         match self {
             Self::Helve => &helve::SHAPE,

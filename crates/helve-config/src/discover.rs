@@ -2,11 +2,12 @@
 //!
 //! The order of the table is the order of precedence within a layer. A file that does not exist is silence.
 
+use std::collections::HashSet;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use helve_model::Layer;
 
-use crate::diagnostic::{Code, Diagnostic, quoted};
 use crate::dialect::Dialect;
 use crate::environment::{Environment, Platform, variable};
 use crate::reader::FilePlace;
@@ -183,40 +184,28 @@ const fn own_place(path: PathBuf, layer: Layer, project: PathBuf) -> FilePlace {
     FilePlace { path, application: "helve", dialect: Dialect::Helve, layer, project }
 }
 
-/// helve's own files that exist, those of higher precedence first.
+/// helve's own files that are there, readable or not, those of higher precedence first.
 #[must_use]
 pub fn own_files(environment: &Environment) -> Vec<FilePlace> {
-    let mut ignored = Vec::new();
-    existing(OWN, environment, &Import::All, &mut ignored)
+    existing(OWN, environment, &Import::All)
 }
 
-/// The files of other applications that exist, those of higher precedence first.
+/// The files of other applications that are there, readable or not, those of higher precedence first.
 #[must_use]
-pub fn imported_files(environment: &Environment, import: &Import, diagnostics: &mut Vec<Diagnostic>) -> Vec<FilePlace> {
-    existing(IMPORTED, environment, import, diagnostics)
+pub fn imported_files(environment: &Environment, import: &Import) -> Vec<FilePlace> {
+    existing(IMPORTED, environment, import)
 }
 
-fn existing(
-    locations: &[Location],
-    environment: &Environment,
-    import: &Import,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Vec<FilePlace> {
+fn existing(locations: &[Location], environment: &Environment, import: &Import) -> Vec<FilePlace> {
     let directories = project_directories(environment);
     let root = project_root(environment);
     let is_wanted = |location: &&Location| location.dialect == Dialect::Helve || import.includes(location.application);
     let mut places: Vec<FilePlace> = Vec::new();
+    let mut known: HashSet<PathBuf> = HashSet::new();
     let mut add = |location: &Location, path: PathBuf, layer: Layer, project: &Path| {
-        if !places.iter().any(|place| place.path == path) && path.is_file() {
-            if layer == Layer::Project && leaves(&path, project) {
-                let message = format!(
-                    "{} is left out: it is a link to a file outside of the project",
-                    quoted(&path.to_string_lossy())
-                );
-                diagnostics.push(Diagnostic::warning(Code::Unreadable, message).in_file(&path));
-                return;
-            }
-            let Location { application, dialect, .. } = *location;
+        let Location { application, dialect, .. } = *location;
+        if !known.contains(&path) && is_there(&path, dialect) {
+            known.insert(path.clone());
             places.push(FilePlace { path, application, dialect, layer, project: project.to_path_buf() });
         }
     };
@@ -292,10 +281,41 @@ fn expand(base: &Path, path: &str) -> Vec<PathBuf> {
     found
 }
 
+/// True when something has that name, whatever it is and whether it can be read or not.
+///
+/// Where it may hold rules, *missing* has to be certain: a directory that cannot be searched, a link to nothing and a file
+/// in the place of a directory all hide what stands behind them.
+pub(crate) fn is_there(path: &Path, dialect: Dialect) -> bool {
+    match path.symlink_metadata() {
+        Ok(_) => true,
+        Err(_) if !dialect.holds_rules() => false,
+        Err(error) => match error.kind() {
+            ErrorKind::NotFound => is_behind_a_dead_link(path),
+            ErrorKind::NotADirectory => {
+                let parent = path.parent().map(Path::symlink_metadata);
+                parent.is_some_and(|about| about.is_ok_and(|about| !about.is_dir()))
+            }
+            _ => true,
+        },
+    }
+}
+
+/// True when the nearest directory above that has an entry is a link to nothing.
+fn is_behind_a_dead_link(path: &Path) -> bool {
+    let nearest = path.ancestors().skip(1).find_map(|above| above.symlink_metadata().ok());
+    nearest.is_some_and(|about| about.is_symlink())
+}
+
 /// True when a file of the project is a link to somewhere else.
-fn leaves(path: &Path, project: &Path) -> bool {
+pub(crate) fn leaves(path: &Path, project: &Path) -> bool {
+    // Real paths take a look at every directory above; without a link below the project they would tell nothing new.
+    let mut below = path.ancestors().take_while(|above| *above != project);
+    if path.starts_with(project) && !below.any(|part| part.symlink_metadata().is_ok_and(|about| about.is_symlink())) {
+        return false;
+    }
     match (fs_err::canonicalize(path), fs_err::canonicalize(project)) {
         (Ok(path), Ok(project)) => !path.starts_with(project),
-        _ => true,
+        // It cannot be read either, and reading tells why.
+        _ => false,
     }
 }

@@ -8,6 +8,7 @@ mod yaml;
 
 use std::path::Path;
 
+use crate::allowance::Allowance;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{Source, Span};
 
@@ -15,7 +16,10 @@ use crate::source::{Source, Span};
 pub(crate) const MAX_DEPTH: usize = 100;
 
 /// More values than this are refused; YAML aliases can make millions out of a few lines.
-pub(crate) const MAX_NODES: usize = 500_000;
+pub(crate) const MAX_NODES: usize = 100_000;
+
+/// Aliases that bring more bytes of text than this together are refused.
+pub(crate) const MAX_ALIASED_BYTES: usize = 4 * 1024 * 1024;
 
 /// How a file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -83,7 +87,37 @@ pub fn parse(source: &Source, format: Format) -> Result<Node, Box<Diagnostic>> {
     }
 }
 
+/// The same for a file that shares what it may hold with others: the number of its values is known before any is made.
+pub(crate) fn parse_within(source: &Source, format: Format, allowance: &Allowance) -> Result<Node, Box<Diagnostic>> {
+    let max = allowance.marks();
+    let mut weight: usize = 0;
+    let beyond = source.text().bytes().position(|byte| {
+        weight = weight.saturating_add(format.weight(byte));
+        weight > max
+    });
+    if let Some(beyond) = beyond {
+        let message = "the files of this project hold more values than are read";
+        let diagnostic = Diagnostic::error(Code::TooMany, message).hint("make it smaller, or move it away");
+        allowance.take_marks(max);
+        return Err(Box::new(diagnostic.at(source, Span::new(beyond, beyond))));
+    }
+    allowance.take_marks(weight);
+    parse(source, format)
+}
+
 impl Format {
+    /// What a character costs that stands between values: there is at least one for each value. They may stand elsewhere
+    /// too. A dot of TOML makes a table, which takes several times as much as any other value.
+    const fn weight(self, byte: u8) -> usize {
+        match (self, byte) {
+            (Self::Toml, b'.') => 4,
+            (Self::Json, b',' | b':' | b'[' | b'{')
+            | (Self::Toml, b',' | b'=' | b'[' | b'{' | b'\n')
+            | (Self::Yaml, b',' | b':' | b'[' | b'{' | b'-' | b'?' | b'&' | b'*' | b'\n') => 1,
+            _ => 0,
+        }
+    }
+
     /// The format that a file name promises; JSON when it promises nothing.
     #[must_use]
     pub fn of(path: &Path) -> Self {

@@ -2,24 +2,23 @@
 
 use std::path::Path;
 
+use crate::reading::{self, Budget, Unread};
+use crate::trust::TrustHash;
+
 /// Larger files are no `.env` files.
 const MAX_BYTES: u64 = 1024 * 1024;
 
+/// A `.env` file.
+pub(crate) struct DotEnv {
+    pub(crate) variables: Vec<(String, String)>,
+    /// The hash of its text.
+    pub(crate) content: TrustHash,
+}
+
 /// Reads a `.env` file. The error says why it cannot be read.
-pub(crate) fn read(path: &Path) -> Result<Vec<(String, String)>, &'static str> {
-    let metadata = fs_err::metadata(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => "it does not exist",
-        _ => "it cannot be read",
-    })?;
-    if !metadata.is_file() {
-        return Err("it is not a file");
-    }
-    if metadata.len() > MAX_BYTES {
-        return Err("it is larger than 1 MiB");
-    }
-    let bytes = fs_err::read(path).map_err(|_| "it cannot be read")?;
-    let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8")?;
-    Ok(parse(&text))
+pub(crate) fn read(path: &Path, budget: &Budget) -> Result<DotEnv, Unread> {
+    let text = reading::text(path, MAX_BYTES, budget)?;
+    Ok(DotEnv { variables: parse(&text), content: TrustHash::of_content(text.as_bytes()) })
 }
 
 /// The variables of a `.env` file; lines that are none are skipped.

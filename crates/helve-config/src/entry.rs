@@ -20,7 +20,7 @@ use crate::server::{Blocker, ConfiguredServer};
 use crate::source::Span;
 
 use transport::Found;
-use values::{Secrecy, Values};
+use values::{MAX_PROBLEMS, Secrecy, Values};
 
 /// Reads one entry. `None` when it is not a server at all, like a tool set that is built into its application.
 pub(crate) fn read(
@@ -75,12 +75,11 @@ fn describe(values: &mut Values<'_, '_>, transport: TransportSpec) {
     spec.inherit_environment = values.bool(Field::InheritEnvironment).unwrap_or(false);
     spec.protocol_version = values.string(Field::ProtocolVersion).map(|(version, _)| version.to_owned());
     spec.max_retries = values.count(Field::MaxRetries);
-    spec.startup_timeout = values
-        .timeout(|field| if let Field::StartupTimeout(unit) = field { Some(unit) } else { None })
-        .or_else(|| claude_timeout(values, variable::MCP_TIMEOUT));
-    spec.call_timeout = values
-        .timeout(|field| if let Field::CallTimeout(unit) = field { Some(unit) } else { None })
-        .or_else(|| claude_timeout(values, variable::MCP_TOOL_TIMEOUT));
+    let startup = values.timeout(|field| if let Field::StartupTimeout(unit) = field { Some(unit) } else { None });
+    let call = values.timeout(|field| if let Field::CallTimeout(unit) = field { Some(unit) } else { None });
+    (values.server.as_written.startup_timeout, values.server.as_written.call_timeout) = (startup, call);
+    spec.startup_timeout = startup.or_else(|| claude_timeout(values, variable::MCP_TIMEOUT));
+    spec.call_timeout = call.or_else(|| claude_timeout(values, variable::MCP_TOOL_TIMEOUT));
     spec.oauth = oauth(values);
 
     if let Some(entry) = values.find(Field::Tools) {
@@ -110,10 +109,12 @@ fn switches(values: &mut Values<'_, '_>) -> bool {
     off.is_none()
 }
 
-/// A list that holds `*` means all tools; an empty one does so only where the application says it does.
+/// A list that holds `*` names all tools. In a file whose lists also allow what they name it stays a list; another
+/// application's only says what there is. An empty list means all tools where the application says it does.
 fn tool_list(values: &mut Values<'_, '_>, entry: &Entry) -> Option<Vec<Listed>> {
     let listed = values.listed(entry);
-    if listed.iter().any(|item| item.glob == "*") {
+    let allows = matches!(values.file.place.dialect, Dialect::Helve | Dialect::ClaudeLoop);
+    if !allows && listed.iter().any(|item| item.glob == "*") {
         return None;
     }
     let empty_means_all = matches!(values.file.place.dialect, Dialect::ClaudeLoop | Dialect::Goose);
@@ -247,6 +248,10 @@ fn unknown_keys(values: &mut Values<'_, '_>) {
                 values.report(Diagnostic::warning(Code::Unsupported, message), entry.key_span);
             }
             Some(_) => {}
+            None if values.server.diagnostics.len() > MAX_PROBLEMS => {
+                // The rest is not looked at, so nobody knows what it would have limited.
+                return crate::reader::block(&mut values.server);
+            }
             None => {
                 let known: Vec<&str> = shape.keys.iter().map(|known| known.key).collect();
                 let mut diagnostic = unknown_key(&entry.key, known.iter().copied());

@@ -4,12 +4,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use secrecy::{ExposeSecret as _, SecretString};
 
 /// Variables of applications that say where their files are, or how long things may take.
 pub mod variable {
+    /// Where programs are looked up: one that lies in the project is the project's.
+    pub const PATH: &str = "PATH";
     /// Where personal configuration lives, instead of `~/.config`.
     pub const XDG_CONFIG_HOME: &str = "XDG_CONFIG_HOME";
     /// The same, as seen from inside a Flatpak; Zed looks here first.
@@ -44,7 +46,8 @@ pub struct Environment {
     /// Which paths the applications use here.
     pub platform: Platform,
     variables: BTreeMap<String, SecretString>,
-    answers: BTreeMap<String, SecretString>,
+    /// By file and id: the same id in two files is two questions.
+    answers: BTreeMap<(PathBuf, String), SecretString>,
 }
 
 /// The variable that answers `${input:id}`: `HELVE_INPUT_`, then the id in capitals, with `_` for what a variable's name
@@ -110,10 +113,11 @@ impl Environment {
         self
     }
 
-    /// The same with the person's answer to `${input:id}`.
+    /// The same with the person's answer to `${input:id}` of one file. No other file gets it: another one may mean
+    /// something else by the same id.
     #[must_use]
-    pub fn with_answer(mut self, id: impl Into<String>, answer: impl Into<String>) -> Self {
-        self.answers.insert(id.into(), SecretString::from(answer.into()));
+    pub fn with_answer(mut self, file: impl Into<PathBuf>, id: impl Into<String>, answer: impl Into<String>) -> Self {
+        self.answers.insert((file.into(), id.into()), SecretString::from(answer.into()));
         self
     }
 
@@ -123,8 +127,8 @@ impl Environment {
         self.variables.get(name).map(|value| value.expose_secret())
     }
 
-    pub(crate) fn answer(&self, id: &str) -> Option<&str> {
-        self.answers.get(id).map(|value| value.expose_secret()).or_else(|| self.variable(&input_variable(id)))
+    pub(crate) fn answer(&self, file: &Path, id: &str) -> Option<&str> {
+        self.answers.get(&(file.to_path_buf(), id.to_owned())).map(|value| value.expose_secret())
     }
 
     /// The directory for personal configuration: `$XDG_CONFIG_HOME`, or `~/.config`.

@@ -8,13 +8,20 @@ use std::path::{Path, PathBuf};
 
 use helve_model::ConfigText;
 
-use crate::environment::{Environment, variable};
+use crate::allowance::Allowance;
+use crate::environment::{Environment, input_variable, variable};
+use crate::reading::{self, Unread};
+use crate::server::Referenced;
+use crate::trust::TrustHash;
 
 /// A file read through `${file:…}` may hold this many bytes: a token, not a database.
 const MAX_REFERENCED_FILE: u64 = 64 * 1024;
 
 /// A default may hold references, whose defaults may hold references, this deep.
 const MAX_NESTING: usize = 8;
+
+/// No argument and no variable of a program can be longer; the system says so.
+const MAX_FILLED: usize = 128 * 1024;
 
 /// Which references a dialect knows.
 #[derive(Debug, PartialEq, Eq)]
@@ -90,10 +97,16 @@ pub(crate) struct Scope<'a> {
     pub(crate) environment: &'a Environment,
     /// Variables of a `.env` file beside the configuration; the real environment wins.
     pub(crate) beside: BTreeMap<String, String>,
+    /// That file.
+    pub(crate) beside_file: Option<Referenced>,
     /// What `${workspaceFolder}` means.
     pub(crate) workspace: PathBuf,
     /// What relative `${file:…}` paths are relative to.
     pub(crate) directory: PathBuf,
+    /// What this file may take, and the files it refers to.
+    pub(crate) allowance: &'a Allowance,
+    /// The file; an answer to one of its inputs is for this file alone.
+    pub(crate) file: PathBuf,
     /// The ids of the inputs the file declares.
     pub(crate) inputs: Vec<String>,
 }
@@ -113,6 +126,10 @@ pub(crate) struct Expansion {
     pub(crate) problems: Vec<Problem>,
     /// The variables it refers to, set or not.
     pub(crate) variables: Vec<String>,
+    /// The files it refers to, used or not.
+    pub(crate) files: Vec<Referenced>,
+    /// The inputs it refers to.
+    pub(crate) inputs: Vec<String>,
 }
 
 /// Why a reference could not be filled in. Never holds a value.
@@ -129,7 +146,9 @@ pub(crate) enum Problem {
     /// The file does not declare that input.
     UndeclaredInput(String),
     /// A file cannot be read.
-    File(PathBuf, &'static str),
+    File(PathBuf, Unread),
+    /// There are more references than are filled in, or what they stand for is too long.
+    TooMuch,
     /// `${` without `}`.
     Unterminated,
     /// A spelling that nobody defined.
@@ -145,6 +164,11 @@ impl Expansion {
     /// The meaning, where it is no secret.
     pub(crate) fn into_value(self) -> String {
         self.value
+    }
+
+    /// How long the meaning is.
+    pub(crate) const fn len(&self) -> usize {
+        self.value.len()
     }
 
     /// True when a reference was filled in or should have been.
@@ -170,6 +194,13 @@ fn expand_into(text: &str, syntax: &Syntax, scope: &Scope<'_>, place: Place, dep
     while let Some(at) = rest.find(['$', '{']) {
         let (before, found) = rest.split_at(at);
         out.value.push_str(before);
+        if out.value.len() > MAX_FILLED && out.changed {
+            out.problems.push(Problem::TooMuch);
+        }
+        // What is beyond would only be the same problem again.
+        if out.problems.contains(&Problem::TooMuch) {
+            return;
+        }
 
         if has(Form::Escape)
             && let Some(after) = found.strip_prefix("$${")
@@ -265,6 +296,9 @@ fn braced(
         if is_variable_name(name) {
             match default {
                 Some(default) if lookup(name, scope).is_none_or(str::is_empty) => {
+                    if !scope.allowance.take_reference() {
+                        return out.problems.push(Problem::TooMuch);
+                    }
                     out.variables.push(name.to_owned());
                     out.changed = true;
                     if depth < MAX_NESTING {
@@ -273,7 +307,17 @@ fn braced(
                         out.value.push_str(default);
                     }
                 }
-                _ => variable_value(name, default, whole, syntax, scope, place, out),
+                _ => {
+                    variable_value(name, default, whole, syntax, scope, place, out);
+                    // What stands in for it tomorrow is as much a part of what was written.
+                    if let Some(default) = default.filter(|_| depth < MAX_NESTING) {
+                        let mut unused = Expansion::default();
+                        expand_into(default, syntax, scope, place, depth + 1, &mut unused);
+                        out.variables.append(&mut unused.variables);
+                        out.files.append(&mut unused.files);
+                        out.inputs.append(&mut unused.inputs);
+                    }
+                }
             }
             return;
         }
@@ -304,7 +348,13 @@ fn variable_value(
     place: Place,
     out: &mut Expansion,
 ) {
+    if !scope.allowance.take_reference() {
+        return out.problems.push(Problem::TooMuch);
+    }
     out.variables.push(name.to_owned());
+    if scope.beside.contains_key(name) {
+        out.files.extend(scope.beside_file.clone());
+    }
     if let Some(value) = lookup(name, scope).or(default) {
         out.value.push_str(value);
         out.changed = true;
@@ -345,8 +395,14 @@ fn workspace_value(body: &str, scope: &Scope<'_>) -> Option<String> {
 }
 
 fn file_value(path: &str, scope: &Scope<'_>, out: &mut Expansion) {
+    if !scope.allowance.take_reference() {
+        return out.problems.push(Problem::TooMuch);
+    }
     let path = scope.directory.join(scope.environment.expand_home(path));
-    match read_referenced(&path) {
+    let read = reading::text(&path, MAX_REFERENCED_FILE, &scope.allowance.budget);
+    let content = read.as_ref().ok().map(|content| TrustHash::of_content(content.as_bytes()));
+    out.files.push(Referenced { path: path.clone(), content });
+    match read {
         Ok(content) => {
             out.value.push_str(content.strip_suffix('\n').map_or(content.as_str(), |text| text.trim_end_matches('\r')));
             out.changed = true;
@@ -355,30 +411,28 @@ fn file_value(path: &str, scope: &Scope<'_>, out: &mut Expansion) {
     }
 }
 
-fn read_referenced(path: &Path) -> Result<String, &'static str> {
-    let metadata = fs_err::metadata(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => "it does not exist",
-        _ => "it cannot be read",
-    })?;
-    if !metadata.is_file() {
-        return Err("it is not a file");
-    }
-    if metadata.len() > MAX_REFERENCED_FILE {
-        return Err("it is larger than 64 KiB");
-    }
-    let bytes = fs_err::read(path).map_err(|_| "it cannot be read")?;
-    String::from_utf8(bytes).map_err(|_| "it is not UTF-8")
-}
-
 fn input_value(id: &str, scope: &Scope<'_>, out: &mut Expansion) {
-    if let Some(answer) = scope.environment.answer(id) {
+    if !scope.allowance.take_reference() {
+        return out.problems.push(Problem::TooMuch);
+    }
+    out.inputs.push(id.to_owned());
+    if let Some(answer) = scope.environment.answer(&scope.file, id) {
         out.value.push_str(answer);
         out.changed = true;
-    } else if scope.inputs.iter().any(|known| known == id) {
+    } else if let Some(value) = declared(id, scope).and_then(|()| scope.environment.variable(&input_variable(id))) {
+        out.variables.push(input_variable(id));
+        out.value.push_str(value);
+        out.changed = true;
+    } else if declared(id, scope).is_some() {
         out.problems.push(Problem::NeedsInput(id.to_owned()));
     } else {
         out.problems.push(Problem::UndeclaredInput(id.to_owned()));
     }
+}
+
+/// An input that the file does not declare is answered by nobody.
+fn declared(id: &str, scope: &Scope<'_>) -> Option<()> {
+    scope.inputs.iter().any(|known| known == id).then_some(())
 }
 
 /// Where the `}` is that ends what follows `${`.

@@ -5,6 +5,7 @@
 //! key by key. A project's files may always narrow (deny, ask, switch off); what they add counts once it is trusted,
 //! and until then it hides nothing.
 
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use helve_model::{Action, Layer, Origin, Rule, ServerName, ServerSpec, TransportSpec};
@@ -12,10 +13,11 @@ use helve_model::{Action, Layer, Origin, Rule, ServerName, ServerSpec, Transport
 use crate::diagnostic::{Code, Diagnostic, Severity, quoted};
 use crate::dialect::Dialect;
 use crate::environment::variable;
-use crate::reader::{FileContent, FilePlace};
-use crate::server::{ConfiguredServer, Input, Switch, SwitchKind};
+use crate::reader::{FileContent, FilePlace, block};
+use crate::reading::Budget;
+use crate::server::{AsWritten, ConfiguredServer, Input, Switch, SwitchKind};
 use crate::settings::{Settings, SettingsPatch};
-use crate::trust::{Trust, TrustHash, TrustRequest, TrustStore, TrustSubject, hash_content, hash_rules, hash_server};
+use crate::trust::{self, Covered, Trust, TrustHash, TrustRequest, TrustStore, TrustSubject, hashing_budget};
 
 /// Everything all files say, merged.
 #[derive(Debug)]
@@ -36,6 +38,8 @@ pub struct Configuration {
     pub untrusted: Vec<TrustRequest>,
     /// The files that were read.
     pub files: Vec<LoadedFile>,
+    /// The files that are there and could not be read.
+    pub unread: Vec<FilePlace>,
     /// What is wrong, all of it, file by file.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -100,17 +104,19 @@ pub fn merge(mut contents: Vec<FileContent>, command_line: CommandLine, store: &
         inputs: Vec::new(),
         untrusted: Vec::new(),
         files: Vec::new(),
+        unread: Vec::new(),
         diagnostics: Vec::new(),
     };
     let mut candidates: Vec<ConfiguredServer> = command_line.servers.into_iter().map(from_command_line).collect();
     let mut switches: Vec<Switch> = Vec::new();
     let mut patches: Vec<SettingsPatch> = Vec::new();
+    let hashing = hashing_budget();
 
     for mut content in contents {
-        trust_servers(&mut content, store, &mut merged.untrusted);
+        trust_servers(&mut content, store, &hashing, &mut merged.untrusted);
         merged.files.push(LoadedFile {
             servers: content.servers.len(),
-            content: hash_content(content.source.text().as_bytes()),
+            content: TrustHash::of_content(content.source.text().as_bytes()),
             place: content.place.clone(),
         });
         patches.push(rules_and_settings(&mut content, store, &mut merged));
@@ -124,19 +130,42 @@ pub fn merge(mut contents: Vec<FileContent>, command_line: CommandLine, store: &
     }
     merged.settings.apply(&command_line.settings);
 
-    // What an application switches off in one of its files is off in all of its files.
-    for server in &mut candidates {
-        for switch in &switches {
-            if switch.dialects.contains(&server.dialect) && switch.hits(server.name.as_str()) {
-                server.switch_off(switch.origin.clone());
-            }
-        }
-    }
     candidates.sort_by_key(|server| std::cmp::Reverse(rank(server)));
+    let switched_off = apply_switches(&switches, &mut candidates);
     merged.servers_by_name(candidates);
+    merged.add_switched_off(switched_off);
     merged.add_server_rules();
     merged.collect_server_problems();
     merged
+}
+
+/// What an application switches off in one of its files is off in all of its files, and nowhere else: such servers are taken
+/// out, so that they neither hide nor switch off another one of their name.
+fn apply_switches(switches: &[Switch], servers: &mut Vec<ConfiguredServer>) -> Vec<ConfiguredServer> {
+    let mut off: HashMap<(Dialect, &str), &Switch> = HashMap::new();
+    let mut all_but: Vec<(HashSet<&str>, &Switch)> = Vec::new();
+    for switch in switches {
+        match &switch.kind {
+            SwitchKind::Off(name) => {
+                for dialect in switch.dialects {
+                    off.entry((*dialect, name)).or_insert(switch);
+                }
+            }
+            SwitchKind::AllBut(names) => all_but.push((names.iter().map(String::as_str).collect(), switch)),
+        }
+    }
+    let by = |server: &ConfiguredServer| {
+        let is_left_out = |(names, switch): &&(HashSet<&str>, &Switch)| {
+            switch.dialects.contains(&server.dialect) && !names.contains(server.name.as_str())
+        };
+        let off = off.get(&(server.dialect, server.name.as_str())).copied();
+        off.or_else(|| all_but.iter().find(is_left_out).map(|(_, switch)| *switch))
+    };
+    let is_off = |server: &mut ConfiguredServer| {
+        let by = by(server).filter(|_| server.disabled_by.is_none());
+        by.inspect(|switch| server.switch_off(switch.origin.clone())).is_some()
+    };
+    servers.extract_if(.., is_off).collect()
 }
 
 /// A server for this directory alone wins over the directory's own files: it is the person's word about them.
@@ -159,26 +188,43 @@ fn from_command_line(spec: ServerSpec) -> ConfiguredServer {
         variables: Vec::new(),
         trust: Trust::Own,
         trust_hash: None,
+        files: Vec::new(),
+        as_written: AsWritten::default(),
         diagnostics: Vec::new(),
     }
 }
 
-fn trust_servers(content: &mut FileContent, store: &dyn TrustStore, untrusted: &mut Vec<TrustRequest>) {
+fn trust_servers(
+    content: &mut FileContent,
+    store: &dyn TrustStore,
+    budget: &Budget,
+    untrusted: &mut Vec<TrustRequest>,
+) {
     if content.place.layer != Layer::Project {
         return;
     }
     let project = real_path(&content.place.project);
     for server in &mut content.servers {
-        let Some(spec) = &server.spec else {
+        if server.spec.is_none() {
             server.trust = Trust::Untrusted;
             continue;
+        }
+        let Covered { parts, files } = match trust::of_server(server, &content.inputs, &project, budget) {
+            Ok(covered) => covered,
+            Err(unhashed) => {
+                server.trust = Trust::Untrusted;
+                let (name, file) = (quoted(server.name.as_str()), quoted(&unhashed.file.to_string_lossy()));
+                let message = format!("server {name} is off: it would run {file}, and {}", unhashed.reason);
+                let mut diagnostic = Diagnostic::error(Code::Unreadable, message).for_server(&server.name);
+                diagnostic.origin = server.origin.clone();
+                server.diagnostics.push(diagnostic.hint("nobody can trust what cannot be read"));
+                block(server);
+                continue;
+            }
         };
-        let request = TrustRequest {
-            project: project.clone(),
-            file: content.place.path.clone(),
-            subject: TrustSubject::Server(server.name.to_string()),
-            hash: hash_server(spec, &server.rules, &project),
-        };
+        let subject = TrustSubject::Server(server.name.to_string());
+        let request = TrustRequest::new(project.clone(), content.place.path.clone(), subject, parts);
+        server.files = files;
         server.trust_hash = Some(request.hash);
         server.trust = if store.is_trusted(&request) { Trust::Trusted } else { Trust::Untrusted };
         if server.trust == Trust::Untrusted && server.disabled_by.is_none() {
@@ -196,12 +242,9 @@ fn rules_and_settings(content: &mut FileContent, store: &dyn TrustStore, merged:
         merged.rules.extend(rules);
         return settings;
     }
-    let request = TrustRequest {
-        project: real_path(&content.place.project),
-        file: content.place.path.clone(),
-        subject: TrustSubject::Rules,
-        hash: hash_rules(&rules, &settings),
-    };
+    let parts = trust::of_rules(&rules, &settings);
+    let project = real_path(&content.place.project);
+    let request = TrustRequest::new(project, content.place.path.clone(), TrustSubject::Rules, parts);
     if store.is_trusted(&request) {
         merged.rules.extend(rules);
         return settings;
@@ -250,8 +293,23 @@ impl Configuration {
         self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
+    /// The first mistake that leaves rules or settings unknown, as a whole or in part: in a file that holds rules, and not
+    /// in one server's entry, which costs that server alone. Nothing runs by rules that nobody knows.
+    #[must_use]
+    pub fn broken_rules(&self) -> Option<&Diagnostic> {
+        let is_error = |diagnostic: &&Diagnostic| diagnostic.severity == Severity::Error && diagnostic.server.is_none();
+        let places = self.files.iter().map(|file| &file.place).chain(&self.unread);
+        let holding: HashSet<&Path> =
+            places.filter(|place| place.dialect.holds_rules()).map(|place| place.path.as_path()).collect();
+        self.diagnostics.iter().filter(is_error).find(|diagnostic| match &diagnostic.origin {
+            Origin::File { path, .. } => holding.contains(path.as_ref()),
+            Origin::BuiltIn | Origin::CommandLine | Origin::Program => false,
+        })
+    }
+
     /// Gives each name to the highest candidate; `candidates` comes highest first.
     fn servers_by_name(&mut self, candidates: Vec<ConfiguredServer>) {
+        let mut names: HashMap<ServerName, usize> = HashMap::new();
         let mut waiting: Vec<ConfiguredServer> = Vec::new();
         let (switches, candidates): (Vec<ConfiguredServer>, Vec<ConfiguredServer>) =
             candidates.into_iter().partition(ConfiguredServer::is_switch);
@@ -259,12 +317,12 @@ impl Configuration {
             if candidate.trust == Trust::Untrusted {
                 waiting.push(candidate);
             } else {
-                self.place(candidate);
+                self.place(candidate, &mut names);
             }
         }
         for candidate in waiting {
-            let Some(winner) = self.servers.iter_mut().find(|server| server.name == candidate.name) else {
-                self.servers.push(candidate);
+            let Some(winner) = names.get(&candidate.name).and_then(|index| self.servers.get_mut(*index)) else {
+                self.add(candidate, &mut names);
                 continue;
             };
             let by = winner.origin.clone();
@@ -281,19 +339,40 @@ impl Configuration {
             self.shadowed.push(Shadowed { server: candidate, by, reason: ShadowReason::Untrusted });
         }
         for switch in switches {
-            match self.servers.iter_mut().find(|server| server.name == switch.name) {
+            match names.get(&switch.name).and_then(|index| self.servers.get_mut(*index)) {
                 Some(server) if rank(server) <= rank(&switch) => {
                     server.switch_off(switch.disabled_by.unwrap_or(switch.origin));
                 }
                 Some(_) => {}
-                None => self.servers.push(switch),
+                None => self.add(switch, &mut names),
             }
         }
     }
 
-    fn place(&mut self, mut candidate: ConfiguredServer) {
-        let Some(winner) = self.servers.iter().find(|server| server.name == candidate.name) else {
-            self.servers.push(candidate);
+    /// Servers that a list of their application switches off; those of others come first.
+    fn add_switched_off(&mut self, servers: Vec<ConfiguredServer>) {
+        for server in servers {
+            let Some(winner) = self.server(server.name.as_str()) else {
+                self.servers.push(server);
+                continue;
+            };
+            let reason = match () {
+                () if is_same(winner, &server) => ShadowReason::Same,
+                () if server.trust == Trust::Untrusted => ShadowReason::Untrusted,
+                () => ShadowReason::EarlierFile,
+            };
+            self.shadowed.push(Shadowed { by: winner.origin.clone(), server, reason });
+        }
+    }
+
+    fn add(&mut self, server: ConfiguredServer, names: &mut HashMap<ServerName, usize>) {
+        names.insert(server.name.clone(), self.servers.len());
+        self.servers.push(server);
+    }
+
+    fn place(&mut self, mut candidate: ConfiguredServer, names: &mut HashMap<ServerName, usize>) {
+        let Some(winner) = names.get(&candidate.name).and_then(|index| self.servers.get(*index)) else {
+            self.add(candidate, names);
             return;
         };
         let by = winner.origin.clone();
@@ -306,11 +385,11 @@ impl Configuration {
         };
         if reason == ShadowReason::EarlierFile && both_count(winner, &candidate) {
             let name = format!("{}@{}", candidate.name, candidate.application);
-            if self.server(&name).is_none()
-                && let Ok(name) = ServerName::new(&name)
+            if let Ok(name) = ServerName::new(&name)
+                && !names.contains_key(&name)
             {
                 rename(&mut candidate, name);
-                self.servers.push(candidate);
+                self.add(candidate, names);
                 return;
             }
         }
@@ -400,15 +479,6 @@ fn rename(server: &mut ConfiguredServer, name: ServerName) {
         spec.name = name.clone();
     }
     server.name = name;
-}
-
-impl Switch {
-    fn hits(&self, name: &str) -> bool {
-        match &self.kind {
-            SwitchKind::Off(off) => off == name,
-            SwitchKind::AllBut(names) => !names.iter().any(|allowed| allowed == name),
-        }
-    }
 }
 
 fn real_path(path: &Path) -> std::path::PathBuf {

@@ -5,10 +5,11 @@
 //! a [`Diagnostic`], and everything else works.
 //!
 //! This crate starts no processes, opens no connections and knows nothing it was not handed: variables, home directory
-//! and platform come in an [`Environment`]. It reads and writes files, below the paths it is given.
+//! and platform come in an [`Environment`]. It reads and writes files, below the paths it is given; [`reading`] says how.
 
 #![warn(missing_docs)]
 
+mod allowance;
 mod diagnostic;
 mod dialect;
 pub mod discover;
@@ -22,6 +23,7 @@ mod interpolate;
 mod layer;
 mod load;
 mod reader;
+pub mod reading;
 pub mod schema;
 mod secret;
 mod server;
@@ -33,7 +35,7 @@ pub use diagnostic::{Code, Diagnostic, Severity};
 pub use dialect::Dialect;
 pub use environment::{Environment, Platform};
 pub use layer::{CommandLine, Configuration, LoadedFile, ShadowReason, Shadowed, merge};
-pub use load::{ExplicitFile, MAX_FILE_BYTES, Request, load};
+pub use load::{ExplicitFile, MAX_FILE_BYTES, MAX_PROJECT_FILE_BYTES, Request, load};
 pub use reader::{FileContent, FilePlace, read_text};
 pub use secret::looks_secret;
 pub use server::{Blocker, ConfiguredServer, Input};

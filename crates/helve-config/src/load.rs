@@ -1,23 +1,33 @@
 //! The whole story: find the files, read them, merge them.
 
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use helve_model::Layer;
 
+use crate::allowance::Allowance;
 use crate::diagnostic::{Code, Diagnostic, quoted};
 use crate::dialect::Dialect;
 use crate::discover;
 use crate::document::{self, Format};
 use crate::environment::Environment;
 use crate::layer::{CommandLine, Configuration, merge};
-use crate::reader::{FileContent, FilePlace, read_text};
+use crate::reader::{FileContent, FilePlace, read_within};
+use crate::reading::{self, Unread};
 use crate::settings::{Import, Settings};
 use crate::source::Source;
 use crate::trust::{NothingTrusted, TrustStore};
 
 /// A file above this size is not read.
 pub const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// A project's file above this size is not read.
+pub const MAX_PROJECT_FILE_BYTES: u64 = 1024 * 1024;
+
+/// What one load may take: a project's files share one allowance, whatever they hold, and the person's another.
+struct Allowances {
+    project: Allowance,
+    own: Allowance,
+}
 
 /// What to load.
 pub struct Request<'a> {
@@ -74,22 +84,26 @@ pub fn load(request: Request<'_>) -> Configuration {
     let environment = request.environment;
     let mut contents = Vec::new();
     let mut diagnostics = Vec::new();
+    let allowances = Allowances::new();
+    let mut unread = Vec::new();
     for file in &request.files {
-        explicit(file, environment, &mut contents, &mut diagnostics);
+        explicit(file, environment, &allowances, &mut contents, &mut diagnostics);
     }
     if request.discover {
         let own: Vec<FileContent> = discover::own_files(environment)
             .iter()
-            .filter_map(|place| default_file(place, environment, &mut diagnostics))
+            .filter_map(|place| default_file(place, environment, &allowances, &mut unread, &mut diagnostics))
             .collect();
         let import = import_setting(&contents, &own, &request.command_line);
         contents.extend(own);
-        let imported = discover::imported_files(environment, &import, &mut diagnostics);
-        contents.extend(imported.iter().filter_map(|place| default_file(place, environment, &mut diagnostics)));
+        let imported = discover::imported_files(environment, &import);
+        let read = |place| default_file(place, environment, &allowances, &mut unread, &mut diagnostics);
+        contents.extend(imported.iter().filter_map(read));
     }
     let mut configuration = merge(contents, request.command_line, request.trust);
     diagnostics.append(&mut configuration.diagnostics);
     configuration.diagnostics = diagnostics;
+    configuration.unread = unread;
     configuration
 }
 
@@ -107,23 +121,33 @@ fn import_setting(explicit: &[FileContent], own: &[FileContent], command_line: &
 fn default_file(
     place: &FilePlace,
     environment: &Environment,
+    allowances: &Allowances,
+    unread: &mut Vec<FilePlace>,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<FileContent> {
-    match read_bytes(&place.path) {
-        Ok(text) if is_relevant(place, &text) => Some(read_text(place, &text, environment)),
-        Ok(_) => None,
-        Err(Unreadable::Missing) => None,
-        Err(Unreadable::Other(reason)) => {
-            let shown = quoted(&place.path.to_string_lossy());
-            let diagnostic = match place.dialect {
-                // It may hold rules, and nobody knows which.
-                Dialect::Helve => Diagnostic::error(Code::Unreadable, format!("{shown} cannot be read: {reason}")),
-                _ => Diagnostic::warning(Code::Unreadable, format!("{shown} is left out: {reason}")),
-            };
-            diagnostics.push(diagnostic.in_file(&place.path));
-            None
+    let (max, allowance) = allowances.of(place.layer);
+    let reason = if place.layer == Layer::Project && discover::leaves(&place.path, &place.project) {
+        "it is a link to a file outside of the project".to_owned()
+    } else {
+        match reading::text(&place.path, max, &allowance.budget) {
+            Ok(text) if is_relevant(place, &text) => return Some(read_within(place, &text, environment, allowance)),
+            Ok(_) => return None,
+            // Gone since it was found, or never the directory that it would have been in.
+            Err(Unread::Missing) if !discover::is_there(&place.path, place.dialect) => return None,
+            Err(Unread::Missing) => "it is a link to nothing".to_owned(),
+            Err(reason) => reason.to_string(),
         }
-    }
+    };
+    let shown = quoted(&place.path.to_string_lossy());
+    let diagnostic = if place.dialect.holds_rules() {
+        // Nobody knows which rules those are.
+        Diagnostic::error(Code::Unreadable, format!("{shown} cannot be read: {reason}"))
+    } else {
+        Diagnostic::warning(Code::Unreadable, format!("{shown} is left out: {reason}"))
+    };
+    diagnostics.push(diagnostic.in_file(&place.path));
+    unread.push(place.clone());
+    None
 }
 
 /// Some applications use names that anybody may use, `config/settings.yaml` for instance. Such a file that does not
@@ -140,19 +164,21 @@ fn is_relevant(place: &FilePlace, text: &str) -> bool {
 fn explicit(
     file: &ExplicitFile,
     environment: &Environment,
+    allowances: &Allowances,
     contents: &mut Vec<FileContent>,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     let path = environment.working_directory.join(&file.path);
     let shown = quoted(&file.path.to_string_lossy());
-    let text = match read_bytes(&path) {
+    let (max, allowance) = allowances.of(Layer::Explicit);
+    let text = match reading::text(&path, max, &allowance.budget) {
         Ok(text) => text,
-        Err(Unreadable::Missing) => {
+        Err(Unread::Missing | Unread::NotADirectory) => {
             let message = format!("there is no file {shown}");
             diagnostics.push(Diagnostic::error(Code::MissingFile, message).in_file(&file.path));
             return;
         }
-        Err(Unreadable::Other(reason)) => {
+        Err(reason) => {
             let message = format!("{shown} cannot be read: {reason}");
             diagnostics.push(Diagnostic::error(Code::Unreadable, message).in_file(&file.path));
             return;
@@ -184,30 +210,18 @@ fn explicit(
         layer: Layer::Explicit,
         project: discover::project_root(environment),
     };
-    contents.push(read_text(&place, &text, environment));
+    contents.push(read_within(&place, &text, environment, allowance));
 }
 
-enum Unreadable {
-    Missing,
-    Other(&'static str),
-}
-
-fn read_bytes(path: &Path) -> Result<String, Unreadable> {
-    let metadata = fs_err::metadata(path).map_err(|error| unreadable(error.kind()))?;
-    if !metadata.is_file() {
-        return Err(Unreadable::Missing);
+impl Allowances {
+    const fn new() -> Self {
+        Self { project: Allowance::of(Layer::Project), own: Allowance::of(Layer::User) }
     }
-    if metadata.len() > MAX_FILE_BYTES {
-        return Err(Unreadable::Other("it is larger than 64 MiB"));
-    }
-    let bytes = fs_err::read(path).map_err(|error| unreadable(error.kind()))?;
-    String::from_utf8(bytes).map_err(|_| Unreadable::Other("it is not UTF-8"))
-}
 
-const fn unreadable(kind: ErrorKind) -> Unreadable {
-    match kind {
-        ErrorKind::NotFound | ErrorKind::NotADirectory => Unreadable::Missing,
-        ErrorKind::PermissionDenied => Unreadable::Other("permission denied"),
-        _ => Unreadable::Other("reading it failed"),
+    const fn of(&self, layer: Layer) -> (u64, &Allowance) {
+        match layer {
+            Layer::Project => (MAX_PROJECT_FILE_BYTES, &self.project),
+            _ => (MAX_FILE_BYTES, &self.own),
+        }
     }
 }

@@ -1,19 +1,22 @@
 //! Reads one file: finds its servers, hands each to [`crate::entry`], and lets the dialect read what else is there.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use helve_model::text::breaks_lines;
 use helve_model::{Action, Layer, Origin, Rule, ServerName};
 
-use crate::diagnostic::{Code, Diagnostic, nearest, quoted};
+use crate::allowance::{Allowance, MAX_PROJECT_SERVERS};
+use crate::diagnostic::{Code, Diagnostic, Severity, nearest, quoted};
 use crate::dialect::{Dialect, Shape};
 use crate::document::{self, Entry, Node, Value};
 use crate::entry;
-use crate::environment::Environment;
+use crate::environment::{Environment, variable};
 use crate::field::{Field, Unit};
 use crate::interpolate::Scope;
 use crate::secret;
-use crate::server::{Blocker, ConfiguredServer, Input, Switch};
+use crate::server::{AsWritten, Blocker, ConfiguredServer, Input, Switch};
 use crate::settings::{Setting, SettingsPatch};
 use crate::source::{Source, Span};
 use crate::trust::Trust;
@@ -29,8 +32,14 @@ pub(crate) const ROOTS: &[&[&str]] = &[
     &["extensions"],
 ];
 
+/// Names are shown and sent with every call.
+const MAX_NAME: usize = 256;
+
 /// A hint lists the known keys when there are no more than this.
 const MAX_LISTED_KEYS: usize = 10;
+
+/// More problems of one file are counted, not shown.
+const MAX_PROBLEMS: usize = 50;
 
 /// A file to read, and what its place says about it.
 #[derive(Debug, Clone)]
@@ -70,6 +79,16 @@ pub struct FileContent {
 /// Reads a text as the content of `place`.
 #[must_use]
 pub fn read_text(place: &FilePlace, text: &str, environment: &Environment) -> FileContent {
+    read_within(place, text, environment, &Allowance::of(place.layer))
+}
+
+/// The same, where the file shares what it may take with other files.
+pub(crate) fn read_within(
+    place: &FilePlace,
+    text: &str,
+    environment: &Environment,
+    allowance: &Allowance,
+) -> FileContent {
     let mut source = Source::new(&place.path, text);
     let mut content = FileContent {
         place: place.clone(),
@@ -81,7 +100,7 @@ pub fn read_text(place: &FilePlace, text: &str, environment: &Environment) -> Fi
         diagnostics: Vec::new(),
         switches: Vec::new(),
     };
-    let root = match document::parse(&source, place.dialect.format_of(&place.path)) {
+    let root = match document::parse_within(&source, place.dialect.format_of(&place.path), allowance) {
         Ok(root) => root,
         Err(diagnostic) => {
             content.diagnostics.push(*diagnostic);
@@ -93,11 +112,14 @@ pub fn read_text(place: &FilePlace, text: &str, environment: &Environment) -> Fi
     let scope = Scope {
         environment,
         beside: std::collections::BTreeMap::new(),
+        beside_file: None,
         workspace: place.project.clone(),
         directory,
+        allowance,
+        file: place.path.clone(),
         inputs: Vec::new(),
     };
-    let mut reader = FileReader { source, place, shape: place.dialect.shape(), scope, content };
+    let mut reader = FileReader { source, place, shape: place.dialect.shape(), scope, content, names: HashMap::new() };
     if root.is_table() {
         (reader.shape.read)(&mut reader, &root);
     } else if root.value != Value::Null {
@@ -118,6 +140,8 @@ pub(crate) struct FileReader<'a> {
     pub(crate) shape: &'static Shape,
     pub(crate) scope: Scope<'a>,
     pub(crate) content: FileContent,
+    /// Where the server of a name is in `content`.
+    names: HashMap<ServerName, usize>,
 }
 
 impl FileReader<'_> {
@@ -159,11 +183,17 @@ impl FileReader<'_> {
         match &node.value {
             Value::Table(entries) => {
                 for entry in entries {
+                    if !self.take_server(entry.key_span) {
+                        return;
+                    }
                     self.server(&entry.key, entry.key_span, &entry.node, only_new);
                 }
             }
             Value::Array(elements) => {
                 for element in elements {
+                    if !self.take_server(Span::new(element.span.start, element.span.start)) {
+                        return;
+                    }
                     match self.own_name(element) {
                         Some((name, span)) => self.server(&name, span, element, only_new),
                         None => {
@@ -179,6 +209,19 @@ impl FileReader<'_> {
         }
     }
 
+    /// Says once that there are too many, where the first of them stands.
+    fn take_server(&mut self, span: Span) -> bool {
+        let is_left = self.scope.allowance.take_server();
+        if !is_left {
+            let message = format!(
+                "the files of this project configure more than {MAX_PROJECT_SERVERS} servers; the rest is not read"
+            );
+            let hint = "remove those you do not need, or configure them in a file of your own";
+            self.report(Diagnostic::error(Code::TooMany, message).hint(hint), span);
+        }
+        is_left
+    }
+
     fn own_name(&self, node: &Node) -> Option<(String, Span)> {
         let key = self.shape.key_of(Field::Name).unwrap_or("name");
         let name = node.get(key)?;
@@ -187,16 +230,21 @@ impl FileReader<'_> {
     }
 
     fn server(&mut self, name: &str, name_span: Span, node: &Node, only_new: bool) {
+        if let Some(what) = unusable_name(name) {
+            let diagnostic = Diagnostic::error(Code::NoName, format!("a server's name must not {what}"));
+            self.report(diagnostic.hint("give it a name of letters, digits, `-`, `_` and `.`"), name_span);
+            return;
+        }
         let Ok(name) = ServerName::new(name) else {
             let message = "a server's name must not be empty";
             self.report(Diagnostic::error(Code::NoName, message), name_span);
             return;
         };
-        if let Some(index) = self.content.servers.iter().position(|server| server.name == name) {
+        let first = self.names.get(&name).copied();
+        if let Some(first) = first.and_then(|index| self.content.servers.get(index)) {
             if only_new {
                 return;
             }
-            let first = self.content.servers.remove(index);
             let message = format!("server {} is configured twice in this file", quoted(name.as_str()));
             let hint = match &first.origin {
                 Origin::File { line, .. } => format!("the one in line {line} is not used; remove one of them"),
@@ -205,9 +253,21 @@ impl FileReader<'_> {
             let diagnostic = Diagnostic::error(Code::DuplicateServer, message).for_server(&name).hint(hint);
             self.report(diagnostic, name_span);
         }
-        if let Some(server) = entry::read(self, name, name_span, node) {
-            self.content.servers.push(server);
+        let server = entry::read(self, name, name_span, node);
+        match (server, first.and_then(|index| self.content.servers.get_mut(index))) {
+            (Some(server), Some(first)) => *first = server,
+            (Some(server), None) => {
+                self.names.insert(server.name.clone(), self.content.servers.len());
+                self.content.servers.push(server);
+            }
+            (None, _) => {}
         }
+    }
+
+    /// The servers that were read so far; what is read from here on starts anew.
+    pub(crate) fn take_servers(&mut self) -> Vec<ConfiguredServer> {
+        self.names.clear();
+        std::mem::take(&mut self.content.servers)
     }
 
     /// An empty shell for a server of this file.
@@ -226,13 +286,17 @@ impl FileReader<'_> {
             variables: Vec::new(),
             trust: Trust::Own,
             trust_hash: None,
+            files: Vec::new(),
+            as_written: AsWritten {
+                search_path: self.scope.environment.variable(variable::PATH).map(ToOwned::to_owned),
+                ..AsWritten::default()
+            },
             diagnostics: Vec::new(),
         }
     }
 
     pub(crate) fn report(&mut self, diagnostic: Diagnostic, span: Span) {
-        let diagnostic = diagnostic.at(&self.source, span);
-        self.content.diagnostics.push(diagnostic);
+        add_problem(&mut self.content.diagnostics, MAX_PROBLEMS, diagnostic, &self.source, span);
     }
 
     fn problem(&mut self, message: String, span: Span) {
@@ -241,9 +305,22 @@ impl FileReader<'_> {
 
     /// Reports every key of `node` that is not in `known`.
     pub(crate) fn unknown_keys(&mut self, node: &Node, known: &[&str]) {
+        self.unknown_keys_with_limits(node, known, &[]);
+    }
+
+    /// The same; a key that was likely meant to be one of `limits` is an error: a misspelt limit must not mean no limit.
+    pub(crate) fn unknown_keys_with_limits(&mut self, node: &Node, known: &[&str], limits: &[&str]) {
         for entry in node.entries() {
             if !known.contains(&entry.key.as_str()) {
-                let diagnostic = unknown_key(&entry.key, known.iter().copied());
+                if self.content.diagnostics.len() > MAX_PROBLEMS {
+                    // The rest is not looked at, so nobody knows what it would have limited.
+                    self.content.diagnostics.iter_mut().rev().take(1).for_each(|rest| rest.severity = Severity::Error);
+                    return;
+                }
+                let mut diagnostic = unknown_key(&entry.key, known.iter().copied());
+                if nearest(&entry.key, known.iter().copied()).is_some_and(|near| limits.contains(&near)) {
+                    diagnostic.severity = Severity::Error;
+                }
                 self.report(diagnostic, entry.key_span);
             }
         }
@@ -317,6 +394,37 @@ impl FileReader<'_> {
             layer: self.place.layer,
         }
     }
+}
+
+/// Adds a problem. After `max` of them one sentence stands for the rest, and it is as bad as the worst of them: an error
+/// that nobody sees must stop what it would have stopped.
+pub(crate) fn add_problem(
+    problems: &mut Vec<Diagnostic>,
+    max: usize,
+    diagnostic: Diagnostic,
+    source: &Source,
+    span: Span,
+) {
+    if problems.len() < max {
+        problems.push(diagnostic.at(source, span));
+        return;
+    }
+    if problems.len() == max {
+        let mut rest = Diagnostic::note(Code::TooMany, "there are more problems than are shown here").at(source, span);
+        rest.server.clone_from(&diagnostic.server);
+        problems.push(rest.hint("repair those above first"));
+    }
+    if let Some(rest) = problems.last_mut() {
+        rest.severity = rest.severity.max(diagnostic.severity);
+    }
+}
+
+/// What keeps a name from being one: it is printed, in the middle of sentences and lists.
+pub(crate) fn unusable_name(name: &str) -> Option<&'static str> {
+    if name.chars().any(breaks_lines) {
+        return Some("hold line breaks or control characters");
+    }
+    (name.len() > MAX_NAME).then_some("be longer than 256 bytes")
 }
 
 /// The one sentence about a value of the wrong type.

@@ -91,7 +91,10 @@ fn root(key: &str) -> Value {
 
 fn setting(key: &str) -> Value {
     match key {
-        "timeout_seconds" => seconds("How long a call may stay without answer or progress.", Some(30)),
+        "timeout_seconds" => seconds(
+            "How long a call may stay without answer or progress; for agents of `serve` 600 by default.",
+            Some(30),
+        ),
         "startup_timeout_seconds" => seconds("How long a server may take to start.", Some(30)),
         "max_retries" => count("How often a call that cannot have run is repeated.", Some(2)),
         "watch" => flag("A host that runs on picks up changed configuration files.", true),
@@ -103,9 +106,10 @@ fn setting(key: &str) -> Value {
             "type": "integer",
             "minimum": 1
         }),
-        "result_cache_seconds" => {
-            seconds("How long results of tools that only read are kept; not at all when left away.", None)
-        }
+        "result_cache_seconds" => seconds(
+            "How long results are kept, each for whoever made the call: of `cacheable_tools`, and where `trust_annotations` is set of tools that say they only read and are idempotent; not at all when left away.",
+            None,
+        ),
         "cacheable_tools" => texts("Tools whose results may be kept too, as server/tool."),
         "keep" => flag("Keep servers running in the background between commands.", false),
         "keep_idle_seconds" => seconds("How long they are kept without use.", Some(600)),
@@ -149,7 +153,8 @@ fn rule(key: &str) -> Value {
         "pattern" => text("Which arguments: key=glob, or a glob over any string argument."),
         "risk" => json!({ "description": "Only calls of this risk.", "enum": ["low", "medium", "high"] }),
         "kind" => {
-            json!({ "description": "Which kind of call.", "default": "tool", "enum": ["tool", "resource", "prompt"] })
+            let kinds = ["tool", "resource", "prompt", "method"];
+            json!({ "description": "Which kind of call.", "default": "tool", "enum": kinds })
         }
         _ => json!({ "description": "What happens.", "enum": ["allow", "deny", "ask"] }),
     }

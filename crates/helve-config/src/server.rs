@@ -1,10 +1,13 @@
 //! A server as one file configures it: its spec if it has one, and everything that keeps it from running.
 
+use std::path::PathBuf;
+use std::time::Duration;
+
 use helve_model::{Layer, Origin, Rule, ServerName, ServerSpec};
 
 use crate::diagnostic::Diagnostic;
 use crate::dialect::Dialect;
-use crate::trust::{Trust, TrustHash};
+use crate::trust::{CoveredFile, Trust, TrustHash};
 
 /// One entry of a configuration file.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,8 +38,42 @@ pub struct ConfiguredServer {
     pub trust: Trust,
     /// The hash of what would run; for servers of a project only.
     pub trust_hash: Option<TrustHash>,
+    /// The files that it runs or names and that count by their content; for servers of a project only.
+    pub files: Vec<CoveredFile>,
+    /// What its entry says where the spec only has what that means.
+    pub(crate) as_written: AsWritten,
     /// What is wrong with it.
     pub diagnostics: Vec<Diagnostic>,
+}
+
+/// What an entry says, where its spec only has what that means now: a variable may be unset today and set tomorrow.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct AsWritten {
+    pub(crate) directory: Option<String>,
+    pub(crate) passed_variables: Vec<String>,
+    pub(crate) bearer_variable: Option<String>,
+    /// Headers with the variables that hold their values.
+    pub(crate) header_variables: Vec<(String, String)>,
+    /// The file with more variables, and where it is.
+    pub(crate) environment_file: Option<(String, PathBuf)>,
+    /// Those variables, as the spec refers to them.
+    pub(crate) file_variables: Vec<(String, String)>,
+    pub(crate) startup_timeout: Option<Duration>,
+    pub(crate) call_timeout: Option<Duration>,
+    /// The files whose content became values.
+    pub(crate) files: Vec<Referenced>,
+    /// The ids of the inputs it refers to.
+    pub(crate) inputs: Vec<String>,
+    /// Where the person's programs are looked up.
+    pub(crate) search_path: Option<String>,
+}
+
+/// A file whose content became a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Referenced {
+    pub(crate) path: PathBuf,
+    /// The hash of the content that was read; `None` when none was.
+    pub(crate) content: Option<TrustHash>,
 }
 
 /// Why a server cannot run.

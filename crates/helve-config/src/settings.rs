@@ -33,7 +33,7 @@ pub struct Settings {
     pub calls_per_server: Setting<u32>,
     /// How many bytes of a result an agent gets; `None`: all.
     pub result_bytes: Setting<Option<u32>>,
-    /// How long results of tools that only read are kept; `None`: not at all.
+    /// How long results are kept that may be given again; `None`: not at all.
     pub result_cache_ttl: Setting<Option<Duration>>,
     /// Tools whose results may be kept although nobody called them read-only, as `server/tool`.
     pub cacheable_tools: Setting<Vec<String>>,

@@ -6,6 +6,9 @@ use std::sync::Arc;
 
 use helve_model::Origin;
 
+/// Characters are counted once for each block of so many bytes.
+const BLOCK: usize = 4 * 1024;
+
 /// A piece of a file's text, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
@@ -20,7 +23,10 @@ pub struct Span {
 pub struct Source {
     path: Arc<Path>,
     text: Arc<str>,
-    line_starts: Vec<usize>,
+    /// Shared, as the text is: a file may have as many lines as bytes.
+    line_starts: Arc<[usize]>,
+    /// How many characters begin before each block of the text.
+    blocks: Arc<[usize]>,
     hidden: Vec<Span>,
 }
 
@@ -45,17 +51,26 @@ impl Source {
         let line_starts = std::iter::once(0)
             .chain(text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(index, _)| index + 1))
             .collect();
-        Self { path: Arc::from(path.as_ref()), text, line_starts, hidden: Vec::new() }
+        let counts = text.as_bytes().chunks(BLOCK).scan(0, |count, block| {
+            let before = *count;
+            *count += beginnings(block);
+            Some(before)
+        });
+        let blocks = counts.collect();
+        Self { path: Arc::from(path.as_ref()), text, line_starts, blocks, hidden: Vec::new() }
     }
 
     /// The same with pieces that must not be shown.
-    pub(crate) fn hide(&mut self, hidden: Vec<Span>) {
+    pub(crate) fn hide(&mut self, mut hidden: Vec<Span>) {
+        hidden.sort_unstable_by_key(|span| span.start);
         self.hidden = hidden;
     }
 
     /// True when the character at `offset` must not be shown.
     pub(crate) fn is_hidden(&self, offset: usize) -> bool {
-        self.hidden.iter().any(|span| span.start <= offset && offset < span.end)
+        // Values do not overlap, so the last one that starts before is the only one it can be in.
+        let behind = self.hidden.partition_point(|span| span.start <= offset);
+        behind.checked_sub(1).and_then(|index| self.hidden.get(index)).is_some_and(|span| offset < span.end)
     }
 
     /// The file's name.
@@ -83,7 +98,7 @@ impl Source {
         let offset = self.floor(offset);
         let line = self.line_of(offset);
         let start = self.line_starts.get(line).copied().unwrap_or(0);
-        let column = self.text.get(start..offset).map_or(0, |before| before.chars().count());
+        let column = self.characters(start, offset);
         (saturate(line + 1), saturate(column + 1))
     }
 
@@ -94,6 +109,23 @@ impl Source {
         let start = self.line_starts.get(line).copied().unwrap_or(0);
         let end = self.line_starts.get(line + 1).copied().unwrap_or(self.text.len());
         (start, self.text.get(start..end).unwrap_or("").trim_end_matches(['\n', '\r']))
+    }
+
+    /// How many characters begin in a piece of the text. Takes no longer the longer a line is.
+    pub(crate) fn characters(&self, start: usize, end: usize) -> usize {
+        self.characters_before(end).saturating_sub(self.characters_before(start))
+    }
+
+    fn characters_before(&self, offset: usize) -> usize {
+        let offset = offset.min(self.text.len());
+        let block = offset / BLOCK;
+        let Some(before) = self.blocks.get(block) else {
+            // Behind the last block, which is full.
+            let last = self.blocks.last().copied().unwrap_or_default();
+            let start = self.blocks.len().saturating_sub(1) * BLOCK;
+            return last + beginnings(self.text.as_bytes().get(start..offset).unwrap_or_default());
+        };
+        before + beginnings(self.text.as_bytes().get(block * BLOCK..offset).unwrap_or_default())
     }
 
     fn line_of(&self, offset: usize) -> usize {
@@ -115,4 +147,9 @@ impl fmt::Debug for Source {
 
 fn saturate(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// How many characters begin in a piece of UTF-8.
+fn beginnings(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| (**byte & 0xc0) != 0x80).count()
 }

@@ -1,44 +1,50 @@
-//! What a project would run, as a hash, and whether the person trusts exactly that.
+//! What a project decides, as a list and as a hash of that list, and whether the person trusts exactly that.
 //!
-//! A name or a folder is not enough: the same name can start another program tomorrow. The hash covers the command,
-//! its arguments, the names and literal values of its environment, its directory, its address, the names of its
-//! headers, what it may do without asking, and the content of every file of the project that its command line names.
+//! A name or a folder is not enough: the same name can start another program tomorrow. `parts.rs` lists everything that
+//! decides what runs, with which rights, and where values go; the hash and the question to the person are both made of
+//! that list. `named.rs` finds the files of the project that a command line runs or names, which count by their content.
 //! Values of variables are not in it: a rotated token is still the same server.
 //!
 //! This crate computes and compares; where approvals are kept is the caller's business.
 
-use std::fmt;
-use std::io::Read as _;
-use std::path::{Component, Path, PathBuf};
-use std::str::FromStr;
+mod files;
+mod interpreters;
+mod named;
+mod parts;
+mod shell;
+mod spelling;
 
-use helve_model::{Action, ConfigText, Listed, Rule, ServerSpec, TransportSpec};
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
 use sha2::{Digest as _, Sha256};
 
-use crate::settings::SettingsPatch;
+use crate::reading::{Budget, Unread};
+
+pub(crate) use files::Covered;
+pub use files::{ChangedFile, CoveredFile, Difference, HeldFile};
+pub use parts::Part;
+pub(crate) use parts::{of_rules, of_server};
 
 /// Changed with the recipe, so that hashes of different recipes never meet.
-const RECIPE: &str = "helve trust 1";
+const RECIPE: &str = "helve trust 2";
 
-/// Programs that run what a file of the project says, without naming it.
-const IMPLIED_FILES: &[(&str, &[&str])] = &[
-    ("npm", &["package.json"]),
-    ("npx", &["package.json"]),
-    ("pnpm", &["package.json"]),
-    ("yarn", &["package.json"]),
-    ("bun", &["package.json"]),
-    ("bunx", &["package.json"]),
-    ("deno", &["deno.json", "deno.jsonc"]),
-    ("uv", &["pyproject.toml"]),
-    ("uvx", &["pyproject.toml"]),
-    ("poetry", &["pyproject.toml"]),
-    ("make", &["Makefile", "makefile", "GNUmakefile"]),
-    ("just", &["justfile", "Justfile"]),
-    ("docker", &["compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml"]),
-];
+/// What is said with every question about a program, because it is not in the list.
+pub const NOT_COVERED: &str = "what the program imports or loads beyond this, and what a package runner downloads";
 
-/// Files that change because a server does its work; hashing them would ask the person again every day.
-const DATA_EXTENSIONS: &[&str] = &["db", "sqlite", "sqlite3", "duckdb", "log", "csv", "parquet"];
+/// What the files that a project would run may have together, and each of them: a program, not an image of a disk.
+const MAX_HASHED: u64 = 128 * 1024 * 1024;
+
+/// Hashing them takes no longer than this.
+const MAX_HASHING: Duration = Duration::from_secs(2);
+
+/// What may be read to hash everything that a project would run.
+#[must_use]
+pub const fn hashing_budget() -> Budget {
+    Budget::new(MAX_HASHED, MAX_HASHING)
+}
 
 /// Does the person stand behind a server?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -64,7 +70,9 @@ pub struct TrustRequest {
     pub file: PathBuf,
     /// What in that file.
     pub subject: TrustSubject,
-    /// The hash of it.
+    /// Everything a yes would be for.
+    pub parts: Vec<Part>,
+    /// The hash of that.
     pub hash: TrustHash,
 }
 
@@ -73,7 +81,7 @@ pub struct TrustRequest {
 pub enum TrustSubject {
     /// The server of that name.
     Server(String),
-    /// The file's settings, and its rules that allow something.
+    /// The file's settings, and its rules.
     Rules,
 }
 
@@ -91,6 +99,15 @@ pub struct NothingTrusted;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotAHash;
 
+/// A file of a project that would run cannot be read, so nobody can say what it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unhashed {
+    /// The file.
+    pub file: PathBuf,
+    /// Why.
+    pub reason: Unread,
+}
+
 impl TrustStore for NothingTrusted {
     fn is_trusted(&self, _: &TrustRequest) -> bool {
         false
@@ -103,231 +120,47 @@ impl<F: Fn(&TrustRequest) -> bool> TrustStore for F {
     }
 }
 
-/// The hash of what a server of `project` would run.
-#[must_use]
-pub fn hash_server(spec: &ServerSpec, rules: &[Rule], project: &Path) -> TrustHash {
-    let mut hasher = Hasher::new();
-    hasher.part("server", spec.name.as_str());
-    match &spec.transport {
-        TransportSpec::Stdio(stdio) => {
-            hasher.part("command", hashed(&stdio.command));
-            hasher.list("arguments", stdio.arguments.iter().map(hashed));
-            hasher.list("environment", stdio.environment.iter().flat_map(|(name, text)| [name.as_str(), hashed(text)]));
-            let directory = stdio.working_directory.as_deref().unwrap_or(project);
-            hasher.part("directory", &directory.to_string_lossy());
-            for file in started_files(&stdio.command, &stdio.arguments, directory, project) {
-                hasher.file(&file);
-            }
-        }
-        TransportSpec::Http(http) => {
-            hasher.part("url", hashed(&http.url));
-            hasher.list("headers", http.headers.keys().map(String::as_str));
-            hasher.part("flavour", &format!("{:?}", http.flavour));
-        }
-        TransportSpec::Builtin(builtin) => {
-            hasher.part("builtin", &builtin.kind);
-            for (option, values) in &builtin.options {
-                hasher.list(option, values.iter().map(hashed));
-            }
-        }
-    }
-    hasher.part("inherits", if spec.inherit_environment { "yes" } else { "no" });
-    if let Some(shared) = spec.shared {
-        hasher.part("shared", if shared { "by all" } else { "by nobody" });
-    }
-    if let Some(oauth) = &spec.oauth {
-        hasher.part("client", oauth.client_id.as_ref().map_or("", hashed));
-        hasher.part("metadata", oauth.metadata_url.as_ref().map_or("", hashed));
-        hasher.part("resource", oauth.resource.as_ref().map_or("", hashed));
-        hasher.list("scopes", oauth.scopes.iter().map(String::as_str));
-    }
-    let access = &spec.access;
-    hasher.globs("tools", access.tools.as_deref());
-    hasher.globs("write tools", access.write_tools.as_deref());
-    hasher.globs("disabled tools", Some(&access.disabled_tools));
-    hasher.part("readonly", &format!("{:?}", access.readonly));
-    hasher.part("annotations", if access.trust_annotations { "trusted" } else { "claims" });
-    hasher.rules(rules);
-    hasher.finish()
-}
-
-/// The hash of a project file's settings and of its rules that allow something.
-#[must_use]
-pub fn hash_rules(rules: &[Rule], settings: &SettingsPatch) -> TrustHash {
-    let mut hasher = Hasher::new();
-    let widening: Vec<Rule> = rules.iter().filter(|rule| rule.action == Action::Allow).cloned().collect();
-    hasher.rules(&widening);
-    let value = |text: Option<String>| text.unwrap_or_default();
-    hasher.part("call timeout", &value(settings.call_timeout.as_ref().map(|setting| format!("{:?}", setting.value))));
-    hasher.part(
-        "startup timeout",
-        &value(settings.startup_timeout.as_ref().map(|setting| format!("{:?}", setting.value))),
-    );
-    hasher.part("retries", &value(settings.max_retries.as_ref().map(|setting| setting.value.to_string())));
-    hasher.part("watch", &value(settings.watch.as_ref().map(|setting| setting.value.to_string())));
-    hasher.part("cache", &value(settings.cache_tool_schemas.as_ref().map(|setting| setting.value.to_string())));
-    hasher.part("ttl", &value(settings.schema_cache_ttl.as_ref().map(|setting| format!("{:?}", setting.value))));
-    hasher.part("keep", &value(settings.keep.as_ref().map(|setting| setting.value.to_string())));
-    hasher.part("keep idle", &value(settings.keep_idle.as_ref().map(|setting| format!("{:?}", setting.value))));
-    hasher.part("readonly", &value(settings.readonly.as_ref().map(|setting| setting.value.to_string())));
-    hasher.part("import", &value(settings.import.as_ref().map(|setting| format!("{:?}", setting.value))));
-    // Only where they are said, so that a yes to a file that does not say them still counts.
-    let later = [
-        ("roots", settings.roots.as_ref().map(|setting| format!("{:?}", setting.value))),
-        ("sampling command", settings.sampling_command.as_ref().map(|setting| format!("{:?}", setting.value))),
-        ("sampling calls", settings.sampling_calls.as_ref().map(|setting| setting.value.to_string())),
-        ("sampling tokens", settings.sampling_tokens.as_ref().map(|setting| setting.value.to_string())),
-        ("sampling concurrent", settings.sampling_concurrent.as_ref().map(|setting| setting.value.to_string())),
-        ("sampling timeout", settings.sampling_timeout.as_ref().map(|setting| format!("{:?}", setting.value))),
-        ("calls per server", settings.calls_per_server.as_ref().map(|setting| setting.value.to_string())),
-        ("result bytes", settings.result_bytes.as_ref().map(|setting| format!("{:?}", setting.value))),
-        ("result cache", settings.result_cache_ttl.as_ref().map(|setting| format!("{:?}", setting.value))),
-        ("cacheable tools", settings.cacheable_tools.as_ref().map(|setting| format!("{:?}", setting.value))),
-    ];
-    for (name, said) in later {
-        if let Some(said) = said {
-            hasher.part(name, &said);
-        }
-    }
-    hasher.finish()
-}
-
 /// The hash of a file's whole content, to notice that it changed.
 #[must_use]
 pub fn hash_content(content: &[u8]) -> TrustHash {
-    TrustHash(Sha256::digest(content).into())
+    TrustHash::of_content(content)
 }
 
-/// The written form, or the value itself where it is written out.
-fn hashed(text: &ConfigText) -> &str {
-    if text.written() == ConfigText::HIDDEN { text.expose() } else { text.written() }
+impl TrustRequest {
+    /// A request for these parts.
+    #[must_use]
+    pub fn new(project: PathBuf, file: PathBuf, subject: TrustSubject, parts: Vec<Part>) -> Self {
+        let hash = TrustHash::of_parts(&parts);
+        Self { project, file, subject, parts, hash }
+    }
 }
 
-/// The files of the project that a command line names, in its order.
-fn started_files(
-    command: &ConfigText,
-    arguments: &[ConfigText],
-    directory: &Path,
-    project: &Path,
-) -> Vec<(PathBuf, PathBuf)> {
-    let mut files: Vec<(PathBuf, PathBuf)> = Vec::new();
-    let directory = fs_err::canonicalize(directory).unwrap_or_else(|_| directory.to_path_buf());
-    let mut consider = |name: &str| {
-        let named = directory.join(name);
-        // Most words of a command line are no files, which one look tells; a real path takes one for each component.
-        if fs_err::symlink_metadata(&named).is_err() {
-            return;
+impl TrustHash {
+    /// The hash of a list. Every field goes in with its length, so that no two lists look alike.
+    #[must_use]
+    pub fn of_parts(parts: &[Part]) -> Self {
+        let mut hasher = Sha256::new();
+        let mut add = |bytes: &[u8]| {
+            hasher.update((bytes.len() as u64).to_le_bytes());
+            hasher.update(bytes);
+        };
+        add(RECIPE.as_bytes());
+        for part in parts {
+            add(part.label.as_bytes());
+            add(&(part.fields.len() as u64).to_le_bytes());
+            part.fields.iter().for_each(|field| add(field.as_bytes()));
+            add(part.digest.as_ref().map_or(&[], |digest| digest.0.as_slice()));
         }
-        let Ok(real) = fs_err::canonicalize(&named) else { return };
-        let inside = lexically_inside(&named, project) || real.starts_with(project);
-        if inside && real.is_file() && !is_data(&real) && !files.iter().any(|(_, known)| *known == real) {
-            files.push((named, real));
-        }
-    };
-    for text in std::iter::once(command).chain(arguments) {
-        let value = text.expose();
-        consider(value);
-        if let Some((_, value)) = value.split_once('=') {
-            consider(value);
-        }
-        // `sh -c "./run.sh --fast"` starts a script too.
-        if value.contains(' ') {
-            shell_words::split(value).unwrap_or_default().iter().for_each(|word| consider(word));
-        }
-    }
-    let program = Path::new(command.expose()).file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    for (_, implied) in IMPLIED_FILES.iter().filter(|(name, _)| *name == program) {
-        implied.iter().for_each(|name| consider(name));
-    }
-    files
-}
-
-/// True for a file that a server works on and nobody runs.
-fn is_data(path: &Path) -> bool {
-    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    DATA_EXTENSIONS.contains(&extension.to_ascii_lowercase().as_str())
-}
-
-/// True when `path` is below `project` before symbolic links are followed: a link out of it is still the project's.
-fn lexically_inside(path: &Path, project: &Path) -> bool {
-    let mut clean = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::ParentDir => {
-                clean.pop();
-            }
-            Component::CurDir => {}
-            other => clean.push(other),
-        }
-    }
-    clean.starts_with(project)
-}
-
-/// Every part goes in with its name and its length, so that no two lists of parts look alike.
-struct Hasher(Sha256);
-
-impl Hasher {
-    fn new() -> Self {
-        let mut hasher = Self(Sha256::new());
-        hasher.bytes(RECIPE.as_bytes());
-        hasher
+        Self(hasher.finalize().into())
     }
 
-    fn bytes(&mut self, bytes: &[u8]) {
-        self.0.update(bytes.len().to_le_bytes());
-        self.0.update(bytes);
+    pub(crate) fn of_content(content: &[u8]) -> Self {
+        Self(Sha256::digest(content).into())
     }
 
-    fn part(&mut self, name: &str, value: &str) {
-        self.bytes(name.as_bytes());
-        self.bytes(value.as_bytes());
-    }
-
-    fn list<'text>(&mut self, name: &str, values: impl Iterator<Item = &'text str>) {
-        let values: Vec<&str> = values.collect();
-        self.part(name, &values.len().to_string());
-        for value in values {
-            self.bytes(value.as_bytes());
-        }
-    }
-
-    fn globs(&mut self, name: &str, listed: Option<&[Listed]>) {
-        match listed {
-            Some(listed) => self.list(name, listed.iter().map(|item| item.glob.as_str())),
-            None => self.part(name, "unlisted"),
-        }
-    }
-
-    fn rules(&mut self, rules: &[Rule]) {
-        self.part("rules", &rules.len().to_string());
-        for rule in rules {
-            self.part("tool", &rule.tool);
-            self.part("pattern", rule.pattern.as_deref().unwrap_or(""));
-            self.part("when", &format!("{:?} {:?} {}", rule.risk, rule.kind, rule.action));
-        }
-    }
-
-    fn file(&mut self, (named, real): &(PathBuf, PathBuf)) {
-        self.part("file", &named.to_string_lossy());
-        self.part("is", &real.to_string_lossy());
-        let mut content = Sha256::new();
-        let mut buffer = [0; 16 * 1024];
-        let read = fs_err::File::open(real).and_then(|mut file| {
-            loop {
-                match file.read(&mut buffer)? {
-                    0 => return Ok(()),
-                    count => content.update(buffer.get(..count).unwrap_or_default()),
-                }
-            }
-        });
-        match read {
-            Ok(()) => self.bytes(&content.finalize()),
-            Err(_) => self.bytes(b"unreadable"),
-        }
-    }
-
-    fn finish(self) -> TrustHash {
-        TrustHash(self.0.finalize().into())
+    /// Enough of it to tell two apart by eye.
+    pub(crate) fn beginning(&self) -> String {
+        self.to_string().chars().take(12).collect()
     }
 }
 

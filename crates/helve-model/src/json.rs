@@ -9,6 +9,7 @@ mod block;
 mod letters;
 mod raw;
 pub mod scan;
+pub mod strict;
 
 pub use letters::letters;
 pub use raw::RawJson;

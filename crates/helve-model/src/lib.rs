@@ -10,12 +10,15 @@ mod definition;
 mod error;
 mod fields;
 pub mod json;
+pub mod method;
 pub mod name;
 mod origin;
 mod outcome;
+mod owner;
 mod rule;
 mod spec;
 mod status;
+pub mod text;
 
 pub use content::{ContentBlock, ContentBody, Media, ResourceBody, ResourceContents, ResourceLink};
 pub use definition::{
@@ -26,6 +29,7 @@ pub use error::ErrorCode;
 pub use name::{NameTable, QualifiedName, ServerName, ToolName};
 pub use origin::{Layer, Origin};
 pub use outcome::{Outcome, OutcomeView, PromptMessage, PromptOutcome, ReadOutcome};
+pub use owner::{Owner, Principal};
 pub use rule::{Action, CallKind, Risk, Rule};
 pub use spec::{
     AccessSpec, BuiltinSpec, ConfigText, HttpFlavour, HttpSpec, Listed, OAuthSpec, ServerSpec, StdioSpec, TransportSpec,

@@ -11,7 +11,7 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
-pub use spelling::{CODE_PREFIX, PROVIDER_PREFIX, Spelling, begins_with_server, parse_slash};
+pub use spelling::{CODE_PREFIX, PROVIDER_PREFIX, Spelling, begins_with_server, function_name, parse_slash};
 pub use table::{MAX_PROVIDER_NAME, NameTable, Resolution, is_plain, unique_names};
 
 /// The name of a server, as its configuration gives it. Never empty.

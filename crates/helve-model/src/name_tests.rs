@@ -74,6 +74,23 @@ fn part() -> impl Strategy<Value = String> {
     prop_oneof!["[a-c_/:%.-]{0,6}", "(a|b|_|__|/|:|%2F|%|_u2d_|_u_|class|é| ){0,6}", "[a-z_]{50,80}", any::<String>(),]
 }
 
+#[test]
+fn c5_a_spelling_that_two_tools_would_have_is_ambiguous() {
+    let (dash, line) = (name("brave-search", "search"), name("brave_search", "search"));
+    let table = NameTable::new([dash.clone(), line.clone()]);
+    assert_eq!(table.resolve("device.BraveSearchMCP.search"), Resolution::Ambiguous(vec![&dash, &line]));
+    assert_eq!(table.resolve("mcp__brave_search__search"), Resolution::Found(&line));
+}
+
+#[test]
+fn c5_the_name_of_a_function_names_its_tool() {
+    let tool = name("brave-search", "get-sum");
+    let table = NameTable::new([tool.clone(), name("brave_search", "get-sum")]);
+    assert_eq!(function_name(&tool), "mcp__brave_u2d_search__get_u2d_sum");
+    assert_eq!(table.resolve("mcp__brave_u2d_search__get_u2d_sum"), Resolution::Found(&tool));
+    assert!(begins_with_server("mcp__brave_u2d_search__get_u2d_sum", &tool.server));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 

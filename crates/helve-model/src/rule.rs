@@ -54,6 +54,8 @@ pub enum CallKind {
     Resource,
     /// `prompts/get`.
     Prompt,
+    /// A method or notification that is not one of the protocol's.
+    Method,
 }
 
 impl fmt::Display for Action {
@@ -82,6 +84,7 @@ impl fmt::Display for CallKind {
             Self::Tool => "tool",
             Self::Resource => "resource",
             Self::Prompt => "prompt",
+            Self::Method => "method",
         })
     }
 }

@@ -188,6 +188,13 @@ impl ServerSpec {
     }
 }
 
+impl StdioSpec {
+    /// The command line, as it is written.
+    pub fn written(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.command).chain(&self.arguments).map(ConfigText::written)
+    }
+}
+
 impl OAuthSpec {
     /// Signing in is allowed, and nothing else is known.
     #[must_use]

@@ -41,6 +41,12 @@ pub enum DisabledReason {
     Unsupported(String),
     /// MCP as a whole is off.
     HostOff,
+    /// It is the very program that would start it, serving: it would start itself again, without end.
+    Itself,
+    /// The program that would start it was started by itself, through so many servers.
+    Nested(u32),
+    /// It is in no configuration any more, or another one has taken its place.
+    Gone,
 }
 
 /// Why a server is not connected yet.
@@ -101,6 +107,9 @@ impl fmt::Display for DisabledReason {
             Self::NeedsInput(id) => write!(formatter, "asks for {id}"),
             Self::Unsupported(what) => formatter.write_str(what),
             Self::HostOff => formatter.write_str("MCP is off"),
+            Self::Itself => formatter.write_str("helve itself"),
+            Self::Nested(depth) => write!(formatter, "helve runs as a server of helve, {depth} deep"),
+            Self::Gone => formatter.write_str("no longer configured"),
         }
     }
 }

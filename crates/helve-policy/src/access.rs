@@ -6,6 +6,8 @@ use helve_model::{AccessSpec, Action, Layer, Listed, Origin, ServerName, ServerS
 
 use crate::Problem;
 use crate::glob::{Bits, Globs, GlobsBuilder};
+use crate::identity::ServerIdentity;
+use crate::place::Directories;
 
 /// Whether the person stands behind an entry. What comes from a project is untrusted until they said so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -31,6 +33,10 @@ pub struct ServerAccess {
     pub layer: Layer,
     /// Whether the person stands behind it.
     pub trust: Trust,
+    /// Which server it is, for approvals; `None` for an entry that only narrows, and where nobody can tell.
+    pub identity: Option<ServerIdentity>,
+    /// Where it runs, as far as that is known: relative paths start there.
+    pub directories: Directories,
 }
 
 impl ServerAccess {
@@ -44,6 +50,8 @@ impl ServerAccess {
             origin: spec.origin.clone(),
             layer: spec.layer,
             trust,
+            identity: Some(ServerIdentity::of(spec)),
+            directories: Directories::of(spec),
         }
     }
 }
@@ -60,6 +68,8 @@ pub(crate) struct Server {
     pub(crate) disabled_tools: List,
     /// The entry that switches the whole server off, if one does.
     pub(crate) switched_off: Option<Origin>,
+    /// Which server it is that runs; approvals are bound to it.
+    pub(crate) identity: Option<ServerIdentity>,
 }
 
 /// A list of tool globs.
@@ -94,7 +104,9 @@ impl Server {
         let tools = entry.access.tools.as_ref().map(|list| List::new(list, problems));
         let write_tools = List::new(entry.access.write_tools.as_deref().unwrap_or_default(), problems);
         let disabled_tools = List::new(&disabled_tools, problems);
-        Some(Self { entry, tools, write_tools, disabled_tools, switched_off })
+        // The entry that runs has one; those it hides have none.
+        let identity = entry.identity.or_else(|| entries.iter().find_map(|entry| entry.identity));
+        Some(Self { entry, tools, write_tools, disabled_tools, switched_off, identity })
     }
 
     /// Read-only is the default: only an explicit `readonly = false` ends it.

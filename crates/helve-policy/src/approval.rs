@@ -1,17 +1,18 @@
 //! What a person has approved before, so that they are not asked again.
 //!
 //! An approval answers a question, also one that an `ask` rule raised; it never lifts a `deny`. It holds for one
-//! definition of the tool: once that changes, the approval is dead.
+//! definition of the tool, and for the server it was given to: once either changes, the approval is dead.
 
 use std::collections::HashMap;
 use std::fmt;
 
 use helve_model::{Action, CallKind, QualifiedName};
 
-use crate::arguments::{ArgumentMatches, Condition, has_parent_component};
+use crate::arguments::{ArgumentMatches, Condition, Surroundings};
 use crate::glob::{Globs, GlobsBuilder};
-use crate::pattern::argument_glob;
+use crate::identity::ServerIdentity;
 use crate::pin::DefinitionHash;
+use crate::place::Directories;
 use crate::{Permit, Question};
 
 /// How long an approval lasts.
@@ -36,6 +37,8 @@ pub struct Approval {
     pub pattern: Option<String>,
     /// The definition it was given for; `None` for what has none.
     pub definition: Option<DefinitionHash>,
+    /// The server it was given to: where that comes from and what it runs.
+    pub server: Option<ServerIdentity>,
     /// How long it lasts.
     pub span: Span,
 }
@@ -73,6 +76,7 @@ impl Approvals {
         let entries = self.by_call.entry((approval.tool.clone(), approval.kind)).or_default();
         entries.retain(|entry| {
             entry.approval.pattern != approval.pattern
+                || entry.approval.server != approval.server
                 || (entry.approval.definition == approval.definition && entry.approval.span > approval.span)
         });
         let condition = approval.pattern.as_deref().map(compile);
@@ -155,24 +159,21 @@ fn covering(entries: &[Entry], question: &Question) -> Option<usize> {
     let definition = question.definition();
     let fits = |entry: &Entry| {
         entry.approval.definition == definition
+            && entry.approval.server == question.server()
             && entry.condition.as_ref().is_none_or(|(globs, condition)| matches(globs, condition, question))
     };
     (0..entries.len()).filter(|index| fits(&entries[*index])).max_by_key(|index| entries[*index].approval.span)
 }
 
 fn compile(pattern: &str) -> (Globs, Condition) {
-    let parsed = argument_glob(pattern);
     let mut builder = GlobsBuilder::default();
-    let condition = Condition {
-        key: parsed.key.map(ToOwned::to_owned),
-        glob: builder.add(parsed.glob),
-        spells_parent: has_parent_component(parsed.glob),
-    };
+    let condition = Condition::compile(pattern, Action::Allow, &mut builder);
     (builder.build().0, condition)
 }
 
 fn matches(globs: &Globs, condition: &Condition, question: &Question) -> bool {
-    ArgumentMatches::read(question.arguments().as_str(), globs, |_| true).hold(globs, condition, Action::Allow)
+    let around = Surroundings { directories: &Directories::nowhere(), places: question.places(), joins: false };
+    ArgumentMatches::read(question.arguments().as_str(), globs, around, |_| true).hold(globs, condition, Action::Allow)
 }
 
 #[cfg(test)]

@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::test_support::*;
-use crate::{Caller, Claims, Decision, RuleSet, Subject};
+use crate::{Caller, Claims, Decision, RuleSet, ServerAccess, Subject, Trust};
 use helve_model::json::RawJson;
+use helve_model::{Layer, ServerName, ServerSpec, StdioSpec, TransportSpec};
 
 const DEFINITION: &str = r#"{"name":"create","description":"Creates."}"#;
 
@@ -52,6 +53,33 @@ fn a_kept_approval_answers_the_next_time() {
 }
 
 #[test]
+fn s12_an_approval_is_for_one_server_and_not_for_its_name() {
+    let world = |file: &str, command: &str| {
+        let transport = TransportSpec::Stdio(StdioSpec {
+            command: command.into(),
+            arguments: Vec::new(),
+            environment: Default::default(),
+            working_directory: None,
+        });
+        let github = ServerName::new("github").unwrap();
+        let spec = ServerSpec::new(github, transport, crate::test_support::file(file, 1), Layer::Project);
+        crate::test_support::compile(&[], vec![ServerAccess::new(&spec, Trust::Trusted)]).0
+    };
+    let ask = |rules: &RuleSet| ask_about(rules, "create", DEFINITION, "{}");
+    let (one, same) = (world("/one/helve.toml", "node"), world("/one/helve.toml", "node"));
+    let (_, kept) = ask(&one).approve(Span::Always, None);
+    let mut approvals: Approvals = kept.into_iter().collect();
+    assert!(is_approved(&mut approvals, ask(&same)));
+    assert!(!is_approved(&mut approvals, ask(&world("/two/helve.toml", "node"))), "another project's");
+    assert!(!is_approved(&mut approvals, ask(&world("/one/helve.toml", "evil"))), "another program");
+    assert!(!is_approved(&mut approvals, ask_about(&rules(&[]), "create", DEFINITION, "{}")), "nobody can tell");
+    // A yes to the other one does not end this one.
+    let (_, kept) = ask(&world("/two/helve.toml", "node")).approve(Span::Always, None);
+    kept.into_iter().for_each(|approval| approvals.add(approval));
+    assert!(is_approved(&mut approvals, ask(&same)));
+}
+
+#[test]
 fn an_approval_dies_with_its_definition() {
     let (_, kept) = ask("{}").approve(Span::Always, None);
     let kept = kept.unwrap();
@@ -82,6 +110,7 @@ fn an_approval_for_one_call_is_used_up_by_it() {
         kind: CallKind::Tool,
         pattern: None,
         definition: Some(DefinitionHash::of(DEFINITION)),
+        server: None,
         span: Span::Once,
     };
     let mut approvals = Approvals::new();

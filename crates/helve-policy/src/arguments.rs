@@ -1,26 +1,46 @@
 //! Whether the arguments of a call match the patterns of its rules.
 //!
 //! A pattern in `deny` or `ask` matches as widely as it can: any leaf of the named argument, any string at any depth
-//! where no argument is named, every one of duplicate keys, and whatever cannot be read. A pattern in `allow` matches
-//! as narrowly: all leaves and all duplicates of the named argument, a string at the top where none is named, never
-//! what cannot be read, and no text with a `..` component unless the glob spells one, since `/home/*` is not meant to
-//! match `/home/../etc`.
+//! where no argument is named, every spelling of a place ([`crate::spelled`]), every one of duplicate keys, and whatever
+//! cannot be read. `path` means every argument whose name says that it is a place. A pattern in `allow` matches as
+//! narrowly: all leaves and all duplicates of the named argument, a string at the top where none is named, never what
+//! cannot be read, only texts whose direct spelling it matches as well, and no text with a `..` component unless the
+//! glob spells one, since `/home/*` is not meant to match `/home/../etc`. Where it matches a place by no argument's name,
+//! it must match every other place of the call.
 
 use std::borrow::Cow;
 
 use helve_model::Action;
 use helve_model::json::scan::{self, MAX_DEPTH, Member};
 
-use crate::glob::{Bits, GlobId, Globs};
+use crate::glob::{Bits, GlobId, Globs, GlobsBuilder};
+use crate::pattern::argument_glob;
 use crate::pin::canonical;
+use crate::place::{ArgumentPlace, Directories, PATH, is_place};
+use crate::spelled::{self, HasParent, folded, has_parent_component, without_detours};
+use crate::spelled_globs;
 
 /// A compiled `pattern`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Condition {
     pub(crate) key: Option<String>,
+    /// Of a rule that restricts: every spelling of its glob. Of one that allows: its glob as written.
     pub(crate) glob: GlobId,
+    /// Of a rule that allows: what the direct spelling of a text must match besides.
+    direct: GlobId,
     /// The glob has a `..` of its own.
-    pub(crate) spells_parent: bool,
+    spells_parent: bool,
+    /// It may match a relative path only as an absolute one.
+    pub(crate) joins: bool,
+}
+
+/// What is looked at besides the arguments themselves.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Surroundings<'call> {
+    pub(crate) directories: &'call Directories,
+    pub(crate) places: &'call [ArgumentPlace],
+    /// Some pattern may match a relative path only as an absolute one.
+    pub(crate) joins: bool,
 }
 
 /// What the patterns make of one call's arguments.
@@ -35,36 +55,117 @@ pub(crate) struct ArgumentMatches<'call> {
 #[derive(Debug)]
 struct MemberMatches<'call> {
     key: Cow<'call, str>,
-    /// Globs that match some leaf.
+    /// Globs that match some spelling of some leaf.
     some_leaf: Bits,
-    /// Globs that match some leaf which is a string.
+    /// Globs that match some spelling of some leaf which is a string.
     some_string: Bits,
-    /// Globs that match every leaf; none where there is no leaf.
+    /// Globs that match every leaf as written; none where there is no leaf.
     every_leaf: Bits,
+    /// Globs that match every leaf in its direct spelling.
+    every_direct: Bits,
+    /// Globs that match each place the tool found, by one of its names; `None`: it found none.
+    every_place: Option<Bits>,
     top_level_string: bool,
     has_parent_component: bool,
+    /// No glob can vouch for it.
+    dubious: bool,
+}
+
+impl Condition {
+    /// Compiles a `pattern` for rules of this kind.
+    pub(crate) fn compile(pattern: &str, action: Action, builder: &mut GlobsBuilder) -> Self {
+        let parsed = argument_glob(pattern);
+        let key = parsed.key.map(ToOwned::to_owned);
+        let spells_parent = has_parent_component(parsed.glob);
+        if action == Action::Allow {
+            let glob = builder.add(parsed.glob);
+            let direct = builder.add_any(&spelled_globs::allowing(parsed.glob));
+            return Self { key, glob, direct, spells_parent, joins: false };
+        }
+        let glob = builder.add_any(&spelled_globs::restricting(parsed.glob));
+        Self { key, glob, direct: glob, spells_parent, joins: spelled_globs::may_be_absolute(parsed.glob) }
+    }
+
+    /// True when a rule with this pattern may look at this argument.
+    pub(crate) fn speaks_of(&self, argument: &str, action: Action) -> bool {
+        match &self.key {
+            None => true,
+            Some(key) => key == argument || (action != Action::Allow && key == PATH && is_place(argument)),
+        }
+    }
+}
+
+impl Surroundings<'static> {
+    /// Nothing is known but the arguments.
+    #[cfg(test)]
+    pub(crate) fn unknown() -> Self {
+        const NOWHERE: &Directories = &Directories::nowhere();
+        Self { directories: NOWHERE, places: &[], joins: true }
+    }
+}
+
+impl Surroundings<'_> {
+    /// Whether relative paths in this argument are looked at as absolute ones too.
+    fn joins(&self, argument: &str) -> bool {
+        self.joins && !self.directories.is_empty() && is_place(argument)
+    }
 }
 
 impl<'call> ArgumentMatches<'call> {
     /// Matches every argument for which `relevant` says that some rule speaks of it.
-    pub(crate) fn read(arguments: &'call str, globs: &Globs, relevant: impl Fn(&str) -> bool) -> Self {
+    pub(crate) fn read(
+        arguments: &'call str,
+        globs: &Globs,
+        around: Surroundings<'call>,
+        relevant: impl Fn(&str) -> bool,
+    ) -> Self {
         let mut possible = globs.unreadable().clone();
-        let readable = visit_members(arguments, &relevant, |_, member| match member.plain_text() {
-            Some(text) => {
-                globs.matches(text, &mut possible);
-                Some(())
+        let readable = visit_members(arguments, &relevant, |key, member| {
+            let joins = around.joins(&key);
+            let mut look = |leaf: &str| {
+                spelled::restricting(leaf, around.directories, joins, &mut |text| globs.matches(text, &mut possible));
+            };
+            match member.plain_text() {
+                Some(text) => {
+                    look(text);
+                    Some(())
+                }
+                None => visit_leaves(member.value, MAX_DEPTH, &mut |leaf, _| look(leaf)),
             }
-            None => visit_leaves(member.value, MAX_DEPTH, &mut |leaf, _| globs.matches(leaf, &mut possible)),
         });
+        for place in around.places.iter().filter(|place| relevant(&place.argument)) {
+            place_matches(place, globs, &mut possible);
+        }
         let mut matches = Self { members: Vec::new(), possible, unreadable: readable.is_none() };
         // Most calls match no pattern at all: which argument matched how is asked only of the others.
         if !matches.is_empty() {
             visit_members(arguments, &relevant, |key, member| {
-                matches.members.push(read_member(key, member.value, globs));
+                matches.members.push(read_member(key, member.value, globs, around));
                 Some(())
             });
+            matches.add_places(globs, around.places, relevant);
         }
         matches
+    }
+
+    /// What the tool found counts for the arguments it was found for; an argument that was left out may have a place.
+    fn add_places(&mut self, globs: &Globs, places: &'call [ArgumentPlace], relevant: impl Fn(&str) -> bool) {
+        for place in places.iter().filter(|place| relevant(&place.argument)) {
+            let (mut matched, mut exactly) = (Bits::default(), Bits::default());
+            place_matches(place, globs, &mut matched);
+            place.spellings.iter().for_each(|spelling| globs.matches(spelling, &mut exactly));
+            if !self.members.iter().any(|member| member.key == place.argument) {
+                self.members.push(MemberMatches::left_out(&place.argument, &exactly));
+            }
+            for member in self.members.iter_mut().filter(|member| member.key == place.argument) {
+                member.some_leaf.union(&matched);
+                member.some_string.union(&matched);
+                match &mut member.every_place {
+                    Some(every) => every.intersect(&exactly),
+                    none => *none = Some(exactly.clone()),
+                }
+            }
+        }
     }
 
     /// True when no rule with a pattern can apply.
@@ -80,7 +181,7 @@ impl<'call> ArgumentMatches<'call> {
     /// Whether a rule with this pattern and this action applies to the call.
     pub(crate) fn hold(&self, globs: &Globs, condition: &Condition, action: Action) -> bool {
         let glob = condition.glob;
-        let named = || self.members.iter().filter(|member| condition.key.as_ref().is_none_or(|key| *key == member.key));
+        let named = || self.members.iter().filter(|member| condition.speaks_of(&member.key, action));
         if action != Action::Allow {
             return self.unreadable
                 || named().any(|member| {
@@ -89,21 +190,85 @@ impl<'call> ArgumentMatches<'call> {
                 });
         }
         let fits = |member: &MemberMatches<'_>| {
-            (condition.spells_parent || !member.has_parent_component) && globs.holds(glob, &member.every_leaf, action)
+            (condition.spells_parent || !member.has_parent_component)
+                && !member.dubious
+                && globs.holds(glob, &member.every_leaf, action)
+                && globs.holds(condition.direct, &member.every_direct, action)
+                && member.every_place.as_ref().is_none_or(|places| globs.holds(condition.direct, places, action))
         };
         if self.unreadable {
             false
         } else if condition.key.is_some() {
             named().next().is_some() && named().all(fits)
         } else {
-            named().any(|member| member.top_level_string && fits(member))
+            let names_place = |member: &MemberMatches<'_>| member.every_place.is_some() || is_place(&member.key);
+            let other_places_fit = || named().filter(|member| names_place(member)).all(fits);
+            named()
+                .any(|member| member.top_level_string && fits(member) && (!names_place(member) || other_places_fit()))
         }
     }
 }
 
-/// True when `..` stands as a whole component of the path that `text` may be.
-pub(crate) fn has_parent_component(text: &str) -> bool {
-    text.contains("..") && text.split(['/', '\\']).any(|component| component == "..")
+impl<'call> MemberMatches<'call> {
+    /// An argument that the call leaves out, for which the tool takes a place of its own.
+    fn left_out(key: &'call str, matched: &Bits) -> Self {
+        Self {
+            key: Cow::Borrowed(key),
+            some_leaf: Bits::default(),
+            some_string: Bits::default(),
+            every_leaf: matched.clone(),
+            every_direct: matched.clone(),
+            every_place: None,
+            top_level_string: true,
+            has_parent_component: false,
+            dubious: false,
+        }
+    }
+}
+
+/// The spelling by which a restricting pattern matches, where that is not how the argument was written.
+pub(crate) fn matched_spelling(
+    arguments: &str,
+    globs: &Globs,
+    around: Surroundings<'_>,
+    condition: &Condition,
+    action: Action,
+) -> Option<String> {
+    let matches = |text: &str| {
+        let mut matched = Bits::default();
+        globs.matches(text, &mut matched);
+        globs.holds(condition.glob, &matched, action)
+    };
+    let mut as_written = false;
+    let mut found = None;
+    visit_members(
+        arguments,
+        |key| condition.speaks_of(key, action),
+        |key, member| {
+            visit_leaves(member.value, MAX_DEPTH, &mut |leaf, _| {
+                as_written |= matches(leaf);
+                let joins = around.joins(&key);
+                spelled::restricting(leaf, around.directories, joins, &mut |text| {
+                    if found.is_none() && text != leaf && matches(text) {
+                        found = Some(text.to_owned());
+                    }
+                });
+            })
+        },
+    )?;
+    let places = around.places.iter().filter(|place| condition.speaks_of(&place.argument, action));
+    let of_tool = || {
+        let mut spellings = places.flat_map(|place| place.spellings.iter().chain(&place.other_spellings));
+        spellings.find(|spelling| matches(&folded(&without_detours(spelling)))).cloned()
+    };
+    if as_written { None } else { found.or_else(of_tool) }
+}
+
+fn place_matches(place: &ArgumentPlace, globs: &Globs, matched: &mut Bits) {
+    for spelling in place.spellings.iter().chain(&place.other_spellings) {
+        globs.matches(spelling, matched);
+        globs.matches(&folded(&without_detours(spelling)), matched);
+    }
 }
 
 /// Gives every argument that some rule speaks of to `visit`; `None` when something cannot be read.
@@ -122,31 +287,54 @@ fn visit_members<'call>(
     Some(())
 }
 
-fn read_member<'call>(key: Cow<'call, str>, value: &str, globs: &Globs) -> MemberMatches<'call> {
+fn read_member<'call>(
+    key: Cow<'call, str>,
+    value: &str,
+    globs: &Globs,
+    around: Surroundings<'call>,
+) -> MemberMatches<'call> {
+    let joins = around.joins(&key);
     let mut matches = MemberMatches {
         key,
         some_leaf: Bits::default(),
         some_string: Bits::default(),
         every_leaf: Bits::default(),
+        every_direct: Bits::default(),
+        every_place: None,
         top_level_string: value.starts_with('"'),
         has_parent_component: false,
+        dubious: false,
     };
     let mut first = true;
     // What cannot be read was noticed at the first look.
     visit_leaves(value, MAX_DEPTH, &mut |leaf, is_string| {
         let mut matched = Bits::default();
         globs.matches(leaf, &mut matched);
+        let mut direct = matched.clone();
+        if is_string {
+            let parent = spelled::allowing(leaf, &mut |text| {
+                let mut matched = Bits::default();
+                globs.matches(text, &mut matched);
+                direct.intersect(&matched);
+            });
+            match parent {
+                Some(HasParent(has_parent)) => matches.has_parent_component |= has_parent,
+                None => matches.dubious = true,
+            }
+        }
         if first {
             matches.every_leaf = matched.clone();
+            matches.every_direct = direct;
         } else {
             matches.every_leaf.intersect(&matched);
+            matches.every_direct.intersect(&direct);
         }
         first = false;
-        matches.some_leaf.union(&matched);
         if is_string {
+            spelled::restricting(leaf, around.directories, joins, &mut |text| globs.matches(text, &mut matched));
             matches.some_string.union(&matched);
         }
-        matches.has_parent_component |= has_parent_component(leaf);
+        matches.some_leaf.union(&matched);
     });
     matches
 }

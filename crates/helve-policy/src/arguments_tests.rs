@@ -5,18 +5,12 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::glob::GlobsBuilder;
-use crate::pattern::argument_glob;
 
 fn holds(pattern: &str, action: Action, arguments: &str) -> bool {
-    let parsed = argument_glob(pattern);
     let mut builder = GlobsBuilder::default();
-    let condition = Condition {
-        key: parsed.key.map(ToOwned::to_owned),
-        glob: builder.add(parsed.glob),
-        spells_parent: has_parent_component(parsed.glob),
-    };
+    let condition = Condition::compile(pattern, action, &mut builder);
     let (globs, _) = builder.build();
-    let matches = ArgumentMatches::read(arguments, &globs, |_| true);
+    let matches = ArgumentMatches::read(arguments, &globs, Surroundings::unknown(), |_| true);
     let holds = matches.hold(&globs, &condition, action);
     assert!(!holds || matches.may_hold(condition.glob), "the cheap test must never miss");
     holds

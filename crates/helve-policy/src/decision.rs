@@ -3,13 +3,15 @@
 use std::fmt;
 
 use helve_model::json::RawJson;
+use helve_model::text::one_line;
 use helve_model::{CallKind, ErrorCode, QualifiedName};
 
 use crate::approval::{Approval, Span};
 use crate::ground::{Decider, Ground};
 use crate::hints;
+use crate::identity::ServerIdentity;
 use crate::pin::DefinitionHash;
-use crate::words::printable;
+use crate::place::ArgumentPlace;
 use crate::{Caller, Permit};
 
 /// A call somebody wants to make.
@@ -43,6 +45,8 @@ pub struct Question {
     ground: Ground,
     caller: Caller,
     definition: Option<RawJson>,
+    server: Option<ServerIdentity>,
+    places: Vec<ArgumentPlace>,
 }
 
 /// A call that may not run, and why.
@@ -67,8 +71,21 @@ impl Decision {
 }
 
 impl Question {
-    pub(crate) const fn new(request: Request, ground: Ground, caller: Caller, definition: Option<RawJson>) -> Self {
-        Self { request, ground, caller, definition }
+    pub(crate) const fn new(
+        request: Request,
+        ground: Ground,
+        caller: Caller,
+        definition: Option<RawJson>,
+        server: Option<ServerIdentity>,
+        places: Vec<ArgumentPlace>,
+    ) -> Self {
+        Self { request, ground, caller, definition, server, places }
+    }
+
+    /// The places that the tool found its arguments to name.
+    #[must_use]
+    pub fn places(&self) -> &[ArgumentPlace] {
+        &self.places
     }
 
     /// What is to be called.
@@ -107,6 +124,12 @@ impl Question {
         self.definition.as_ref().map(|definition| DefinitionHash::of(definition.as_str()))
     }
 
+    /// The server an approval would hold for.
+    #[must_use]
+    pub const fn server(&self) -> Option<ServerIdentity> {
+        self.server
+    }
+
     /// A person said yes: the permit, and the approval to be kept unless it was for this once.
     ///
     /// `pattern`, as in a rule, limits what is kept to calls with such arguments.
@@ -117,13 +140,14 @@ impl Question {
             kind: self.request.kind,
             pattern: pattern.map(ToOwned::to_owned),
             definition: self.definition(),
+            server: self.server,
             span,
         });
         (self.permit(span), kept)
     }
 
     pub(crate) fn permit(self, span: Span) -> Permit {
-        Permit::grant(self.request, Ground { decider: Decider::Approved(span), ..self.ground })
+        Permit::grant(self.request, Ground { decider: Decider::Approved(span), ..self.ground }, self.places)
     }
 
     /// A person said no.
@@ -147,7 +171,7 @@ impl Question {
 
 impl fmt::Display for Question {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = printable(&self.request.name.to_string());
+        let name = one_line(&self.request.name.to_string()).into_owned();
         let Ground { decider, risk } = &self.ground;
         write!(formatter, "{} wants to {} `{name}` ({risk} risk): {decider}", self.caller, verb(self.request.kind))
     }
@@ -166,6 +190,7 @@ impl Refusal {
             | Decider::AnnotatedWriting(_)
             | Decider::Reading(_)
             | Decider::Default(_)
+            | Decider::Unopened(_)
             | Decider::Typed(_)
             | Decider::ChangedSincePinned
             | Decider::Approved(_)
@@ -208,7 +233,7 @@ impl Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = printable(&self.name.to_string());
+        let name = one_line(&self.name.to_string()).into_owned();
         let decider = &self.ground.decider;
         match self.code {
             ErrorCode::ApprovalRequired => {
@@ -226,6 +251,7 @@ const fn verb(kind: CallKind) -> &'static str {
         CallKind::Tool => "call",
         CallKind::Resource => "read resource",
         CallKind::Prompt => "get prompt",
+        CallKind::Method => "send",
     }
 }
 
@@ -234,5 +260,6 @@ const fn passive(kind: CallKind) -> &'static str {
         CallKind::Tool => "be called",
         CallKind::Resource => "be read",
         CallKind::Prompt => "be used",
+        CallKind::Method => "be sent",
     }
 }

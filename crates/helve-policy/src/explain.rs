@@ -4,17 +4,21 @@ use std::fmt;
 
 use helve_model::json::RawJson;
 use helve_model::name::Spelling;
+use helve_model::text::{cut, one_line};
 use helve_model::{Action, CallKind, Layer, Origin, QualifiedName, Risk};
 
-use crate::approval::Approvals;
-use crate::arguments::ArgumentMatches;
+use crate::approval::{Approval, Approvals};
+use crate::arguments::{ArgumentMatches, Surroundings, matched_spelling};
 use crate::decision::Decision;
 use crate::ground::{Decider, Ground};
 use crate::hints;
 use crate::pin::DefinitionHash;
+use crate::place::Whereabouts;
 use crate::rules::{CompiledRule, RuleSet, Stage};
 use crate::tool_policy::{Caller, Subject, ToolPolicy, Verdict};
-use crate::words::printable;
+
+/// How many characters of a spelling are shown.
+const SHOWN_CHARACTERS: usize = 120;
 
 /// The way to a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +33,8 @@ pub struct Explanation {
     pub action: Action,
     /// What that rests on.
     pub ground: Ground,
+    /// The spelling of an argument by which the rule that decided matches, where that is not how it was written.
+    pub matched_as: Option<String>,
     /// Every rule in the order in which it is asked, then the lists and the default.
     pub steps: Vec<Step>,
     /// What to do so that the call may run, each a sentence; none when it may.
@@ -74,21 +80,23 @@ impl RuleSet {
     /// The whole chain of one call's decision.
     #[must_use]
     pub fn explain(&self, subject: Subject, caller: Caller, arguments: &RawJson) -> Explanation {
-        self.for_tool(subject).explain(caller, arguments)
+        self.for_tool(subject).explain(caller, arguments, &Whereabouts::default())
     }
 }
 
 impl ToolPolicy {
     /// The whole chain of one call's decision.
     #[must_use]
-    pub fn explain(&self, caller: Caller, arguments: &RawJson) -> Explanation {
-        let verdict = self.verdict(caller, arguments.as_str());
+    pub fn explain(&self, caller: Caller, arguments: &RawJson, whereabouts: &Whereabouts) -> Explanation {
+        let verdict = self.verdict(caller, arguments.as_str(), whereabouts);
+        let directories = self.directories(whereabouts);
+        let around = Surroundings { directories: &directories, places: &whereabouts.places, joins: true };
         let subject = self.subject();
         let mut steps = Vec::new();
         if let Some(gate) = self.hidden() {
             steps.push(Step::of(gate.to_string(), gate, Finding::Decides(Action::Deny)));
         }
-        self.explain_rules(&verdict, arguments.as_str(), &mut steps);
+        self.explain_rules(&verdict, arguments.as_str(), around, &mut steps);
         if self.hidden().is_none() {
             let standing = self.by_standing(caller);
             let finding = if verdict.rule.is_none() { Finding::Decides(standing.action) } else { Finding::NotReached };
@@ -104,6 +112,7 @@ impl ToolPolicy {
             kind: subject.kind,
             caller,
             action: verdict.action,
+            matched_as: verdict.rule.and_then(|rule| self.matched_as(rule, arguments.as_str(), around)),
             ground: Ground { decider: verdict.decider, risk: self.risk() },
             steps,
             hints,
@@ -112,13 +121,20 @@ impl ToolPolicy {
 
     /// The same, with the pin that comes before the rules and the approvals that come after them.
     #[must_use]
-    pub fn explain_settled(&self, caller: Caller, arguments: &RawJson, settled: Settled<'_>) -> Explanation {
-        let mut explanation = self.explain(caller, arguments);
+    pub fn explain_settled(
+        &self,
+        caller: Caller,
+        arguments: &RawJson,
+        whereabouts: &Whereabouts,
+        settled: Settled<'_>,
+    ) -> Explanation {
+        let mut explanation = self.explain(caller, arguments, whereabouts);
         if self.is_changed_since(settled.pinned) {
             let refusal = self.refuse_changed();
             explanation.overrule(|| Finding::NotReached);
             explanation.steps.insert(0, Step::without_origin(PIN, Finding::Decides(Action::Deny)));
             explanation.action = Action::Deny;
+            explanation.matched_as = None;
             explanation.ground = refusal.ground().clone();
             explanation.hints = refusal.hints();
             return explanation;
@@ -127,7 +143,8 @@ impl ToolPolicy {
             let finding = Finding::NoMatch("the definition is still the one that was pinned".to_owned());
             explanation.steps.insert(0, Step::without_origin(PIN, finding));
         }
-        let Decision::Ask(question) = self.decide(caller, arguments.clone()) else { return explanation };
+        let decision = self.decide_at(caller, arguments.clone(), whereabouts.clone());
+        let Decision::Ask(question) = decision else { return explanation };
         let subject = self.subject();
         if let Some(approval) = settled.approvals.find(&question) {
             let decider = Decider::Approved(approval.span);
@@ -137,8 +154,13 @@ impl ToolPolicy {
             explanation.ground.decider = decider;
             explanation.hints.clear();
         } else if let Some(other) = settled.approvals.of(&subject.name, subject.kind).next() {
-            let is_stale = other.definition != question.definition();
-            let reason = if is_stale { "given for another definition" } else { "given for other arguments" };
+            let reason = if other.server != question.server() {
+                "given to another server of this name"
+            } else if other.definition != question.definition() {
+                "given for another definition"
+            } else {
+                "given for other arguments"
+            };
             explanation.steps.push(Step::without_origin(APPROVALS, Finding::NoMatch(reason.to_owned())));
         }
         explanation
@@ -154,9 +176,10 @@ impl ToolPolicy {
         let Decision::Ask(question) = self.decide(caller, RawJson::empty_object()) else {
             return Some((action, ground));
         };
-        let definition = question.definition();
+        let (definition, server) = (question.definition(), question.server());
         let subject = self.subject();
-        let current = || settled.approvals.of(&subject.name, subject.kind).filter(|one| one.definition == definition);
+        let is_current = |one: &&Approval| one.definition == definition && one.server == server;
+        let current = || settled.approvals.of(&subject.name, subject.kind).filter(is_current);
         let whole = current().filter(|approval| approval.pattern.is_none()).map(|approval| approval.span).max();
         match whole {
             Some(span) => Some((Action::Allow, Ground { decider: Decider::Approved(span), ..ground })),
@@ -165,21 +188,28 @@ impl ToolPolicy {
         }
     }
 
-    fn explain_rules(&self, verdict: &Verdict, arguments: &str, steps: &mut Vec<Step>) {
+    /// The spelling by which a rule matches, where that is not how the call was written.
+    fn matched_as(&self, rule: usize, arguments: &str, around: Surroundings<'_>) -> Option<String> {
+        let rule = &self.inner().rules[rule];
+        let condition = rule.condition.as_ref().filter(|_| rule.action() != Action::Allow)?;
+        matched_spelling(arguments, &self.inner().argument_globs, around, condition, rule.action())
+    }
+
+    fn explain_rules(&self, verdict: &Verdict, arguments: &str, around: Surroundings<'_>, steps: &mut Vec<Step>) {
         let inner = self.inner();
         let named = inner
             .servers
             .get(&self.subject().name.server)
-            .map(|known| inner.naming(known, &self.subject().name))
+            .map(|known| inner.naming(known, &self.subject().name, self.subject().kind))
             .unwrap_or_default();
-        let matches = ArgumentMatches::read(arguments, &inner.argument_globs, |_| true);
+        let matches = ArgumentMatches::read(arguments, &inner.argument_globs, around, |_| true);
         let mut others: Vec<(Layer, usize)> = Vec::new();
         let shortened =
             [Spelling::Provider, Spelling::Code].map(|spelling| spelling.render_hashed(&self.subject().name));
         for (index, rule) in inner.rules.iter().enumerate() {
             let speaks_of_it = named.contains(&index) && rule.is_for_kind(self.subject().kind);
             if !speaks_of_it && shortened.contains(&rule.source.rule.tool) {
-                let name = printable(&self.subject().name.to_string());
+                let name = one_line(&self.subject().name.to_string()).into_owned();
                 let finding = Finding::NoMatch(format!("the name is shortened; a rule that allows says `{name}`"));
                 steps.push(Step::of_rule(rule, finding));
             } else if !speaks_of_it {
@@ -216,7 +246,7 @@ impl ToolPolicy {
             return Finding::NoMatch(format!("it is for risk {bound}, this is {risk}"));
         }
         if !self.condition_holds(index, matches) {
-            let pattern = printable(written.pattern.as_deref().unwrap_or_default());
+            let pattern = one_line(written.pattern.as_deref().unwrap_or_default());
             return Finding::NoMatch(format!("`{pattern}` does not match the arguments"));
         }
         if !rule.counts() {
@@ -274,9 +304,12 @@ impl Step {
 impl fmt::Display for Explanation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Ground { decider, risk } = &self.ground;
-        let name = printable(&self.name.to_string());
+        let name = one_line(&self.name.to_string()).into_owned();
         writeln!(formatter, "{} {name}, called by {}, {risk} risk: {}", self.kind, self.caller, self.action)?;
         writeln!(formatter, "because {decider}")?;
+        if let Some(spelling) = &self.matched_as {
+            writeln!(formatter, "matched as `{}`", cut(spelling, SHOWN_CHARACTERS))?;
+        }
         for step in &self.steps {
             writeln!(formatter, "  {step}")?;
         }

@@ -7,7 +7,9 @@ use crate::test_support::*;
 use crate::{Approval, Claims, ServerAccess, Span, Trust};
 
 fn explained(rules: &RuleSet, tool_name: &str, caller: Caller, arguments: &str) -> String {
-    tool(rules, "github", tool_name, Claims::default()).explain(caller, &json(arguments)).to_string()
+    tool(rules, "github", tool_name, Claims::default())
+        .explain(caller, &json(arguments), &Whereabouts::default())
+        .to_string()
 }
 
 #[test]
@@ -173,7 +175,10 @@ fn a_shortened_name_is_pointed_out() {
     "#);
     // A deny means it all the same.
     let denying = rules(&[&format!("user deny {shortened}")]);
-    assert_eq!(tool(&denying, "github", long, Claims::default()).verdict(Caller::Agent, "{}").action, Action::Deny);
+    assert_eq!(
+        tool(&denying, "github", long, Claims::default()).verdict(Caller::Agent, "{}", &Whereabouts::default()).action,
+        Action::Deny
+    );
 }
 
 /// A pin comes before the rules and an approval after them, in the chain as in the decision.
@@ -191,12 +196,14 @@ fn pins_and_approvals_are_part_of_the_chain() {
         kind: CallKind::Tool,
         pattern: pattern.map(ToOwned::to_owned),
         definition: Some(definition),
+        server: None,
         span: Span::Always,
     };
     let met = |pinned: Option<DefinitionHash>, approvals: Vec<Approval>| {
         let approvals: Approvals = approvals.into_iter().collect();
         let settled = Settled { pinned, approvals: &approvals };
-        let explained = policy.explain_settled(Caller::Agent, &json(r#"{"title":"a"}"#), settled);
+        let explained =
+            policy.explain_settled(Caller::Agent, &json(r#"{"title":"a"}"#), &Whereabouts::default(), settled);
         let foreseen = policy.foresee_settled(Caller::Agent, settled).map(|(action, _)| action);
         (
             explained.action,

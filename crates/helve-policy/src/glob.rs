@@ -16,28 +16,36 @@ const MAX_GLOB: usize = 1_024;
 /// extension, with exceptions for `..`. No text that ends like this is an exception.
 const END: char = '\u{1}';
 
-/// Which glob of a [`Globs`]; the same text has the same id.
+/// Which glob of a [`Globs`], or which of several that count as one; the same texts have the same id.
 pub(crate) type GlobId = usize;
+
+/// Which text of a [`Globs`].
+type TextId = usize;
 
 /// Collects globs.
 #[derive(Debug, Default)]
 pub(crate) struct GlobsBuilder {
     texts: Vec<String>,
-    ids: HashMap<String, GlobId>,
+    text_ids: HashMap<String, TextId>,
+    /// By text: the globs it is one of.
+    owners: Vec<Vec<GlobId>>,
+    ids: HashMap<Vec<TextId>, GlobId>,
 }
 
 /// Globs, ready to match.
 #[derive(Debug, Default)]
 pub(crate) struct Globs {
     count: usize,
+    /// By text: the globs it is one of.
+    owners: Vec<Vec<GlobId>>,
     literals: Texts,
-    everything: Vec<GlobId>,
+    everything: Vec<TextId>,
     /// `text*`
     prefixes: Prefixes,
     /// `*text`
     suffixes: Texts,
     /// All others.
-    sets: Vec<(GlobSet, Vec<GlobId>)>,
+    sets: Vec<(GlobSet, Vec<TextId>)>,
     unreadable: Bits,
 }
 
@@ -45,7 +53,7 @@ pub(crate) struct Globs {
 #[derive(Debug, Default)]
 struct Texts {
     lengths: Vec<usize>,
-    ids: HashMap<String, GlobId>,
+    ids: HashMap<String, TextId>,
 }
 
 /// Texts that others begin with, sorted: all that a text begins with lead back from the last that is not behind it.
@@ -61,7 +69,7 @@ struct Prefix {
     text: String,
     /// The bits of a head that are its own.
     mask: u64,
-    id: GlobId,
+    id: TextId,
     /// The longest of the others that this one begins with.
     shorter: Option<usize>,
 }
@@ -96,17 +104,34 @@ pub(crate) fn escape(text: &str) -> String {
 
 impl GlobsBuilder {
     pub(crate) fn add(&mut self, text: &str) -> GlobId {
-        if let Some(id) = self.ids.get(text) {
+        self.add_any(&[text])
+    }
+
+    /// A glob that matches what any of these matches.
+    pub(crate) fn add_any(&mut self, texts: &[impl AsRef<str>]) -> GlobId {
+        let texts: Vec<TextId> = texts.iter().map(|text| self.text(text.as_ref())).collect();
+        if let Some(id) = self.ids.get(&texts) {
+            return *id;
+        }
+        let id = self.ids.len();
+        texts.iter().for_each(|text| self.owners[*text].push(id));
+        self.ids.insert(texts, id);
+        id
+    }
+
+    fn text(&mut self, text: &str) -> TextId {
+        if let Some(id) = self.text_ids.get(text) {
             return *id;
         }
         let id = self.texts.len();
         self.texts.push(text.to_owned());
-        self.ids.insert(text.to_owned(), id);
+        self.owners.push(Vec::new());
+        self.text_ids.insert(text.to_owned(), id);
         id
     }
 
     pub(crate) fn build(self) -> (Globs, Vec<UnreadableGlob>) {
-        let mut globs = Globs { count: self.texts.len(), ..Globs::default() };
+        let mut globs = Globs { count: self.ids.len(), owners: self.owners, ..Globs::default() };
         let mut unreadable = Vec::new();
         let mut compiled = Vec::new();
         let mut prefixes = Vec::new();
@@ -130,28 +155,35 @@ impl GlobsBuilder {
             if has_wildcard(text) {
                 match compile(text) {
                     Ok(glob) => compiled.push((id, glob)),
-                    Err(reason) => unreadable.push(UnreadableGlob { id, reason }),
+                    Err(reason) => unreadable.push((id, reason)),
                 }
             }
         }
         globs.prefixes = Prefixes::new(prefixes);
         build_sets(&compiled, &mut globs.sets, &mut unreadable);
-        for glob in &unreadable {
-            globs.unreadable.insert(glob.id);
+        let mut problems: Vec<UnreadableGlob> = Vec::new();
+        for (text, reason) in unreadable {
+            for id in &globs.owners[text] {
+                if !globs.unreadable.contains(*id) {
+                    globs.unreadable.insert(*id);
+                    problems.push(UnreadableGlob { id: *id, reason: reason.clone() });
+                }
+            }
         }
-        (globs, unreadable)
+        (globs, problems)
     }
 }
 
 impl Globs {
     /// Adds every glob that matches to `matched`.
     pub(crate) fn matches(&self, text: &str, matched: &mut Bits) {
-        self.literals.find(matched, |length| (length == text.len()).then_some(text));
+        let mut add = |text: TextId| self.owners[text].iter().for_each(|id| matched.insert(*id));
+        self.literals.find(&mut add, |length| (length == text.len()).then_some(text));
         for id in &self.everything {
-            matched.insert(*id);
+            add(*id);
         }
-        self.prefixes.find(matched, text);
-        self.suffixes.find(matched, |length| text.get(text.len().checked_sub(length)?..));
+        self.prefixes.find(&mut add, text);
+        self.suffixes.find(&mut add, |length| text.get(text.len().checked_sub(length)?..));
         if self.sets.is_empty() {
             return;
         }
@@ -160,7 +192,7 @@ impl Globs {
         ended.push(END);
         for (set, ids) in &self.sets {
             for index in set.matches(&ended) {
-                matched.insert(ids[index]);
+                add(ids[index]);
             }
         }
     }
@@ -181,7 +213,7 @@ impl Globs {
 }
 
 impl Texts {
-    fn add(&mut self, text: &str, id: GlobId) {
+    fn add(&mut self, text: &str, id: TextId) {
         if !self.lengths.contains(&text.len()) {
             self.lengths.push(text.len());
         }
@@ -189,17 +221,17 @@ impl Texts {
     }
 
     /// Adds those that stand where `part` looks for a text of their length.
-    fn find<'text>(&self, matched: &mut Bits, part: impl Fn(usize) -> Option<&'text str>) {
+    fn find<'text>(&self, add: &mut impl FnMut(TextId), part: impl Fn(usize) -> Option<&'text str>) {
         for length in &self.lengths {
             if let Some(id) = part(*length).and_then(|part| self.ids.get(part)) {
-                matched.insert(*id);
+                add(*id);
             }
         }
     }
 }
 
 impl Prefixes {
-    fn new(mut texts: Vec<(&str, GlobId)>) -> Self {
+    fn new(mut texts: Vec<(&str, TextId)>) -> Self {
         texts.sort_unstable();
         let mut prefixes: Vec<Prefix> = Vec::with_capacity(texts.len());
         for (text, id) in texts {
@@ -217,7 +249,7 @@ impl Prefixes {
     }
 
     /// Adds all that `text` begins with. Whatever stands between one of them and `text` begins with it, too.
-    fn find(&self, matched: &mut Bits, text: &str) {
+    fn find(&self, add: &mut impl FnMut(TextId), text: &str) {
         let wanted = head(text);
         let mut behind = self.heads.partition_point(|head| *head <= wanted);
         // Numbers alone decide unless some begin with the same eight bytes.
@@ -228,7 +260,7 @@ impl Prefixes {
         let mut next = behind.checked_sub(1);
         while let Some((head, prefix)) = next.and_then(|index| self.heads.get(index).zip(self.all.get(index))) {
             if wanted & prefix.mask == *head && text.starts_with(&prefix.text) {
-                matched.insert(prefix.id);
+                add(prefix.id);
             }
             next = prefix.shorter;
         }
@@ -294,7 +326,11 @@ fn compile(text: &str) -> Result<Glob, String> {
 }
 
 /// One set if it fits into globset's limit, else as many as needed.
-fn build_sets(globs: &[(GlobId, Glob)], sets: &mut Vec<(GlobSet, Vec<GlobId>)>, unreadable: &mut Vec<UnreadableGlob>) {
+fn build_sets(
+    globs: &[(TextId, Glob)],
+    sets: &mut Vec<(GlobSet, Vec<TextId>)>,
+    unreadable: &mut Vec<(TextId, String)>,
+) {
     if globs.is_empty() {
         return;
     }
@@ -304,7 +340,7 @@ fn build_sets(globs: &[(GlobId, Glob)], sets: &mut Vec<(GlobSet, Vec<GlobId>)>, 
     }
     match (builder.build(), globs) {
         (Ok(set), _) => sets.push((set, globs.iter().map(|(id, _)| *id).collect())),
-        (Err(error), [(id, _)]) => unreadable.push(UnreadableGlob { id: *id, reason: error.kind().to_string() }),
+        (Err(error), [(id, _)]) => unreadable.push((*id, error.kind().to_string())),
         (Err(_), _) => {
             let (first, second) = globs.split_at(globs.len() / 2);
             build_sets(first, sets, unreadable);

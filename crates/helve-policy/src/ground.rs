@@ -3,12 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
+use helve_model::text::one_line;
 use helve_model::{Action, Listed, Origin, Risk};
 
 use crate::access::Trust;
 use crate::approval::Span;
 use crate::rules::SourcedRule;
-use crate::words::printable;
 
 /// Why a decision came out as it did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub enum Decider {
     Reading(Origin),
     /// Nobody said anything about this call. The origin is the server's entry.
     Default(Origin),
+    /// No rule opens this method, which is not one of the protocol's. The origin is the server's entry.
+    Unopened(Origin),
     /// Neither a rule nor a list settles it, and a person typed the call.
     Typed(Origin),
     /// No server of that name is configured.
@@ -78,6 +80,7 @@ impl Decider {
             | Self::AnnotatedWriting(origin)
             | Self::Reading(origin)
             | Self::Default(origin)
+            | Self::Unopened(origin)
             | Self::Typed(origin)
             | Self::ServerDisabled(origin)
             | Self::ServerUntrusted(origin) => Some(origin),
@@ -93,7 +96,7 @@ impl fmt::Display for Decider {
         match self {
             Self::Rule(source) => write!(formatter, "{source}"),
             Self::Listed(list, entry) => {
-                write!(formatter, "`{}` in `{list}` at {}", printable(&entry.glob), entry.origin)
+                write!(formatter, "`{}` in `{list}` at {}", one_line(&entry.glob), entry.origin)
             }
             Self::NotListed(origin) => write!(formatter, "it is not in `tools` of the server at {origin}"),
             Self::TrustedAnnotation(origin) => {
@@ -104,6 +107,7 @@ impl fmt::Display for Decider {
             }
             Self::Reading(_) => formatter.write_str("no rule speaks of it, and it only reads"),
             Self::Default(_) => formatter.write_str("no rule and no list speaks of it"),
+            Self::Unopened(_) => formatter.write_str("no rule opens this method"),
             Self::Typed(_) => formatter.write_str("no rule is against it, and a person typed it"),
             Self::ServerUnknown => formatter.write_str("no server of that name is configured"),
             Self::ServerDisabled(origin) => write!(formatter, "the server is switched off at {origin}"),
@@ -122,9 +126,9 @@ impl fmt::Display for SourcedRule {
     /// ``rule `github/*` with `title=x*` (deny, user layer) at helve.toml:3:1``.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rule = &self.rule;
-        write!(formatter, "rule `{}`", printable(&rule.tool))?;
+        write!(formatter, "rule `{}`", one_line(&rule.tool))?;
         if let Some(pattern) = &rule.pattern {
-            write!(formatter, " with `{}`", printable(pattern))?;
+            write!(formatter, " with `{}`", one_line(pattern))?;
         }
         if let Some(kind) = rule.kind {
             write!(formatter, " for each {kind}")?;

@@ -1,6 +1,7 @@
 //! What to write where, so that a refused call may run.
 
 use helve_model::name::Spelling;
+use helve_model::text::one_line;
 use helve_model::{Action, CallKind, ErrorCode, Layer, QualifiedName};
 
 use crate::Refusal;
@@ -8,7 +9,6 @@ use crate::access::Trust;
 use crate::glob::escape;
 use crate::ground::{Decider, ListName};
 use crate::rules::SourcedRule;
-use crate::words::printable;
 
 pub(crate) fn for_refusal(refusal: &Refusal) -> Vec<String> {
     let mut hints = Vec::new();
@@ -21,13 +21,13 @@ pub(crate) fn for_refusal(refusal: &Refusal) -> Vec<String> {
 
 /// How to let the call run for good, given what decided against it.
 pub(crate) fn for_decider(decider: &Decider, name: &QualifiedName, kind: CallKind) -> Vec<String> {
-    let server = printable(name.server.as_str());
-    let tool = printable(name.tool.as_str());
+    let server = one_line(name.server.as_str());
+    let tool = one_line(name.tool.as_str());
     match decider {
         Decider::Rule(source) => for_rule(source, name, kind),
         Decider::Listed(ListName::DisabledTools, entry) => vec![format!(
             "to allow it, take `{}` out of `disabled_tools` of server `{server}` at {}",
-            printable(&entry.glob),
+            one_line(&entry.glob),
             entry.origin
         )],
         Decider::NotListed(origin) => {
@@ -38,6 +38,9 @@ pub(crate) fn for_decider(decider: &Decider, name: &QualifiedName, kind: CallKin
             format!("to allow it for good, add `{tool}` to `write_tools` of server `{server}` at {origin}"),
             format!("or add a rule {} to your own configuration", allow_rule(name, kind)),
         ],
+        Decider::Unopened(_) => {
+            vec![format!("to open it, add a rule {} to your own configuration", allow_rule(name, kind))]
+        }
         Decider::ServerUnknown => {
             vec![format!("add server `{server}`, or look at the configured ones: `helve servers`")]
         }
@@ -48,7 +51,7 @@ pub(crate) fn for_decider(decider: &Decider, name: &QualifiedName, kind: CallKin
             vec![format!("look at what {origin} would run, then trust it: `helve trust`")]
         }
         Decider::ChangedSincePinned => {
-            let name = printable(&name.to_string());
+            let name = one_line(&name.to_string()).into_owned();
             vec![format!("`helve pin {name}` shows what changed, and asks whether to accept it")]
         }
         Decider::Listed(ListName::Tools | ListName::WriteTools, _)
@@ -65,9 +68,11 @@ fn once(refusal: &Refusal) -> String {
     match refusal.kind() {
         CallKind::Tool => format!(
             "to allow it once, run `helve call {}` at a terminal and answer, or add `--yes`",
-            printable(&refusal.name().to_string())
+            one_line(&refusal.name().to_string())
         ),
-        CallKind::Resource | CallKind::Prompt => "to allow it once, ask for it at a terminal and answer".to_owned(),
+        CallKind::Resource | CallKind::Prompt | CallKind::Method => {
+            "to allow it once, ask for it at a terminal and answer".to_owned()
+        }
     }
 }
 
@@ -94,7 +99,7 @@ fn allow_rule(name: &QualifiedName, kind: CallKind) -> String {
     let quoted = glob.replace('\\', "\\\\").replace('"', "\\\"");
     let kind = match kind {
         CallKind::Tool => String::new(),
-        CallKind::Resource | CallKind::Prompt => format!("kind = \"{kind}\", "),
+        CallKind::Resource | CallKind::Prompt | CallKind::Method => format!("kind = \"{kind}\", "),
     };
-    format!("`{{ tool = \"{}\", {kind}action = \"allow\" }}`", printable(&quoted))
+    format!("`{{ tool = \"{}\", {kind}action = \"allow\" }}`", one_line(&quoted))
 }

@@ -6,7 +6,7 @@
 //! ```
 //! use helve_model::json::RawJson;
 //! use helve_model::{AccessSpec, Action, CallKind, Layer, Origin, QualifiedName, Rule, ServerName, ToolName};
-//! use helve_policy::{Caller, Decision, RuleSet, ServerAccess, SourcedRule, Subject, Trust};
+//! use helve_policy::{Caller, Decision, Directories, RuleSet, ServerAccess, SourcedRule, Subject, Trust};
 //!
 //! let github = ServerName::new("github").unwrap();
 //! let server = ServerAccess {
@@ -16,6 +16,8 @@
 //!     origin: Origin::Program,
 //!     layer: Layer::User,
 //!     trust: Trust::Trusted,
+//!     identity: None,
+//!     directories: Directories::default(),
 //! };
 //! let rule = Rule {
 //!     tool: "mcp__github__get_*".to_owned(),
@@ -42,28 +44,35 @@
 mod access;
 mod approval;
 mod arguments;
+mod clearance;
 mod decision;
 mod explain;
 mod glob;
 mod ground;
 mod hints;
+mod identity;
 mod pattern;
 mod permit;
 pub mod pin;
+mod place;
 mod problem;
 mod risk;
 mod rules;
+mod spelled;
+mod spelled_globs;
 #[cfg(test)]
 mod test_support;
 mod tool_policy;
-mod words;
 
 pub use access::{ServerAccess, Trust};
 pub use approval::{Answer, Approval, Approvals, Span};
+pub use clearance::{Barred, Clearance, Form, Relay};
 pub use decision::{Decision, Question, Refusal, Request};
 pub use explain::{Explanation, Finding, Settled, Step};
 pub use ground::{Decider, Ground, ListName};
+pub use identity::ServerIdentity;
 pub use permit::Permit;
+pub use place::{ArgumentPlace, Directories, Whereabouts};
 pub use problem::Problem;
 pub use risk::Claims;
 pub use rules::{RuleSet, SourcedRule};

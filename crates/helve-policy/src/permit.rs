@@ -5,6 +5,7 @@ use helve_model::{CallKind, QualifiedName};
 
 use crate::Ground;
 use crate::decision::Request;
+use crate::place::ArgumentPlace;
 
 /// The right to make exactly the call it was given for: this tool, on this server, with these arguments.
 ///
@@ -13,7 +14,7 @@ use crate::decision::Request;
 ///
 /// ```compile_fail,E0451
 /// fn forge(request: helve_policy::Request, ground: helve_policy::Ground) -> helve_policy::Permit {
-///     helve_policy::Permit { request, ground }
+///     helve_policy::Permit { request, ground, places: Vec::new() }
 /// }
 /// ```
 /// ```compile_fail,E0308
@@ -25,11 +26,12 @@ use crate::decision::Request;
 pub struct Permit {
     request: Request,
     ground: Ground,
+    places: Vec<ArgumentPlace>,
 }
 
 impl Permit {
-    pub(crate) const fn grant(request: Request, ground: Ground) -> Self {
-        Self { request, ground }
+    pub(crate) const fn grant(request: Request, ground: Ground, places: Vec<ArgumentPlace>) -> Self {
+        Self { request, ground, places }
     }
 
     /// What is called, and on which server.
@@ -48,6 +50,13 @@ impl Permit {
     #[must_use]
     pub const fn arguments(&self) -> &RawJson {
         &self.request.arguments
+    }
+
+    /// The places that the tool found its arguments to name, and that the permit was given for. A tool that named some
+    /// opens these and no others. Empty where the decision did not depend on them.
+    #[must_use]
+    pub fn places(&self) -> &[ArgumentPlace] {
+        &self.places
     }
 
     /// What the permission rests on.

@@ -35,17 +35,26 @@ impl DefinitionHash {
     /// The hash that [`fmt::Display`] wrote.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let digits: Vec<u8> =
-            text.chars().map(|digit| digit.to_digit(16).map(|value| value as u8)).collect::<Option<_>>()?;
-        let bytes: Vec<u8> =
-            digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect();
-        if digits.len() == 64 { bytes.try_into().ok().map(Self) } else { None }
+        read_hexadecimal(text).map(Self)
     }
+}
+
+/// Reads 64 hexadecimal digits.
+pub(crate) fn read_hexadecimal(text: &str) -> Option<[u8; 32]> {
+    let digits: Vec<u8> =
+        text.chars().map(|digit| digit.to_digit(16).map(|value| value as u8)).collect::<Option<_>>()?;
+    let bytes: Vec<u8> = digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)).collect();
+    if digits.len() == 64 { bytes.try_into().ok() } else { None }
+}
+
+/// Writes them.
+pub(crate) fn hexadecimal(bytes: &[u8; 32], formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+    bytes.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
 }
 
 impl fmt::Display for DefinitionHash {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+        hexadecimal(&self.0, formatter)
     }
 }
 

@@ -2,9 +2,8 @@
 
 use std::fmt;
 
+use helve_model::text::one_line;
 use helve_model::{Action, Listed, Origin, Rule};
-
-use crate::words::printable;
 
 /// A rule or list entry that cannot mean what was written. Until it is put right it restricts all it might have
 /// restricted, and allows nothing.
@@ -33,7 +32,7 @@ impl Problem {
         };
         Self::of_rule(
             rule,
-            format!("the tool glob `{}` cannot be read ({reason}); {consequence}", printable(&rule.tool)),
+            format!("the tool glob `{}` cannot be read ({reason}); {consequence}", one_line(&rule.tool)),
             "write a glob such as `github/create_*`; a `[`, `{`, `*` or `?` that means itself has a `\\` before it"
                 .to_owned(),
         )
@@ -44,7 +43,7 @@ impl Problem {
     }
 
     pub(crate) fn bare_name(rule: &Rule) -> Self {
-        let tool = printable(&rule.tool);
+        let tool = one_line(&rule.tool);
         Self::of_rule(
             rule,
             format!("`{tool}` names no server; it allows nothing, since any server could have such a tool"),
@@ -52,11 +51,20 @@ impl Problem {
         )
     }
 
-    pub(crate) fn ambiguous_name(rule: &Rule, meanings: &[String]) -> Self {
-        let meanings: Vec<String> = meanings.iter().map(|meaning| format!("`{}`", printable(meaning))).collect();
+    pub(crate) fn protocol_method(rule: &Rule) -> Self {
         Self::of_rule(
             rule,
-            format!("`{}` could mean {}; it allows nothing", printable(&rule.tool), meanings.join(" or ")),
+            format!("`{}` names a method of the protocol's own; the rule opens nothing", one_line(&rule.tool)),
+            "rules for methods open what a vendor added; for tools, resources and prompts leave out `kind`, or name it"
+                .to_owned(),
+        )
+    }
+
+    pub(crate) fn ambiguous_name(rule: &Rule, meanings: &[String]) -> Self {
+        let meanings: Vec<String> = meanings.iter().map(|meaning| format!("`{}`", one_line(meaning))).collect();
+        Self::of_rule(
+            rule,
+            format!("`{}` could mean {}; it allows nothing", one_line(&rule.tool), meanings.join(" or ")),
             "write the one you mean".to_owned(),
         )
     }
@@ -67,7 +75,7 @@ impl Problem {
             Action::Deny => "the rule denies whatever the arguments are",
             Action::Ask => "the rule asks whatever the arguments are",
         };
-        let pattern = printable(rule.pattern.as_deref().unwrap_or_default());
+        let pattern = one_line(rule.pattern.as_deref().unwrap_or_default());
         Self::of_rule(
             rule,
             format!("the pattern `{pattern}` cannot be read ({reason}); {consequence}"),
@@ -81,7 +89,7 @@ impl Problem {
             message: format!(
                 "the glob `{}` cannot be read ({reason}); a list that allows ignores it, in `disabled_tools` it \
                  stands for every tool",
-                printable(&entry.glob)
+                one_line(&entry.glob)
             ),
             hint: "write the tool's own name, or a glob such as `create_*`".to_owned(),
         }

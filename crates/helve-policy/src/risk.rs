@@ -46,8 +46,11 @@ impl From<&ToolAnnotations> for Claims {
 
 /// Reading a resource or a prompt is low; a tool nobody spoke of is high.
 pub(crate) fn assess(kind: CallKind, listing: Listing, claims: Claims, trust_annotations: bool) -> Risk {
-    if kind != CallKind::Tool {
-        return Risk::Low;
+    match kind {
+        CallKind::Tool => {}
+        CallKind::Resource | CallKind::Prompt => return Risk::Low,
+        // Nobody knows what it does.
+        CallKind::Method => return Risk::High,
     }
     let listed = match listing {
         Listing::Reading => Risk::Low,

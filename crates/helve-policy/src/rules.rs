@@ -3,14 +3,18 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use helve_model::method;
 use helve_model::name::Spelling;
 use helve_model::{Action, CallKind, Layer, QualifiedName, Risk, Rule, ServerName};
 
 use crate::Problem;
 use crate::access::{Server, ServerAccess, Trust};
-use crate::arguments::{Condition, has_parent_component};
+use crate::arguments::Condition;
 use crate::glob::{Bits, GlobId, Globs, GlobsBuilder, UnreadableGlob, has_wildcard};
-use crate::pattern::{NameGlobs, Named, View, argument_glob, split};
+use crate::pattern::{NameGlobs, Named, View, split};
+use crate::place::Directories;
+use crate::spelled::{self, HasParent, has_parent_component};
+use crate::spelled_globs;
 
 /// The rules and lists in force, compiled. Cloning shares them.
 ///
@@ -69,6 +73,8 @@ pub(crate) struct CompiledRule {
 #[derive(Debug)]
 pub(crate) struct KnownServer {
     pub(crate) server: Server,
+    /// Where it runs: shared with the policies of its tools.
+    pub(crate) directories: Arc<Directories>,
     /// What rules say about this server's tools, in the order of the rules.
     targets: Vec<Target>,
 }
@@ -78,6 +84,10 @@ struct Target {
     rule: usize,
     view: View,
     tool: GlobId,
+    /// What the direct spelling of a URI must match besides, so as to be allowed.
+    direct: GlobId,
+    /// The glob has a `..` of its own.
+    spells_parent: bool,
 }
 
 /// One way to read one rule's text.
@@ -90,6 +100,7 @@ struct Reading {
     server_literal: Option<String>,
     view: View,
     tool: GlobId,
+    direct: GlobId,
     /// For messages.
     tool_text: String,
 }
@@ -116,6 +127,12 @@ impl RuleSet {
             rules.into_iter().map(|source| (Stage::of(&source), Arc::new(source))).collect();
         rules.sort_by_key(|(stage, _)| *stage);
 
+        problems.extend(
+            rules
+                .iter()
+                .filter(|(_, source)| names_the_protocol(&source.rule))
+                .map(|(_, source)| Problem::protocol_method(&source.rule)),
+        );
         let (conditions, argument_globs) = compile_conditions(&rules, &mut problems);
         let (targets, tool_globs) = compile_names(&rules, &servers, &mut problems);
         let rules = rules
@@ -126,7 +143,10 @@ impl RuleSet {
         let servers = servers
             .into_iter()
             .zip(targets)
-            .map(|((name, server), targets)| (name, KnownServer { server, targets }))
+            .map(|((name, server), targets)| {
+                let directories = Arc::new(server.entry.directories.clone());
+                (name, KnownServer { server, directories, targets })
+            })
             .collect();
         (Self { inner: Arc::new(Inner { allow_all: false, rules, argument_globs, servers, tool_globs }) }, problems)
     }
@@ -168,14 +188,17 @@ impl CompiledRule {
 }
 
 impl Inner {
-    /// The rules whose text names this tool, in order.
-    pub(crate) fn naming(&self, server: &KnownServer, name: &QualifiedName) -> Vec<usize> {
+    /// The rules whose text names this tool, resource or prompt, in order.
+    pub(crate) fn naming(&self, server: &KnownServer, name: &QualifiedName, kind: CallKind) -> Vec<usize> {
         let matched = View::ALL.map(|view| {
             let globs = &self.tool_globs[view as usize];
-            let mut matched = Bits::default();
+            let mut matched = NameMatches::default();
             if !globs.is_empty() {
                 for text in texts_of(view, name) {
-                    globs.matches(&text, &mut matched);
+                    globs.matches(&text, &mut matched.exactly);
+                }
+                if kind == CallKind::Resource && view == View::Identity {
+                    matched.read_uri(name.tool.as_str(), globs, &server.directories);
                 }
             }
             matched
@@ -183,12 +206,64 @@ impl Inner {
         let mut named: Vec<usize> = Vec::new();
         for target in &server.targets {
             let globs = &self.tool_globs[target.view as usize];
-            let holds = globs.holds(target.tool, &matched[target.view as usize], self.rules[target.rule].action());
+            let holds = matched[target.view as usize].hold(globs, target, self.rules[target.rule].action());
             if holds && named.last() != Some(&target.rule) {
                 named.push(target.rule);
             }
         }
         named
+    }
+}
+
+/// Which globs of one view match a name.
+#[derive(Debug, Default)]
+struct NameMatches {
+    /// As it is written.
+    exactly: Bits,
+    /// Only of URIs.
+    uri: Option<UriMatches>,
+}
+
+#[derive(Debug, Default)]
+struct UriMatches {
+    /// In some spelling.
+    somehow: Bits,
+    /// As it is written, and in its direct spelling.
+    directly: Bits,
+    has_parent: bool,
+    /// No glob can vouch for it.
+    dubious: bool,
+}
+
+impl NameMatches {
+    fn read_uri(&mut self, uri: &str, globs: &Globs, directories: &Directories) {
+        let mut read = UriMatches { directly: self.exactly.clone(), ..UriMatches::default() };
+        spelled::restricting(uri, directories, true, &mut |text| globs.matches(text, &mut read.somehow));
+        let parent = spelled::allowing(uri, &mut |text| {
+            let mut matched = Bits::default();
+            globs.matches(text, &mut matched);
+            read.directly.intersect(&matched);
+        });
+        match parent {
+            Some(HasParent(has_parent)) => read.has_parent = has_parent,
+            None => read.dubious = true,
+        }
+        self.uri = Some(read);
+    }
+
+    fn hold(&self, globs: &Globs, target: &Target, action: Action) -> bool {
+        match (&self.uri, action) {
+            (None, _) => globs.holds(target.tool, &self.exactly, action),
+            (Some(uri), Action::Deny | Action::Ask) => {
+                globs.holds(target.tool, &uri.somehow, action) || globs.holds(target.tool, &self.exactly, action)
+            }
+            (Some(uri), Action::Allow) => {
+                globs.holds(target.tool, &self.exactly, action)
+                    && globs.holds(target.direct, &uri.directly, action)
+                    && (target.spells_parent || !uri.has_parent)
+                    && !uri.dubious
+            }
+        }
     }
 }
 
@@ -224,14 +299,7 @@ fn compile_conditions(
     let mut builder = GlobsBuilder::default();
     let conditions: Vec<Option<Condition>> = rules
         .iter()
-        .map(|(_, source)| {
-            let parsed = argument_glob(source.rule.pattern.as_deref()?);
-            Some(Condition {
-                key: parsed.key.map(ToOwned::to_owned),
-                glob: builder.add(parsed.glob),
-                spells_parent: has_parent_component(parsed.glob),
-            })
-        })
+        .map(|(_, source)| Some(Condition::compile(source.rule.pattern.as_deref()?, source.rule.action, &mut builder)))
         .collect();
     let (globs, unreadable) = builder.build();
     for ((_, source), condition) in rules.iter().zip(&conditions) {
@@ -254,13 +322,29 @@ fn compile_names(
     let mut readings: Vec<Reading> = Vec::new();
     for (index, (_, source)) in rules.iter().enumerate() {
         for (server_view, globs) in read_name(&source.rule, problems) {
+            let builder = &mut tool_builders[globs.view as usize];
+            // Of a tool's name there is one spelling; of a URI there are many.
+            let (tool, direct) = match (source.rule.kind, source.rule.action) {
+                (Some(CallKind::Resource), Action::Allow) => {
+                    (builder.add(&globs.tool), builder.add_any(&spelled_globs::allowing(&globs.tool)))
+                }
+                (Some(CallKind::Resource), Action::Deny | Action::Ask) => {
+                    let any = builder.add_any(&spelled_globs::restricting(&globs.tool));
+                    (any, any)
+                }
+                _ => {
+                    let tool = builder.add(&globs.tool);
+                    (tool, tool)
+                }
+            };
             readings.push(Reading {
                 rule: index,
                 server_view,
                 server: server_builders[server_view as usize].add(&globs.server),
                 server_literal: (!has_wildcard(&globs.server)).then(|| globs.server.to_string()),
                 view: globs.view,
-                tool: tool_builders[globs.view as usize].add(&globs.tool),
+                tool,
+                direct,
                 tool_text: globs.tool.into_owned(),
             });
         }
@@ -306,10 +390,23 @@ fn compile_names(
             );
         }
         for (reading, server) in settle(rules, servers, meant, problems) {
-            targets[server].push(Target { rule: reading.rule, view: reading.view, tool: reading.tool });
+            targets[server].push(Target {
+                rule: reading.rule,
+                view: reading.view,
+                tool: reading.tool,
+                direct: reading.direct,
+                spells_parent: has_parent_component(&reading.tool_text),
+            });
         }
     }
     (targets, tool_globs.map(|(globs, _)| globs))
+}
+
+/// Is this a rule for a method of the protocol's own? Those are decided as what they are about.
+fn names_the_protocol(rule: &Rule) -> bool {
+    let Named::Tools(globs) = split(&rule.tool) else { return false };
+    let is_one = |globs: &NameGlobs<'_>| !has_wildcard(&globs.tool) && method::is_reserved(&globs.tool);
+    rule.kind == Some(CallKind::Method) && globs.iter().any(is_one)
 }
 
 fn find(unreadable: &[UnreadableGlob], id: GlobId) -> Option<&UnreadableGlob> {

@@ -8,7 +8,9 @@ use helve_model::{
     AccessSpec, Action, CallKind, Layer, Listed, Origin, QualifiedName, Risk, Rule, ServerName, ToolName,
 };
 
-use crate::{Caller, Claims, Decision, Problem, RuleSet, ServerAccess, SourcedRule, Subject, ToolPolicy, Trust};
+use crate::{
+    Caller, Claims, Decision, Directories, Problem, RuleSet, ServerAccess, SourcedRule, Subject, ToolPolicy, Trust,
+};
 
 pub(crate) fn name(server: &str, tool: &str) -> QualifiedName {
     QualifiedName::new(ServerName::new(server).unwrap(), ToolName::new(tool))
@@ -60,6 +62,7 @@ pub(crate) fn rule(line: u32, text: &str) -> SourcedRule {
             ("risk", "high") => rule.risk = Some(Risk::High),
             ("kind", "resource") => rule.kind = Some(CallKind::Resource),
             ("kind", "prompt") => rule.kind = Some(CallKind::Prompt),
+            ("kind", "method") => rule.kind = Some(CallKind::Method),
             other => panic!("no option {other:?}"),
         }
     }
@@ -75,6 +78,8 @@ pub(crate) fn server(name: &str) -> ServerAccess {
         origin: file("/home/me/.mcp.json", 12),
         layer: Layer::User,
         trust: Trust::Trusted,
+        identity: None,
+        directories: Directories::default(),
     }
 }
 

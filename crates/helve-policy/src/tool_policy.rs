@@ -1,5 +1,6 @@
 //! From a call to its decision: rules are matched with a tool once, so that a call only matches its arguments.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -11,11 +12,12 @@ use helve_model::{
 
 use crate::Permit;
 use crate::access::{Server, Trust};
-use crate::arguments::ArgumentMatches;
+use crate::arguments::{ArgumentMatches, Surroundings};
 use crate::decision::{Decision, Question, Refusal, Request};
 use crate::glob::GlobId;
 use crate::ground::{Decider, Ground, ListName};
 use crate::pin::DefinitionHash;
+use crate::place::{Directories, PATH, Whereabouts, is_place};
 use crate::risk::{Claims, Listing, assess};
 use crate::rules::{Inner, KnownServer, RuleSet, Stage};
 
@@ -53,6 +55,8 @@ pub struct ToolPolicy {
     rules: Arc<Inner>,
     subject: Subject,
     risk: Risk,
+    /// What the server claims and is believed.
+    believed: Believed,
     /// Why it cannot be called at all.
     gate: Option<Decider>,
     /// What holds when no rule matches.
@@ -60,6 +64,10 @@ pub struct ToolPolicy {
     chains: Chains,
     /// The arguments that rules speak of; `None`: no rule speaks of any.
     keys: Option<RelevantKeys>,
+    /// Some pattern may match a relative path only as an absolute one.
+    joins: bool,
+    /// Where the server runs; `None`: nobody knows the server.
+    directories: Option<Arc<Directories>>,
 }
 
 /// The rules that may match a call, in order.
@@ -85,7 +93,18 @@ struct Candidate {
 #[derive(Debug, Clone)]
 enum RelevantKeys {
     All,
-    These(Vec<String>),
+    These {
+        keys: Vec<String>,
+        /// And whatever names a place: see [`crate::arguments::Condition::speaks_of`].
+        places: bool,
+    },
+}
+
+/// What may be relied on when a call is repeated, or its result kept. A claim counts only under `trust_annotations`.
+#[derive(Debug, Clone, Copy, Default)]
+struct Believed {
+    reads: bool,
+    idempotent: bool,
 }
 
 /// What holds when no rule matches.
@@ -94,6 +113,8 @@ enum Standing {
     Allow(Decider),
     /// The default question, which a person who typed the call has answered.
     Ask(Decider),
+    /// Nothing but a rule lets it through.
+    Deny(Decider),
 }
 
 /// Which action a call meets, before it becomes a decision.
@@ -130,6 +151,12 @@ impl Subject {
         Self { definition: Some(definition.raw().clone()), ..Self::unknown(name, CallKind::Prompt) }
     }
 
+    /// A method that is not one of the protocol's.
+    #[must_use]
+    pub fn method(server: &ServerName, method: &str) -> Self {
+        Self::unknown(QualifiedName::new(server.clone(), ToolName::new(method)), CallKind::Method)
+    }
+
     /// A resource, by its URI.
     #[must_use]
     pub fn resource(server: &ServerName, uri: &str) -> Self {
@@ -143,15 +170,27 @@ impl RuleSet {
     pub fn for_tool(&self, subject: Subject) -> ToolPolicy {
         let rules = Arc::clone(&self.inner);
         let known = rules.servers.get(&subject.name.server);
-        let (gate, standing, risk) = match known {
+        let directories = known.map(|known| Arc::clone(&known.directories));
+        let (gate, standing, risk, believed) = match known {
             Some(KnownServer { server, .. }) => place(server, &subject),
             None => {
                 let risk = assess(subject.kind, Listing::None, subject.claims, false);
-                (Some(Decider::ServerUnknown), Standing::Ask(Decider::ServerUnknown), risk)
+                (Some(Decider::ServerUnknown), Standing::Ask(Decider::ServerUnknown), risk, Believed::default())
             }
         };
-        let mut policy = ToolPolicy { rules, subject, risk, gate, standing, chains: Chains::default(), keys: None };
-        if policy.rules.allow_all {
+        let mut policy = ToolPolicy {
+            rules,
+            subject,
+            risk,
+            believed,
+            gate,
+            standing,
+            chains: Chains::default(),
+            keys: None,
+            joins: false,
+            directories,
+        };
+        if policy.rules.allow_all && policy.subject.kind != CallKind::Method {
             policy.gate = None;
             policy.standing = Standing::Allow(Decider::AllowAll);
         } else if policy.gate.is_none() {
@@ -189,15 +228,26 @@ impl RuleSet {
 }
 
 impl ToolPolicy {
-    /// Decides one call.
+    /// Decides one call of which no more is known than its arguments.
     #[must_use]
     pub fn decide(&self, caller: Caller, arguments: RawJson) -> Decision {
-        let verdict = self.verdict(caller, arguments.as_str());
+        self.decide_at(caller, arguments, Whereabouts::default())
+    }
+
+    /// Decides one call, with what is known about the places that its arguments name.
+    #[must_use]
+    pub fn decide_at(&self, caller: Caller, arguments: RawJson, whereabouts: Whereabouts) -> Decision {
+        let verdict = self.verdict(caller, arguments.as_str(), &whereabouts);
+        let places = whereabouts.places;
         let ground = Ground { decider: verdict.decider, risk: self.risk };
         let request = Request { name: self.subject.name.clone(), kind: self.subject.kind, arguments };
         match verdict.action {
-            Action::Allow => Decision::Allow(Permit::grant(request, ground)),
-            Action::Ask => Decision::Ask(Question::new(request, ground, caller, self.subject.definition.clone())),
+            Action::Allow => Decision::Allow(Permit::grant(request, ground, places)),
+            Action::Ask => {
+                let server = self.rules.servers.get(&request.name.server).and_then(|known| known.server.identity);
+                let definition = self.subject.definition.clone();
+                Decision::Ask(Question::new(request, ground, caller, definition, server, places))
+            }
             Action::Deny => Decision::Deny(Refusal::new(request, ground)),
         }
     }
@@ -212,6 +262,25 @@ impl ToolPolicy {
     #[must_use]
     pub const fn risk(&self) -> Risk {
         self.risk
+    }
+
+    /// True when a call that may have run may be made again: the server says that twice is once, and is believed.
+    #[must_use]
+    pub const fn may_be_repeated(&self) -> bool {
+        self.believed.idempotent
+    }
+
+    /// True when a call is known to change nothing, by the person's list or by a server that is believed.
+    #[must_use]
+    pub const fn only_reads(&self) -> bool {
+        self.believed.reads
+    }
+
+    /// True when the result of a call may be given again without making it: it changes nothing, and the server says that
+    /// the same call has the same result, and is believed.
+    #[must_use]
+    pub const fn is_harmless_to_keep(&self) -> bool {
+        self.believed.reads && self.believed.idempotent
     }
 
     /// Why it does not exist for any caller: the server is off, unknown or untrusted, or a list leaves it out.
@@ -241,15 +310,23 @@ impl ToolPolicy {
         if self.keys.is_some() {
             return None;
         }
-        let verdict = self.verdict(caller, "{}");
+        let verdict = self.verdict(caller, "{}", &Whereabouts::default());
         Some((verdict.action, Ground { decider: verdict.decider, risk: self.risk }))
     }
 
-    pub(crate) fn verdict(&self, caller: Caller, arguments: &str) -> Verdict {
+    pub(crate) fn verdict(&self, caller: Caller, arguments: &str, whereabouts: &Whereabouts) -> Verdict {
         if let Some(gate) = &self.gate {
             return Verdict { action: Action::Deny, decider: gate.clone(), rule: None };
         }
-        let matches = self.keys.as_ref().map(|keys| self.match_arguments(keys, arguments));
+        let directories;
+        let matches = match &self.keys {
+            None => None,
+            Some(keys) => {
+                directories = self.directories(whereabouts);
+                let around = Surroundings { directories: &directories, places: &whereabouts.places, joins: self.joins };
+                Some(self.match_arguments(keys, arguments, around))
+            }
+        };
         let nothing_matches = matches.as_ref().is_some_and(ArgumentMatches::is_empty);
         let first = |chain: &[Candidate]| {
             // Only the last rule of a chain can be one without a pattern: see `find_candidates`.
@@ -288,11 +365,38 @@ impl ToolPolicy {
         rule.condition.as_ref().is_none_or(holds)
     }
 
-    fn match_arguments<'call>(&self, keys: &RelevantKeys, arguments: &'call str) -> ArgumentMatches<'call> {
-        ArgumentMatches::read(arguments, &self.rules.argument_globs, |key| match keys {
+    fn match_arguments<'call>(
+        &self,
+        keys: &RelevantKeys,
+        arguments: &'call str,
+        around: Surroundings<'call>,
+    ) -> ArgumentMatches<'call> {
+        ArgumentMatches::read(arguments, &self.rules.argument_globs, around, |key| match keys {
             RelevantKeys::All => true,
-            RelevantKeys::These(keys) => keys.iter().any(|relevant| relevant == key),
+            RelevantKeys::These { keys, places } => {
+                keys.iter().any(|relevant| relevant == key) || (*places && is_place(key))
+            }
         })
+    }
+
+    /// The directories that the server's paths may be relative to.
+    pub(crate) fn directories(&self, whereabouts: &Whereabouts) -> Cow<'_, Directories> {
+        static NOWHERE: Directories = Directories::nowhere();
+        let own = self.directories.as_deref().unwrap_or(&NOWHERE);
+        if whereabouts.roots.is_empty() { Cow::Borrowed(own) } else { Cow::Owned(own.joined(&whereabouts.roots)) }
+    }
+
+    /// True when some rule looks at the arguments of a call.
+    #[must_use]
+    pub const fn looks_at_arguments(&self) -> bool {
+        self.keys.is_some()
+    }
+
+    /// True when a decision may depend on the places that a call names: some rule looks at its arguments, or a person
+    /// is asked who may have approved some of them.
+    #[must_use]
+    pub fn looks_at_places(&self, caller: Caller) -> bool {
+        self.foresee(caller).is_none_or(|(action, _)| action == Action::Ask)
     }
 
     pub(crate) fn inner(&self) -> &Inner {
@@ -311,6 +415,7 @@ impl ToolPolicy {
                 (Action::Allow, Decider::Typed(origin.clone()))
             }
             Standing::Ask(decider) => (Action::Ask, decider.clone()),
+            Standing::Deny(decider) => (Action::Deny, decider.clone()),
         };
         Verdict { action, decider, rule: None }
     }
@@ -321,7 +426,7 @@ impl ToolPolicy {
         let Some(known) = rules.servers.get(&self.subject.name.server) else { return };
         let mut settled = false;
         let mut ended_stage = None;
-        for index in rules.naming(known, &self.subject.name) {
+        for index in rules.naming(known, &self.subject.name, self.subject.kind) {
             let rule = &rules.rules[index];
             let applies = rule.counts() && rule.is_for_kind(self.subject.kind) && rule.is_for_risk(self.risk);
             // The person's own layer is asked in any case, for a deny that is final.
@@ -332,7 +437,10 @@ impl ToolPolicy {
             let glob = rule.condition.as_ref().map(|condition| condition.glob);
             self.chains.of(rule.stage).push(Candidate { rule: index, glob });
             match &rule.condition {
-                Some(condition) => RelevantKeys::add(&mut self.keys, condition.key.as_deref()),
+                Some(condition) => {
+                    RelevantKeys::add(&mut self.keys, condition.key.as_deref(), rule.action());
+                    self.joins |= condition.joins;
+                }
                 None => {
                     ended_stage = Some(rule.stage);
                     settled |= rule.stage != Stage::Untrusted;
@@ -355,16 +463,19 @@ impl Chains {
 }
 
 impl RelevantKeys {
-    fn add(keys: &mut Option<Self>, key: Option<&str>) {
-        match (keys.as_mut(), key) {
-            (_, None) => *keys = Some(Self::All),
-            (Some(Self::All), Some(_)) => {}
-            (Some(Self::These(known)), Some(key)) => {
-                if !known.iter().any(|relevant| relevant == key) {
-                    known.push(key.to_owned());
+    fn add(keys: &mut Option<Self>, key: Option<&str>, action: Action) {
+        let Some(key) = key else {
+            *keys = Some(Self::All);
+            return;
+        };
+        match keys.get_or_insert(Self::These { keys: Vec::new(), places: false }) {
+            Self::All => {}
+            Self::These { keys, places } => {
+                *places |= key == PATH && action != Action::Allow;
+                if !keys.iter().any(|relevant| relevant == key) {
+                    keys.push(key.to_owned());
                 }
             }
-            (None, Some(key)) => *keys = Some(Self::These(vec![key.to_owned()])),
         }
     }
 }
@@ -382,7 +493,7 @@ impl fmt::Display for Caller {
 }
 
 /// What a server's entry says about one of its tools, before any rule is asked.
-fn place(server: &Server, subject: &Subject) -> (Option<Decider>, Standing, Risk) {
+fn place(server: &Server, subject: &Subject) -> (Option<Decider>, Standing, Risk, Believed) {
     let entry = &server.entry;
     let tool = subject.name.tool.as_str();
     let is_tool = subject.kind == CallKind::Tool;
@@ -400,6 +511,12 @@ fn place(server: &Server, subject: &Subject) -> (Option<Decider>, Standing, Risk
     };
     let trusts_claims = entry.access.trust_annotations;
     let risk = assess(subject.kind, listing, subject.claims, trusts_claims);
+    let claims_to_read = subject.claims.read_only == Some(true) && !subject.claims.writes();
+    let is_listed_as_reading = listing == Listing::Reading && !subject.claims.writes();
+    let believed = Believed {
+        reads: !is_tool || (trusts_claims && claims_to_read) || is_listed_as_reading,
+        idempotent: trusts_claims && subject.claims.idempotent == Some(true),
+    };
 
     let gate = if let Some(origin) = &server.switched_off {
         Some(Decider::ServerDisabled(origin.clone()))
@@ -414,8 +531,9 @@ fn place(server: &Server, subject: &Subject) -> (Option<Decider>, Standing, Risk
     };
 
     let may_write = !server.is_readonly();
-    let claims_to_read = subject.claims.read_only == Some(true) && !subject.claims.writes();
-    let standing = if !is_tool {
+    let standing = if subject.kind == CallKind::Method {
+        Standing::Deny(Decider::Unopened(entry.origin.clone()))
+    } else if !is_tool {
         Standing::Allow(Decider::Reading(entry.origin.clone()))
     } else if let Some(decider) = listed(on_write_tools, ListName::WriteTools) {
         Standing::Allow(decider)
@@ -430,7 +548,7 @@ fn place(server: &Server, subject: &Subject) -> (Option<Decider>, Standing, Risk
     } else {
         Standing::Ask(Decider::Default(entry.origin.clone()))
     };
-    (gate, standing, risk)
+    (gate, standing, risk, believed)
 }
 
 /// An `ask` rule is stricter than the default question, which a person may have answered by typing the call.

@@ -9,7 +9,8 @@
 //! | `key=a key=b`, `key[]=a` | the items of the list `key`, in order |
 //!
 //! A list is also taken whole (`key=[1,2]`), an object only whole (`key={"a":1}`) or by its parts. Nothing is split at
-//! commas. Where a value can be read in two ways (`null`, or the text "null"), that is an error which shows both.
+//! commas. Where a value can be read in two ways (`null`, or the text "null"), that is an error which shows both; `true` and
+//! `false` are booleans wherever the type allows one.
 
 use std::fmt;
 
@@ -255,6 +256,9 @@ fn read(kind: &Type, word: &Word<'_>) -> Result<Json, String> {
     // `"5"` in quotes is a text with quotes; JSON texts go after `:=`.
     if let Some(json) = as_json.filter(|json| !matches!(json, Json::String(_)) && admits(kind, json)) {
         readings.push(json);
+    }
+    if let Some(boolean) = readings.iter().position(|reading| matches!(reading, Json::Bool(_))) {
+        return Ok(readings.swap_remove(boolean));
     }
     match readings.len() {
         1 => Ok(readings.remove(0)),

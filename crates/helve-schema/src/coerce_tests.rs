@@ -148,3 +148,12 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn c5_true_is_a_boolean_where_the_schema_also_takes_a_text() {
+    let schema = r#"{"type":"object","properties":{"more":{"anyOf":[{"type":"boolean"},{"type":"string"}]}}}"#;
+    let made = |word: &str| coerce(schema, &[word]).unwrap().arguments;
+    assert_eq!(made("more=true"), r#"{"more":true}"#);
+    assert_eq!(made("more=false"), r#"{"more":false}"#);
+    assert_eq!(made("more=yes"), r#"{"more":"yes"}"#);
+}

@@ -3,8 +3,13 @@
 
 use std::fmt::Write as _;
 
+use helve_model::text::is_invisible;
+
 /// Characters of a value shown in a message.
 pub(crate) const SHOWN_CHARACTERS: usize = 60;
+
+/// Line breaks of a text of several lines; those beyond are spaces, so that nothing is pushed out of sight.
+const MAX_LINE_BREAKS: usize = 30;
 
 /// A string in double quotes, escaped as in JSON, cut to `limit` characters.
 pub(crate) fn quoted(text: &str, limit: usize) -> String {
@@ -68,10 +73,15 @@ pub(crate) fn several_lines(text: &str, limit: usize) -> String {
     let mut shown = String::new();
     let text = text.trim().replace("\r\n", "\n");
     let mut characters = text.chars();
+    let mut breaks = 0;
     for character in characters.by_ref().take(limit) {
         match character {
             '\t' => shown.push(' '),
-            '\n' => shown.push('\n'),
+            '\n' if breaks == MAX_LINE_BREAKS => shown.push(' '),
+            '\n' => {
+                breaks += 1;
+                shown.push('\n');
+            }
             plain if is_plain(plain) => shown.push(plain),
             hidden => push_code_point(&mut shown, hidden),
         }
@@ -99,13 +109,9 @@ pub(crate) fn alternatives<S: AsRef<str>>(words: &[S]) -> String {
     }
 }
 
-/// Shows, and cannot turn the text around it: no control, no direction mark, nothing of zero width, no tag.
-pub(crate) fn is_plain(character: char) -> bool {
-    !(character.is_control()
-        || matches!(character,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e0fff}'))
+/// Shows, and cannot turn the text around it.
+pub(crate) const fn is_plain(character: char) -> bool {
+    !is_invisible(character)
 }
 
 fn push_escaped(shown: &mut String, character: char) {

@@ -2,18 +2,20 @@
 //! are its alone.
 //!
 //! An agent of the legacy era is a session; one of the modern era is a principal, since nothing else connects its requests.
+//! Several clients may be behind such a one: what a server asks without saying for which call is put to nobody, unless only
+//! one call is open that it can be about.
 
-use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use helve::{Answerer, CallError, Events, Host, HostEvent, RunApprovals};
 use helve_model::json::RawJson;
-use helve_model::{ErrorCode, ServerName};
+use helve_model::{ErrorCode, Owner, ServerName};
 use helve_wire::{BoxFuture, ClientCapabilities, Question, QuestionKind, RpcError};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
@@ -21,21 +23,38 @@ use crate::asked::Asked;
 use crate::capabilities;
 use crate::catalog::{Catalog, Catalogs};
 use crate::conversation::Conversation;
+use crate::gate;
 use crate::gateway::Gateway;
+use crate::ledger::Taker;
 use crate::message::Message;
 use crate::news::{Level, Listener, Listeners, News, Notification};
 use crate::outbox::Outlet;
 use crate::principal::Principal;
 use crate::running::Running;
 use crate::sync::lock;
+use crate::tasks::Tasks;
 use crate::watching::Watching;
+
+/// Who is behind an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Clients {
+    /// One client: it has a session or a stream of its own.
+    One,
+    /// Whoever has the same principal and can do the same.
+    Several,
+}
 
 /// One agent.
 pub(crate) struct Agent {
     pub(crate) principal: Principal,
+    clients: Clients,
+    /// No other agent has it.
+    number: u64,
     state: Mutex<State>,
     /// What the servers of this agent may ask it.
     capabilities: OnceLock<ClientCapabilities>,
+    /// Under which names it knows the tasks that servers made for it.
+    tasks: OnceLock<Arc<Tasks>>,
     /// For what belongs to no request.
     standalone: Arc<dyn Outlet>,
     pub(crate) asked: Asked,
@@ -49,8 +68,6 @@ pub(crate) struct Agent {
     moving: Semaphore,
     /// What its person said yes to until it ends.
     pub(crate) approvals: RunApprovals,
-    /// Its turns at servers that it shares with others.
-    turns: Mutex<HashMap<ServerName, Arc<Semaphore>>>,
 }
 
 /// A host whose servers are one agent's alone, and the task that passes on what happens there.
@@ -80,11 +97,20 @@ struct State {
 }
 
 impl Agent {
+    /// An agent that is one client.
     pub(crate) fn new(principal: Principal, standalone: Arc<dyn Outlet>) -> Self {
+        Self::of(Clients::One, principal, standalone)
+    }
+
+    pub(crate) fn of(clients: Clients, principal: Principal, standalone: Arc<dyn Outlet>) -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
         Self {
             principal,
+            clients,
+            number: LAST.fetch_add(1, Ordering::Relaxed) + 1,
             state: Mutex::default(),
             capabilities: OnceLock::new(),
+            tasks: OnceLock::new(),
             standalone,
             asked: Asked::default(),
             running: Running::default(),
@@ -93,13 +119,17 @@ impl Agent {
             own: Mutex::default(),
             moving: Semaphore::new(1),
             approvals: RunApprovals::default(),
-            turns: Mutex::default(),
         }
     }
 
     /// The agent says what it can; the first time counts.
     pub(crate) fn declare(&self, capabilities: &RawJson) {
         self.capabilities.get_or_init(|| capabilities::read(capabilities));
+    }
+
+    /// Its tasks are among these. Before that it has none.
+    pub(crate) fn knows(&self, tasks: &Arc<Tasks>) {
+        self.tasks.get_or_init(|| Arc::clone(tasks));
     }
 
     /// The agent said `initialize`: from now on it hears what happens.
@@ -125,17 +155,9 @@ impl Agent {
         }
     }
 
-    /// Tells the servers of this agent something that it said.
-    pub(crate) fn pass_on(&self, gateway: &Gateway, method: &str, params: Option<&RawJson>) {
-        let Some(host) = self.private_host(gateway) else { return };
-        let (method, params) = (method.to_owned(), params.cloned());
-        tokio::spawn(async move {
-            let servers: Vec<ServerName> = host.snapshot().servers().map(|entry| entry.name().clone()).collect();
-            for server in servers {
-                // Who cannot be reached asks again when it is back.
-                drop(host.notify(server.as_str(), &method, params.as_ref()).await);
-            }
-        });
+    /// Did the agent say that it has directories to name?
+    pub(crate) fn has_roots(&self) -> bool {
+        self.capabilities.get().is_some_and(|can| can.roots)
     }
 
     /// A request is being answered, and this is its stream.
@@ -150,6 +172,11 @@ impl Agent {
         let mut state = lock(&self.state);
         state.conversations.retain(|(_, conversation)| conversation.strong_count() > 0);
         state.conversations.push((server.clone(), Arc::downgrade(conversation)));
+    }
+
+    /// Who is behind it.
+    pub(crate) const fn clients(&self) -> Clients {
+        self.clients
     }
 
     /// What the agent wants to hear about resources.
@@ -221,15 +248,9 @@ impl Agent {
         }
     }
 
-    /// The agent's turn at a server that it shares with others. Cancel safe.
-    pub(crate) async fn turn(&self, server: &ServerName, at_once: usize) -> Option<OwnedSemaphorePermit> {
-        let turns = {
-            let mut turns = lock(&self.turns);
-            let new = || Arc::new(Semaphore::new(at_once.clamp(1, Semaphore::MAX_PERMITS)));
-            Arc::clone(turns.entry(server.clone()).or_insert_with(new))
-        };
-        // Never closed.
-        turns.acquire_owned().await.ok()
+    /// Who takes turns for it.
+    pub(crate) fn taker(&self) -> Taker {
+        Taker { principal: self.principal.clone(), session: self.number }
     }
 
     /// Can a server ask this agent anything?
@@ -286,7 +307,7 @@ impl Agent {
     }
 
     /// The host whose servers are this agent's alone, if there is one.
-    fn private_host(&self, gateway: &Gateway) -> Option<Host> {
+    pub(crate) fn private_host(&self, gateway: &Gateway) -> Option<Host> {
         if gateway.has_one_agent() { Some(gateway.host.clone()) } else { self.own_host() }
     }
 
@@ -300,14 +321,24 @@ impl Agent {
         }
     }
 
-    /// The call that a server of this agent most likely speaks of: the newest that works, else the newest that waits for
-    /// the agent. Whichever it is, the same agent hears of it.
+    /// The call that a server of this agent speaks of. Of one client's calls it is most likely the newest that works, else
+    /// the newest that waits for it; whichever it is, the same client hears of it. Of several clients' calls it is the only
+    /// one that is open, or none: guessing would put one client's question to another.
     fn nearest_conversation(&self, server: &ServerName, about: Option<QuestionKind>) -> Option<Arc<Conversation>> {
         let open: Vec<Arc<Conversation>> = {
             let state = lock(&self.state);
             let newest_first = state.conversations.iter().rev().filter(|(of, _)| of == server);
             newest_first.filter_map(|(_, call)| call.upgrade()).collect()
         };
+        if self.clients == Clients::Several {
+            // A call that waits for its client has asked already; the one that works is the one that asks.
+            let mut working = open.iter().filter(|call| !call.waits_for_the_agent());
+            let ((Some(asking), None, _) | (None, _, [asking])) = (working.next(), working.next(), open.as_slice())
+            else {
+                return None;
+            };
+            return about.is_none_or(|kind| asking.capabilities().allow(kind)).then(|| Arc::clone(asking));
+        }
         let mut can = open.iter().filter(|call| about.is_none_or(|kind| call.capabilities().allow(kind)));
         let working = can.clone().find(|call| !call.waits_for_the_agent());
         working.or_else(|| can.next()).cloned()
@@ -320,15 +351,26 @@ impl Answerer for Agent {
         self.capabilities.get().cloned().unwrap_or_default()
     }
 
-    fn question<'a>(&'a self, server: &'a ServerName, question: Question) -> BoxFuture<'a, Result<RawJson, RpcError>> {
+    fn question<'a>(
+        &'a self,
+        server: &'a ServerName,
+        mut question: Question,
+    ) -> BoxFuture<'a, Result<RawJson, RpcError>> {
         Box::pin(async move {
             if self.version().is_some() {
                 let method = question.kind.method();
+                gate::question(question.kind, question.params.as_ref(), &self.capabilities())?;
                 let Some(stream) = self.nearest_stream() else { return Err(RpcError::method_not_found(method)) };
-                return self.asked.ask(&*stream, method, question.params.as_ref()).await;
+                let (owner, tasks) = (Owner::new(self.principal.clone(), server.clone()), self.tasks.get());
+                if let (Some(tasks), Some(params)) = (tasks, &mut question.params) {
+                    *params = tasks.for_agent(&owner, params);
+                }
+                let answer = self.asked.ask(&*stream, method, question.params.as_ref()).await?;
+                return Ok(tasks.map_or_else(|| answer.clone(), |tasks| tasks.for_server(&owner, &answer)));
             }
             match self.nearest_conversation(server, Some(question.kind)) {
                 Some(conversation) => conversation.ask(question).await,
+                None if self.clients == Clients::Several => Err(ambiguous()),
                 None => Err(RpcError::method_not_found(question.kind.method())),
             }
         })
@@ -362,11 +404,21 @@ impl Listener for Agent {
             let state = lock(&self.state);
             state.version.is_some() && !state.has_ended
         };
+        let params = self.tasks.get().filter(|_| hears).and_then(|tasks| tasks.notice(&self.principal, notification));
         // It may belong to a call that is open; if not, the agent hears it all the same.
-        if let Some(stream) = self.nearest_stream().filter(|_| hears) {
-            stream.send(Message::notification(&notification.method, Some(&notification.params)));
+        if let Some(params) = params
+            && let Some(stream) = self.nearest_stream()
+        {
+            stream.send(Message::notification(&notification.method, Some(&params)));
         }
     }
+}
+
+/// Why nobody is asked.
+fn ambiguous() -> RpcError {
+    let message = "nobody was asked: the server does not say for which call it asks, and more than one may be open; make \
+                   the call again while no other is open";
+    RpcError { code: -32000, message: message.to_owned(), data: None }
 }
 
 /// Passes on what happens at an agent's own servers, to that agent.
@@ -377,10 +429,10 @@ async fn pass_on(agent: Weak<Agent>, mut events: Events) {
             HostEvent::Catalog { .. } => News::Tools,
             HostEvent::ResourcesChanged { .. } => News::Resources,
             HostEvent::PromptsChanged { .. } => News::Prompts,
-            HostEvent::Notification { method, params, .. } => {
-                let notification = Notification { method, params };
-                if notification.is_fit() {
-                    agent.hear_notification(&notification);
+            HostEvent::Notification { server, method, params } => {
+                let is_heard = |host: Host| gate::is_heard(&host, &server, &method, &params);
+                if agent.own_host().is_some_and(is_heard) {
+                    agent.hear_notification(&Notification { server, method, params });
                 }
                 continue;
             }

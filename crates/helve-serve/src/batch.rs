@@ -4,12 +4,12 @@ use bytestring::ByteString;
 use futures_util::future::join_all;
 use helve_model::json::RawJson;
 use helve_wire::RpcError;
-use helve_wire::plane::{self, Incoming};
+use helve_wire::plane;
 
 use crate::era;
+use crate::gate::{self, Barred, Passed, Request};
 use crate::message::Message;
 use crate::refusal::{self, invalid_request};
-use crate::request::Request;
 
 /// Messages in one batch.
 const MOST_MESSAGES: usize = 1_000;
@@ -21,8 +21,10 @@ pub(crate) struct Batch {
     pub(crate) requests: Vec<Request>,
     /// Answered already: what is no message.
     refusals: Vec<Message>,
+    /// Something in it goes no further, and nobody waits for an answer to it.
+    dropped: bool,
     /// What asks for no answer.
-    pub(crate) others: Vec<Incoming>,
+    pub(crate) others: Vec<Passed>,
 }
 
 /// Is this an array, whatever is in it?
@@ -43,20 +45,21 @@ pub(crate) fn read(version: Option<&str>, text: &ByteString) -> Result<Batch, Rp
         if number == MOST_MESSAGES {
             return Err(invalid_request(format!("a batch has at most {MOST_MESSAGES} messages")));
         }
-        match plane::read(&message) {
-            Incoming::Request { id, method, .. } if method == "initialize" => {
+        match gate::read(&message) {
+            Ok(Passed::Request(request)) if request.method == "initialize" => {
                 let error = invalid_request("`initialize` is sent by itself");
+                batch.refusals.push(Message::answer(&request.id, &Err(error)));
+            }
+            Ok(Passed::Request(request)) => batch.requests.push(request),
+            Ok(other) => batch.others.push(other),
+            Err(Barred::Refused { id, error }) => {
+                let id = id.unwrap_or_else(|| RawJson::from_static("null"));
                 batch.refusals.push(Message::answer(&id, &Err(error)));
             }
-            Incoming::Request { id, method, params } => batch.requests.push(Request { id, method, params }),
-            Incoming::Noise => {
-                let null = RawJson::from_static("null");
-                batch.refusals.push(Message::answer(&null, &Err(refusal::of_noise(&message))));
-            }
-            other => batch.others.push(other),
+            Err(Barred::Dropped) => batch.dropped = true,
         }
     }
-    if batch.requests.is_empty() && batch.refusals.is_empty() && batch.others.is_empty() {
+    if !batch.dropped && batch.requests.is_empty() && batch.refusals.is_empty() && batch.others.is_empty() {
         return Err(invalid_request("a batch has at least one message"));
     }
     Ok(batch)

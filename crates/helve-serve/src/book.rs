@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use helve::{Host, Offered, ServerReport};
 use helve_model::json::RawJson;
@@ -19,16 +20,21 @@ use helve_wire::plane::quoted;
 use tokio::time::Instant;
 
 use crate::catalog::Pages;
+use crate::gate::with_member;
 use crate::gateway::LISTED_WITHIN;
 use crate::naming::Naming;
 use crate::news::{Listeners, News};
-use crate::request::with_member;
 use crate::shelf::{self, Given, Late, Shelf};
 use crate::sync::lock;
 
+/// For so long what servers list now tells that they do not have a resource: they are not asked again for each one that
+/// somebody does not find.
+const MISSES_LAST: Duration = Duration::from_secs(1);
+
 /// The books as they were written last, and what they are written from.
 pub(crate) struct Books {
-    resources: Mutex<Option<Arc<ResourceBook>>>,
+    /// With the time they were begun.
+    resources: Mutex<Option<(Arc<ResourceBook>, Instant)>>,
     prompts: Mutex<Option<Arc<PromptBook>>>,
     shelves: Arc<Shelves>,
     started: Instant,
@@ -84,6 +90,7 @@ impl Books {
 
     /// The resources there are, asked anew.
     pub(crate) async fn read_resources(&self, host: &Host) -> Arc<ResourceBook> {
+        let begun = Instant::now();
         let servers = self.servers(host).await;
         let shelves = &self.shelves;
         let (resources, templates) = tokio::join!(
@@ -119,13 +126,22 @@ impl Books {
             book.template_list = book.template_list.with(templates.more.as_ref());
         }
         let book = Arc::new(book);
-        *lock(&self.resources) = Some(Arc::clone(&book));
+        *lock(&self.resources) = Some((Arc::clone(&book), begun));
         book
     }
 
     /// The resources as they were known last.
     pub(crate) fn resources(&self) -> Option<Arc<ResourceBook>> {
-        lock(&self.resources).clone()
+        lock(&self.resources).as_ref().map(|(book, _)| Arc::clone(book))
+    }
+
+    /// The resources there are, for somebody who did not find one among those known last.
+    pub(crate) async fn look_again(&self, host: &Host) -> Arc<ResourceBook> {
+        let known = lock(&self.resources).clone();
+        match known {
+            Some((book, begun)) if begun.elapsed() < MISSES_LAST => book,
+            _ => self.read_resources(host).await,
+        }
     }
 
     /// The prompts there are, asked anew.

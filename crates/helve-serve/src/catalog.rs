@@ -9,8 +9,8 @@ use helve_model::{Action, Definition as _, QualifiedName, ServerName};
 use helve_policy::Caller;
 use helve_wire::plane::quoted;
 
+use crate::gate::with_member;
 use crate::naming::Naming;
-use crate::request::with_member;
 use crate::sync::lock;
 
 /// A list longer than this is given in pages.

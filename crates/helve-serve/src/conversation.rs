@@ -16,9 +16,11 @@ use helve_wire::{BoxFuture, ClientCapabilities, Progress, ProgressCallback, Ques
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
-use crate::capabilities;
+use crate::agent::Agent;
 use crate::exchange::tell_progress;
+use crate::gate;
 use crate::gateway::Gateway;
+use crate::ledger::Held;
 use crate::message::Message;
 use crate::news::Level;
 use crate::outbox::Outlet;
@@ -75,10 +77,19 @@ struct Parked {
     call: OpenCall,
     work: BoxFuture<'static, Outcome>,
     expiry: AbortHandle,
+    /// It counts for its principal for as long as it waits.
+    held: Held,
 }
 
 impl OpenCall {
-    pub(crate) fn new(digest: CallDigest, capabilities: ClientCapabilities, line: Line) -> Self {
+    /// A call for which this agent is asked by its servers.
+    pub(crate) fn new(
+        agent: &Arc<Agent>,
+        server: &ServerName,
+        digest: CallDigest,
+        capabilities: ClientCapabilities,
+        line: Line,
+    ) -> Self {
         let (sender, questions) = mpsc::unbounded_channel();
         let conversation = Arc::new(Conversation {
             capabilities,
@@ -86,6 +97,7 @@ impl OpenCall {
             questions: sender,
             open: AtomicUsize::new(0),
         });
+        agent.converses(server, &conversation);
         Self { conversation, digest, questions, open: Vec::new(), asked: 0 }
     }
 
@@ -108,7 +120,8 @@ impl OpenCall {
         }
         let requests = self.requests();
         let call = self.digest;
-        let handle = gateway.parking.park(gateway, self, work)?;
+        let held = gateway.ledger.parked.hold(principal, 1).await?;
+        let handle = gateway.parking.park(gateway, self, work, held);
         let lasts = gateway.options.limits.parked_time;
         let state = gateway.seal.seal(principal, &Sealed::Parked { call, handle }, lasts);
         let state = quoted(&state);
@@ -144,14 +157,13 @@ impl OpenCall {
 }
 
 impl Parking {
-    fn park(&self, gateway: &Arc<Gateway>, call: OpenCall, work: BoxFuture<'static, Outcome>) -> Result<u64, RpcError> {
-        let limits = &gateway.options.limits;
+    fn park(&self, gateway: &Arc<Gateway>, call: OpenCall, work: BoxFuture<'static, Outcome>, held: Held) -> u64 {
         let handle = {
             let mut last = lock(&self.last);
             *last += 1;
             *last
         };
-        let (weak, lasts) = (Arc::downgrade(gateway), limits.parked_time);
+        let (weak, lasts) = (Arc::downgrade(gateway), gateway.options.limits.parked_time);
         let expiry = tokio::spawn(async move {
             tokio::time::sleep(lasts).await;
             if let Some(gateway) = Weak::upgrade(&weak) {
@@ -159,14 +171,9 @@ impl Parking {
                 drop(gateway.parking.take(handle));
             }
         });
-        let parked = Parked { call, work, expiry: expiry.abort_handle() };
-        let mut calls = lock(&self.calls);
-        if calls.len() >= limits.parked_calls {
-            let message = "too many calls wait for an answer".to_owned();
-            return Err(RpcError { code: -32000, message, data: None });
-        }
-        calls.insert(handle, parked);
-        Ok(handle)
+        let parked = Parked { call, work, expiry: expiry.abort_handle(), held };
+        lock(&self.calls).insert(handle, parked);
+        handle
     }
 
     fn take(&self, handle: u64) -> Option<Parked> {
@@ -182,10 +189,11 @@ impl Parking {
         line: Line,
         responses: Option<&RawJson>,
     ) -> Outcome {
-        let Some(Parked { mut call, work, expiry }) = self.take(handle) else {
+        let Some(Parked { mut call, work, expiry, held }) = self.take(handle) else {
             return Err(invalid_params("this call waits no longer: make it again"));
         };
         expiry.abort();
+        drop(held);
         *lock(&call.conversation.line) = line;
         call.answer(responses);
         call.run(gateway, principal, work).await
@@ -210,11 +218,7 @@ impl Conversation {
             return Err(refused());
         }
         // The agent would be told what it lacks, and the call would wait for an answer that cannot come.
-        if let Some(missing) =
-            capabilities::missing_for(Some(question.kind), question.params.as_ref(), &self.capabilities)
-        {
-            return Err(invalid_params(format!("the client does not declare {missing}")));
-        }
+        gate::question(question.kind, question.params.as_ref(), &self.capabilities)?;
         let (answer, answered) = oneshot::channel();
         let asked = Asked { kind: question.kind, params: question.params.clone(), answer };
         self.questions.send(asked).map_err(|_| refused())?;

@@ -7,8 +7,8 @@ use helve_wire::RpcError;
 use helve_wire::plane::quoted;
 
 use crate::catalog::{Catalog, Pages};
+use crate::gate::{Request, with_member};
 use crate::refusal::invalid_params;
-use crate::request::{Request, with_member};
 
 /// When agents get the three tools instead of all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,10 +130,6 @@ fn describe(catalog: &Catalog, arguments: &RawJson) -> Result<RawJson, RpcError>
 /// The call that is meant, with everything else the request says.
 fn call(request: &Request, arguments: &RawJson) -> Result<Request, RpcError> {
     let name = arguments.member("name").filter(|name| name.as_str().starts_with('"'));
-    let (Some(name), Some(params)) = (name, &request.params) else {
-        return Err(invalid_params("`name` is missing, or no string"));
-    };
     let inner = arguments.member("arguments").unwrap_or_else(RawJson::empty_object);
-    let params = with_member(&with_member(params, "name", name.as_str()), "arguments", inner.as_str());
-    Ok(Request { id: request.id.clone(), method: request.method.clone(), params: Some(params) })
+    name.and_then(|name| request.meant(&name, &inner)).ok_or_else(|| invalid_params("`name` is missing, or no string"))
 }

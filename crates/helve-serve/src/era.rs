@@ -8,7 +8,7 @@ use helve_model::json::RawJson;
 use helve_wire::RpcError;
 
 use crate::exchange::Exchange;
-use crate::request::Request;
+use crate::gate::Request;
 
 /// Answers one request on a connection that may carry both eras: each request says which it is of.
 pub(crate) async fn answer(exchange: &Exchange, request: &Request) -> Result<RawJson, RpcError> {

@@ -3,20 +3,22 @@
 use std::fmt;
 use std::sync::Arc;
 
-use helve::{Answerer, CallContext, CallError};
-use helve_model::ServerName;
-use helve_model::json::RawJson;
+use helve::{Answerer, CallContext, CallError, Turn};
+use helve_model::json::{RawJson, strict};
+use helve_model::{Owner, ServerName};
 use helve_policy::Caller;
 use helve_wire::{BoxFuture, ClientCapabilities, Progress, ProgressCallback, Question, Relayed, RpcError};
 
 use crate::agent::Agent;
 use crate::catalog::Catalog;
 use crate::door::DoorApprover;
+use crate::gate::{self, Meta, Request, with_member};
 use crate::gateway::{Gateway, Lodging};
+use crate::ledger::{Exceeded, Taken, Taker, Turns, UNCOUNTED_BYTES};
 use crate::message::Message;
+use crate::named_questions::NamedAnswerer;
 use crate::news::Level;
 use crate::outbox::Outlet;
-use crate::request::{Meta, Request, with_member};
 
 /// What an agent hears that has not said from which level on it wants to hear log messages.
 const UNASKED_LOG_LEVEL: &str = "info";
@@ -36,10 +38,20 @@ impl Exchange {
         self.gateway.host_for(&self.agent, server).await
     }
 
+    /// A turn at a server for something that is not a call of its own, where agents share that server.
+    pub(crate) async fn turn_at(&self, server: &ServerName) -> Result<Option<Taken>, RpcError> {
+        match self.gateway.turns_at(server) {
+            Some(turns) => Ok(Some(turns.take(&self.agent.taker()).await?)),
+            None => Ok(None),
+        }
+    }
+
     /// How a call is made for an agent that is asked while it waits. What is to become a task stays one.
     pub(crate) fn context(&self, server: &ServerName, request: &Request, meta: &Meta) -> CallContext {
         let answerer: Arc<dyn Answerer> = Arc::new(self.clone());
-        let task = request.param("task").map(|task| Relayed { task: Some(task), ..Relayed::default() });
+        // A modern server makes tasks of its own accord, and is to be answered here until it is done.
+        let task = request.param("task").filter(|_| !self.gateway.may_be_modern(server));
+        let task = task.map(|task| Relayed { task: Some(task), ..Relayed::default() });
         let on_progress = meta.progress_token.clone().map(|token| relay_progress(Arc::clone(&self.stream), token));
         let mut context =
             CallContext { on_progress, relayed: task, ..self.common_context(server, answerer, request, meta) };
@@ -59,21 +71,73 @@ impl Exchange {
         request: &Request,
         meta: &Meta,
     ) -> CallContext {
-        self.gateway.open_calls.add(server, &answerer);
         CallContext {
-            meta: meta.rest.clone(),
+            principal: self.agent.principal.clone(),
+            meta: meta.rest.as_ref().map(|meta| self.gateway.tasks.meta_for_server(&self.owner(server), meta)),
             more: request.more(),
-            uncut: true,
-            approver: DoorApprover::of(&answerer),
+            approver: DoorApprover::of(&answerer, self.agent.clients()),
             approvals: Some(self.agent.approvals.clone()),
-            answerer: Some(answerer),
+            turns: self.turns(server),
+            answerer: Some(NamedAnswerer::of(answerer)),
             ..CallContext::new(Caller::Agent)
+        }
+    }
+
+    /// Whose it is what this server makes for this agent.
+    pub(crate) fn owner(&self, server: &ServerName) -> Owner {
+        Owner::new(self.agent.principal.clone(), server.clone())
+    }
+
+    /// What a decision needs that is no call: whom to ask. An agent that is asked by result cannot be asked here.
+    pub(crate) fn asking_context(&self, meta: &Meta) -> CallContext {
+        let answerer: Arc<dyn Answerer> = Arc::new(self.clone());
+        let approver = DoorApprover::of(&answerer, self.agent.clients()).filter(|_| meta.protocol_version.is_none());
+        let approvals = Some(self.agent.approvals.clone());
+        let principal = self.agent.principal.clone();
+        CallContext { principal, approver, approvals, ..CallContext::new(Caller::Agent) }
+    }
+
+    /// Who hands out turns at a server, where agents share it.
+    fn turns(&self, server: &ServerName) -> Option<Arc<dyn helve::Turns>> {
+        let turns = self.gateway.turns_at(server)?;
+        Some(Arc::new(AgentTurns { turns, taker: self.agent.taker() }))
+    }
+
+    /// The answer to a request, counted until the agent has read it; a large one is refused while its principal leaves too
+    /// much unread.
+    pub(crate) fn answered(&self, id: &RawJson, answer: &Result<RawJson, RpcError>) -> Message {
+        self.counted(id, Message::answer(id, answer))
+    }
+
+    /// The same for an answer that is written already.
+    pub(crate) fn counted(&self, id: &RawJson, message: Message) -> Message {
+        if message.len() <= UNCOUNTED_BYTES {
+            return message;
+        }
+        match self.gateway.ledger.unread_bytes.try_hold(&self.agent.principal, message.len()) {
+            Ok(held) => message.holding(held),
+            Err(exceeded) => Message::answer(id, &Err(exceeded.into())),
         }
     }
 
     /// What the agent sees.
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
         self.agent.catalog(&self.gateway)
+    }
+}
+
+/// One agent's turns at one server.
+struct AgentTurns {
+    turns: Turns,
+    taker: Taker,
+}
+
+impl helve::Turns for AgentTurns {
+    fn take<'a>(&'a self, _server: &'a ServerName) -> BoxFuture<'a, Result<Turn, CallError>> {
+        Box::pin(async move {
+            let taken = self.turns.take(&self.taker).await;
+            taken.map(Turn::new).map_err(Exceeded::call_error)
+        })
     }
 }
 
@@ -91,13 +155,17 @@ impl Answerer for Exchange {
         self.agent.capabilities()
     }
 
-    fn question<'a>(&'a self, _server: &'a ServerName, question: Question) -> BoxFuture<'a, Result<RawJson, RpcError>> {
+    fn question<'a>(&'a self, server: &'a ServerName, question: Question) -> BoxFuture<'a, Result<RawJson, RpcError>> {
         Box::pin(async move {
             let method = question.kind.method();
+            gate::question(question.kind, question.params.as_ref(), &self.agent.capabilities())?;
             if !self.stream.is_heard() {
                 return Err(RpcError::method_not_found(method));
             }
-            self.agent.asked.ask(&*self.stream, method, question.params.as_ref()).await
+            let (owner, tasks) = (self.owner(server), &self.gateway.tasks);
+            let params = question.params.map(|params| tasks.for_agent(&owner, &params));
+            let answer = self.agent.asked.ask(&*self.stream, method, params.as_ref()).await?;
+            Ok(tasks.for_server(&owner, &answer))
         })
     }
 
@@ -112,7 +180,7 @@ fn relay_progress(stream: Arc<dyn Outlet>, token: RawJson) -> ProgressCallback {
 }
 
 pub(crate) fn tell_progress(stream: &dyn Outlet, token: &RawJson, progress: &Progress) {
-    if progress.raw.check().is_ok() {
+    if strict::check(progress.raw.as_str()).is_ok() {
         let params = with_member(&progress.raw, "progressToken", token.as_str());
         stream.send(Message::notification("notifications/progress", Some(&params)));
     }

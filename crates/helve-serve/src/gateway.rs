@@ -11,27 +11,28 @@ use helve_model::json::RawJson;
 use helve_model::{PendingReason, ServerName, ServerStatus};
 use helve_wire::plane::quoted;
 use helve_wire::{BoxFuture, Era, RpcError};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use crate::agent::Agent;
+use crate::agent::{Agent, Clients};
 use crate::book::Books;
 use crate::capabilities;
 use crate::catalog::{Catalog, Catalogs};
 use crate::conversation::Parking;
 use crate::discovery::{self, Discovery};
+use crate::ledger::{Ledger, Turns};
 use crate::limits::Limits;
 use crate::links::Links;
+use crate::named_questions::NamedAnswerer;
 use crate::naming::Naming;
 use crate::news::{self, Listeners};
 use crate::offers::{self, Offering};
-use crate::open_calls::OpenCalls;
 use crate::outbox::Nowhere;
 use crate::own_hosts::OwnHosts;
 use crate::principal::Principal;
 use crate::refusal;
 use crate::seal::Seal;
+use crate::shared_answerer::SharedAnswerer;
 use crate::sync::lock;
 use crate::tasks::Tasks;
 
@@ -58,8 +59,6 @@ pub(crate) struct Lodging {
     pub(crate) host: Host,
     /// It is the one that lists are made from.
     pub(crate) is_shared: bool,
-    /// The agent's turn at a server that others use too; the next one may come when this is dropped.
-    pub(crate) _turn: Option<OwnedSemaphorePermit>,
 }
 
 /// A host, shown as one MCP server. Faces hand it what agents ask.
@@ -67,14 +66,14 @@ pub struct Gateway {
     pub(crate) host: Host,
     source: Option<Arc<dyn HostSource>>,
     own_hosts: OwnHosts,
-    pub(crate) open_calls: Arc<OpenCalls>,
     pub(crate) options: Options,
     pub(crate) listeners: Arc<Listeners>,
     catalogs: Catalogs,
     pub(crate) books: Books,
-    pub(crate) tasks: Tasks,
+    pub(crate) tasks: Arc<Tasks>,
     pub(crate) links: Links,
     pub(crate) parking: Parking,
+    pub(crate) ledger: Ledger,
     pub(crate) seal: Seal,
     /// Agents of the modern era, by who they are and what they can do: servers of their own were told.
     agents: Mutex<HashMap<(Principal, String), Arc<Agent>>>,
@@ -118,7 +117,7 @@ impl Gateway {
     /// Shows this host. Every agent shares all of its servers. Must be called within a runtime.
     #[must_use]
     pub fn new(host: Host, options: Options) -> Arc<Self> {
-        Self::build(host, None, Arc::default(), options)
+        Self::parts(host, None, options).begin()
     }
 
     /// Shows a host to several agents. Servers that keep state for whoever speaks to them are started once more for each
@@ -127,9 +126,8 @@ impl Gateway {
     /// # Errors
     /// When the host cannot be started.
     pub async fn shared(source: Arc<dyn HostSource>, options: Options) -> Result<Arc<Self>, CallError> {
-        let open_calls: Arc<OpenCalls> = Arc::default();
-        let host = source.start(Arc::<OpenCalls>::clone(&open_calls), Purpose::Everything).await?;
-        Ok(Self::build(host, Some(source), open_calls, options))
+        let host = source.start(Arc::new(SharedAnswerer), Purpose::Everything).await?;
+        Ok(Self::parts(host, Some(source), options).begin())
     }
 
     /// Shows a host to one user who comes by many connections, one after another or at once, and can answer what these
@@ -143,10 +141,11 @@ impl Gateway {
         capabilities: &RawJson,
         options: Options,
     ) -> Result<Arc<Self>, CallError> {
-        let agent = Arc::new(Agent::new(Principal::User(user), Arc::new(Nowhere)));
+        let agent = Arc::new(Agent::of(Clients::Several, Principal::User(user), Arc::new(Nowhere)));
         agent.declare(capabilities);
-        let host = source.start(Arc::<Agent>::clone(&agent), Purpose::Everything).await?;
-        let mut gateway = Self::parts(host, None, Arc::default(), options);
+        let host = source.start(NamedAnswerer::of(Arc::<Agent>::clone(&agent)), Purpose::Everything).await?;
+        let mut gateway = Self::parts(host, None, options);
+        agent.knows(&gateway.tasks);
         gateway.resident = Some(agent);
         Ok(gateway.begin())
     }
@@ -166,31 +165,24 @@ impl Gateway {
         self.host.set_servers(plan).await
     }
 
-    fn build(
-        host: Host,
-        source: Option<Arc<dyn HostSource>>,
-        open_calls: Arc<OpenCalls>,
-        options: Options,
-    ) -> Arc<Self> {
-        Self::parts(host, source, open_calls, options).begin()
-    }
-
-    fn parts(host: Host, source: Option<Arc<dyn HostSource>>, open_calls: Arc<OpenCalls>, options: Options) -> Self {
+    fn parts(host: Host, source: Option<Arc<dyn HostSource>>, options: Options) -> Self {
         let (name, version) = &options.server;
         let server_info = format!(r#"{{"name":{},"version":{}}}"#, quoted(name), quoted(version));
         let listeners: Arc<Listeners> = Arc::default();
+        let tasks = Arc::new(Tasks::new(&options.limits));
+        let ledger = Ledger::new(&options.limits, host.settings().in_flight_per_server);
         Self {
             host,
             source,
             own_hosts: OwnHosts::default(),
-            open_calls,
             options,
             books: Books::new(&listeners),
             listeners,
             catalogs: Catalogs::default(),
-            tasks: Tasks::default(),
+            tasks,
             links: Links::default(),
             parking: Parking::default(),
+            ledger,
             seal: Seal::new(),
             agents: Mutex::default(),
             resident: None,
@@ -220,14 +212,15 @@ impl Gateway {
             // may keep anything, and cannot say whom it asks.
             Some(source) if !self.may_be_shared(server) => {
                 let host = self.own_hosts.of(agent, &**source, self.options.limits.own_hosts_per_principal).await?;
-                Ok(Lodging { host, is_shared: false, _turn: None })
+                Ok(Lodging { host, is_shared: false })
             }
-            Some(_) => {
-                let turn = agent.turn(server, self.options.limits.shared_calls_per_agent).await;
-                Ok(Lodging { host: self.host.clone(), is_shared: true, _turn: turn })
-            }
-            None => Ok(Lodging { host: self.host.clone(), is_shared: true, _turn: None }),
+            Some(_) | None => Ok(Lodging { host: self.host.clone(), is_shared: true }),
         }
+    }
+
+    /// The turns at a server, where several agents share it.
+    pub(crate) fn turns_at(&self, server: &ServerName) -> Option<Turns> {
+        (self.source.is_some() && self.may_be_shared(server)).then(|| self.ledger.server(server))
     }
 
     /// Starts the servers of an agent's own that may have other tools for it than for everybody: they were told what it
@@ -300,8 +293,9 @@ impl Gateway {
             };
             agents.remove(&oldest).iter().for_each(|agent| agent.end());
         }
-        let agent = Arc::new(Agent::new(principal.clone(), Arc::new(Nowhere)));
+        let agent = Arc::new(Agent::of(Clients::Several, principal.clone(), Arc::new(Nowhere)));
         agent.declare(capabilities);
+        agent.knows(&self.tasks);
         agent.touch();
         agents.insert(key, Arc::clone(&agent));
         Ok(agent)
@@ -315,6 +309,8 @@ impl Gateway {
     /// Lets go of agents that nobody has heard of for too long.
     pub(crate) fn forget_idle_agents(&self) {
         let idle = self.options.limits.session_idle;
+        self.links.sweep();
+        self.tasks.sweep();
         self.forget_agents(|agent| agent.is_idle(idle));
     }
 

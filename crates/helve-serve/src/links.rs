@@ -1,30 +1,35 @@
 //! Resources that no server lists, and that a result pointed to: which server they are from, so that the agent that got the
-//! result can read them.
+//! result can read them. The first server that has a URI keeps it.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::Mutex;
+use std::time::Duration;
 
-use helve_model::ServerName;
 use helve_model::json::RawJson;
+use helve_model::{Principal, ServerName};
 
 use crate::exchange::Exchange;
-use crate::principal::Principal;
-use crate::sync::lock;
+use crate::owned::{Bounds, Owned};
 
-/// Links of all agents that are remembered. The oldest are forgotten first.
+/// Links of one server that are remembered for one principal. Those unused longest are forgotten first.
 const MOST_LINKS: usize = 4_096;
+
+/// Bytes of them.
+const MOST_BYTES: usize = 1 << 20;
+
+/// How long a link is remembered that nobody follows.
+const LINK_TIME: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Links of one result that are remembered.
 const MOST_LINKS_OF_A_RESULT: usize = 256;
 
 /// Whose links lead where.
-#[derive(Debug, Default)]
-pub(crate) struct Links(Mutex<Known>);
+#[derive(Debug)]
+pub(crate) struct Links(Owned<Link>);
 
-#[derive(Debug, Default)]
-struct Known {
-    servers: HashMap<(Principal, String), ServerName>,
-    order: VecDeque<(Principal, String)>,
+/// What is known about a resource that a result pointed to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Link {
+    /// When the result came it was known that no server lists the resource: who lists it later does not take it over.
+    was_unlisted: bool,
 }
 
 /// Keeps in mind which resources a result of this server points to.
@@ -33,31 +38,38 @@ pub(crate) fn remember(exchange: &Exchange, server: &ServerName, result: &RawJso
         return;
     }
     let content = result.member("content").and_then(|content| content.elements()).unwrap_or_default();
-    let uris = content.iter().filter_map(uri_of).take(MOST_LINKS_OF_A_RESULT);
-    let mut known = lock(&exchange.gateway.links.0);
+    let uris: Vec<String> = content.iter().filter_map(uri_of).take(MOST_LINKS_OF_A_RESULT).collect();
+    if uris.is_empty() {
+        return;
+    }
+    let book = exchange.gateway.books.resources();
+    let owner = exchange.owner(server);
     for uri in uris {
-        known.add((exchange.agent.principal.clone(), uri), server);
+        let was_unlisted = book.as_ref().is_some_and(|book| book.find(&uri).is_none());
+        exchange.gateway.links.0.keep(&owner, &uri, Link { was_unlisted }, 0);
     }
 }
 
 impl Links {
-    /// The server whose result pointed this agent to a resource.
+    /// The first server whose result pointed this principal to a resource.
     pub(crate) fn find(&self, principal: &Principal, uri: &str) -> Option<ServerName> {
-        lock(&self.0).servers.get(&(principal.clone(), uri.to_owned())).cloned()
+        self.0.find(principal, uri).map(|(server, _)| server)
+    }
+
+    /// The same, where the resource was nobody else's when the result came.
+    pub(crate) fn find_first(&self, principal: &Principal, uri: &str) -> Option<ServerName> {
+        self.0.find(principal, uri).filter(|(_, link)| link.was_unlisted).map(|(server, _)| server)
+    }
+
+    /// Forgets links that nobody followed for too long.
+    pub(crate) fn sweep(&self) {
+        self.0.sweep();
     }
 }
 
-impl Known {
-    fn add(&mut self, link: (Principal, String), server: &ServerName) {
-        if self.servers.insert(link.clone(), server.clone()).is_some() {
-            return;
-        }
-        self.order.push_back(link);
-        while self.order.len() > MOST_LINKS {
-            if let Some(oldest) = self.order.pop_front() {
-                drop(self.servers.remove(&oldest));
-            }
-        }
+impl Default for Links {
+    fn default() -> Self {
+        Self(Owned::new(Bounds { entries: MOST_LINKS, bytes: MOST_BYTES, time: LINK_TIME }))
     }
 }
 

@@ -1,9 +1,13 @@
 //! A message on its way to an agent: raw parts, put next to each other only by whoever writes them.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use helve_model::json::RawJson;
 use helve_wire::RpcError;
 use helve_wire::plane::quoted;
+
+use crate::ledger::Held;
 
 /// Payloads from this size on are handed on as they are instead of being copied behind their envelope.
 const SPLICED_BYTES: usize = 16 << 10;
@@ -15,6 +19,8 @@ pub(crate) struct Message {
     head: Bytes,
     payload: Bytes,
     tail: &'static str,
+    /// What it counts for its reader, for as long as it is there.
+    held: Option<Arc<Held>>,
 }
 
 /// What may become of a message when an agent does not read.
@@ -56,7 +62,7 @@ impl Message {
             answer.write_to(&mut text);
         }
         text.push(b']');
-        Self { kind: Kind::Answer, head: Bytes::from(text), payload: Bytes::new(), tail: "" }
+        Self { kind: Kind::Answer, head: Bytes::from(text), payload: Bytes::new(), tail: "", held: None }
     }
 
     pub(crate) fn notification(method: &str, params: Option<&RawJson>) -> Self {
@@ -68,6 +74,17 @@ impl Message {
     pub(crate) fn question(id: u64, method: &str, params: Option<&RawJson>) -> Self {
         let head = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{}"#, quoted(method));
         Self::with_params(Kind::Question, head, params)
+    }
+
+    /// The same, counted for as long as it is there.
+    pub(crate) fn holding(mut self, held: Held) -> Self {
+        self.held = Some(Arc::new(held));
+        self
+    }
+
+    /// What it counts.
+    pub(crate) fn held(&self) -> Option<Arc<Held>> {
+        self.held.clone()
     }
 
     pub(crate) const fn kind(&self) -> Kind {
@@ -106,11 +123,11 @@ impl Message {
             head.push_str(tail);
             return Self::whole(kind, head);
         }
-        Self { kind, head: Bytes::from(head), payload: payload.into_bytes(), tail }
+        Self { kind, head: Bytes::from(head), payload: payload.into_bytes(), tail, held: None }
     }
 
     fn whole(kind: Kind, text: String) -> Self {
-        Self { kind, head: Bytes::from(text), payload: Bytes::new(), tail: "" }
+        Self { kind, head: Bytes::from(text), payload: Bytes::new(), tail: "", held: None }
     }
 }
 

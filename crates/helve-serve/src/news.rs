@@ -3,9 +3,11 @@
 use std::sync::{Arc, Mutex, Weak};
 
 use helve::{Events, HostEvent};
+use helve_model::ServerName;
 use helve_model::json::RawJson;
 use helve_wire::LogLevel;
 
+use crate::gate;
 use crate::gateway::Gateway;
 use crate::sync::lock;
 
@@ -38,36 +40,21 @@ pub(crate) trait Listener: Send + Sync {
 /// What a server says without being asked, in its own words.
 #[derive(Debug)]
 pub(crate) struct Notification {
+    pub(crate) server: ServerName,
     pub(crate) method: String,
     pub(crate) params: RawJson,
 }
 
-/// What begins so is dealt with elsewhere, or concerns one request or connection and nobody else.
-const OWN: [&str; 7] = [
-    "notifications/cancelled",
-    "notifications/initialized",
-    "notifications/message",
-    "notifications/progress",
-    "notifications/resources/updated",
-    "notifications/roots/",
-    "notifications/subscriptions/",
-];
-
-/// Is this a notification that is passed on as it is, in either direction?
-pub(crate) fn is_passed_on(method: &str) -> bool {
-    !OWN.iter().any(|own| method.starts_with(own))
-}
-
-impl Notification {
-    /// Is it for others than us, and written so that they can read it?
-    pub(crate) fn is_fit(&self) -> bool {
-        is_passed_on(&self.method) && self.params.check().is_ok()
-    }
-}
-
 /// All who listen; they leave by being dropped.
 #[derive(Default)]
-pub(crate) struct Listeners(Mutex<Vec<Weak<dyn Listener>>>);
+pub(crate) struct Listeners(Mutex<Listening>);
+
+#[derive(Default)]
+struct Listening {
+    all: Vec<Weak<dyn Listener>>,
+    /// Those who left are looked for when there are so many: each look costs no more than what came since the last.
+    looked_at: usize,
+}
 
 impl News {
     pub(crate) const fn method(self) -> &'static str {
@@ -82,25 +69,26 @@ impl News {
 impl Listeners {
     pub(crate) fn add(&self, listener: &Arc<impl Listener + 'static>) {
         let listener: Weak<dyn Listener> = Arc::downgrade(listener) as Weak<dyn Listener>;
-        let mut listeners = lock(&self.0);
-        listeners.retain(|listener| listener.strong_count() > 0);
-        listeners.push(listener);
+        let mut listening = lock(&self.0);
+        if listening.all.len() >= listening.looked_at {
+            listening.all.retain(|listener| listener.strong_count() > 0);
+            listening.looked_at = listening.all.len() * 2 + 16;
+        }
+        listening.all.push(listener);
     }
 
     pub(crate) fn tell(&self, news: News) {
         self.all().iter().for_each(|listener| listener.hear(news));
     }
 
-    /// Passes on what a server says, if it is fit to be passed on.
+    /// Passes on what a server says.
     pub(crate) fn pass_on(&self, notification: &Notification) {
-        if notification.is_fit() {
-            self.all().iter().for_each(|listener| listener.hear_notification(notification));
-        }
+        self.all().iter().for_each(|listener| listener.hear_notification(notification));
     }
 
     /// Nobody is told while the list is locked: hearing may do anything.
     fn all(&self) -> Vec<Arc<dyn Listener>> {
-        lock(&self.0).iter().filter_map(Weak::upgrade).collect()
+        lock(&self.0).all.iter().filter_map(Weak::upgrade).collect()
     }
 }
 
@@ -157,12 +145,12 @@ pub(crate) async fn pass_on(gateway: Weak<Gateway>, mut events: Events) {
                 gateway.books.forget();
                 gateway.listeners.tell(News::Prompts);
             }
-            // Of a server that each agent has for itself, this is nobody's; and tasks are somebody's alone.
+            // Of a server that agents share, what names no request is nobody's; but each agent knows which tasks are its.
             HostEvent::Notification { server, method, params }
-                if gateway.has_one_agent()
-                    || (gateway.may_be_shared(&server) && !method.starts_with("notifications/tasks")) =>
+                if (gateway.has_one_agent() || (gateway.may_be_shared(&server) && gate::is_about_a_task(&method)))
+                    && gate::is_heard(&gateway.host, &server, &method, &params) =>
             {
-                gateway.listeners.pass_on(&Notification { method, params });
+                gateway.listeners.pass_on(&Notification { server, method, params });
             }
             _ => {}
         }
@@ -171,6 +159,6 @@ pub(crate) async fn pass_on(gateway: Weak<Gateway>, mut events: Events) {
 
 impl std::fmt::Debug for Listeners {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_tuple("Listeners").field(&lock(&self.0).len()).finish()
+        formatter.debug_tuple("Listeners").field(&lock(&self.0).all.len()).finish()
     }
 }

@@ -9,6 +9,7 @@ use helve_model::ErrorCode;
 
 use crate::agent::Agent;
 use crate::gateway::{HostSource, Purpose};
+use crate::named_questions::NamedAnswerer;
 use crate::sync::lock;
 
 /// Everybody who has servers of its own.
@@ -44,7 +45,7 @@ impl OwnHosts {
             return Ok(host);
         }
         self.make_room(agent, per_principal)?;
-        let host = source.start(Arc::<Agent>::clone(agent), Purpose::OneAgent).await?;
+        let host = source.start(NamedAnswerer::of(Arc::<Agent>::clone(agent)), Purpose::OneAgent).await?;
         let known = lock(&self.known);
         if let Some(plan) = &known.plan {
             give(&host, plan);

@@ -1,15 +1,6 @@
 //! Who an agent is: its token, else the user its connection belongs to, else its connection.
 
-/// The identity that calls, sessions and sealed states are bound to.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Principal {
-    /// Whoever holds this token; the number is its place among those that are accepted.
-    Token(usize),
-    /// Whoever this user of the machine is.
-    User(u32),
-    /// Whoever is at the other end of this connection.
-    Connection(u64),
-}
+pub use helve_model::Principal;
 
 /// What the listener knows about the other end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

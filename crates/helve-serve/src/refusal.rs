@@ -5,6 +5,8 @@ use helve_model::json::RawJson;
 use helve_model::{ErrorCode, Outcome};
 use helve_wire::RpcError;
 
+use crate::gate;
+
 /// Something of ours or of a server went wrong; the data has helve's own code.
 const SERVER_ERROR: i64 = -32000;
 
@@ -25,11 +27,16 @@ pub(crate) fn too_many(message: impl Into<String>) -> RpcError {
     plain(SERVER_ERROR, message)
 }
 
-/// The error of a request that could not be done. What a server answered is passed on as it came; where rules are written
-/// is in the record of calls, and no agent's business.
+/// A server said something that nobody can make anything of.
+pub(crate) fn protocol_error(message: impl Into<String>) -> RpcError {
+    of_call(&CallError::new(ErrorCode::ProtocolError, message.into()))
+}
+
+/// The error of a request that could not be done. What a server answered is passed on as it came; which file, rule or
+/// command is behind it is in the record of calls, and not told to agents.
 pub(crate) fn of_call(error: &CallError) -> RpcError {
     if let Some(refusal) = error.rpc() {
-        return refusal.clone();
+        return gate::pages(refusal);
     }
     let code = match error.code() {
         ErrorCode::ToolNotFound
@@ -39,8 +46,7 @@ pub(crate) fn of_call(error: &CallError) -> RpcError {
         | ErrorCode::ResourceNotFound => -32602,
         _ => SERVER_ERROR,
     };
-    let placeless = error.without_places();
-    let told = placeless.as_ref().unwrap_or(error);
+    let told = error.to_agent();
     RpcError { code, message: told.chain(), data: Some(told.to_json()) }
 }
 
@@ -50,8 +56,7 @@ pub(crate) fn outcome_of_call(error: &CallError) -> Result<RawJson, RpcError> {
     match error.code() {
         _ if error.rpc().is_some() => Err(of_call(error)),
         ErrorCode::Denied | ErrorCode::ApprovalRequired | ErrorCode::InvalidParams => {
-            let placeless = error.without_places();
-            let told = placeless.as_ref().unwrap_or(error);
+            let told = error.to_agent();
             let hints = told.hints().iter().map(|hint| format!("\nhint: {hint}"));
             let text: String = std::iter::once(told.chain()).chain(hints).collect();
             Ok(Outcome::failure(&text).raw().clone())

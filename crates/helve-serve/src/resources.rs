@@ -8,9 +8,9 @@ use helve_wire::plane::quoted;
 
 use crate::book::Place;
 use crate::exchange::Exchange;
+use crate::gate::Request;
 use crate::gateway::Gateway;
 use crate::refusal::{self, invalid_params};
-use crate::request::{Request, with_member};
 use crate::tools::usable;
 
 pub(crate) async fn list(gateway: &Gateway, request: &Request) -> Result<RawJson, RpcError> {
@@ -31,8 +31,8 @@ pub(crate) async fn list_prompts(gateway: &Gateway, request: &Request) -> Result
     book.list.page(request.param("cursor").as_ref()).ok_or_else(no_page)
 }
 
-/// Which server a URI is read from: the only one that has resources, the one that lists it, the one it
-/// names, the one whose result pointed to it.
+/// Which server a URI is read from: the only one that has resources, the one whose result pointed to it before anybody
+/// listed it, the one that lists it, the one it names, the first whose result pointed to it.
 pub(crate) async fn place_of_resource(exchange: &Exchange, uri: &str) -> Result<Place, RpcError> {
     let gateway = &exchange.gateway;
     gateway.settle().await;
@@ -40,10 +40,15 @@ pub(crate) async fn place_of_resource(exchange: &Exchange, uri: &str) -> Result<
     if let (Some(server), true) = (offering.pop(), offering.is_empty()) {
         return Ok(Place { server, name: uri.to_owned() });
     }
+    let principal = &exchange.agent.principal;
+    let linked = |server: ServerName| Place { server, name: uri.to_owned() };
+    if let Some(place) = gateway.links.find_first(principal, uri).map(linked) {
+        return Ok(place);
+    }
     if let Some(place) = gateway.books.resources().and_then(|book| book.find(uri)) {
         return Ok(place);
     }
-    if let Some(place) = gateway.books.read_resources(&gateway.host).await.find(uri) {
+    if let Some(place) = gateway.books.look_again(&gateway.host).await.find(uri) {
         return Ok(place);
     }
     let named = uri.split_once('+').and_then(|(server, uri)| {
@@ -51,11 +56,7 @@ pub(crate) async fn place_of_resource(exchange: &Exchange, uri: &str) -> Result<
         let server = snapshot.server(server)?.name().clone();
         Some(Place { server, name: uri.to_owned() })
     });
-    let linked = || {
-        let server = gateway.links.find(&exchange.agent.principal, uri)?;
-        Some(Place { server, name: uri.to_owned() })
-    };
-    named.or_else(linked).ok_or_else(|| not_found(uri))
+    named.or_else(|| gateway.links.find(principal, uri).map(linked)).ok_or_else(|| not_found(uri))
 }
 
 /// Which server has the prompt of this served name.
@@ -83,24 +84,6 @@ pub(crate) async fn get_prompt(
 ) -> Result<RawJson, RpcError> {
     match host.get_prompt(place.server.as_str(), &place.name, arguments, context).await {
         Ok(prompt) => usable(prompt.raw()),
-        Err(error) => Err(refusal::of_call(&error)),
-    }
-}
-
-/// `completion/complete`: asked of the server that has the prompt or the template.
-pub(crate) async fn complete(exchange: &Exchange, request: &Request) -> Result<RawJson, RpcError> {
-    let incomplete = || invalid_params("`ref` names neither a prompt nor a resource");
-    let params = request.params_for_server().ok_or_else(incomplete)?;
-    let subject = params.member("ref").ok_or_else(incomplete)?;
-    let (place, key) = match (subject.member_str("name"), subject.member_str("uri")) {
-        (Some(name), _) => (place_of_prompt(&exchange.gateway, &name).await?, "name"),
-        (None, Some(uri)) => (place_of_resource(exchange, &uri).await?, "uri"),
-        (None, None) => return Err(incomplete()),
-    };
-    let subject = with_member(&subject, key, &quoted(&place.name));
-    let params = with_member(&params, "ref", subject.as_str());
-    match exchange.gateway.host.request(place.server.as_str(), "completion/complete", Some(&params)).await {
-        Ok(result) => usable(&result),
         Err(error) => Err(refusal::of_call(&error)),
     }
 }

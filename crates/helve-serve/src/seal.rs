@@ -120,6 +120,7 @@ impl Seal {
     fn hasher(&self, principal: &Principal, text: &[u8]) -> Option<Hmac<Sha256>> {
         let mut hasher = Hmac::<Sha256>::new_from_slice(self.key.as_ref()?).ok()?;
         let owner = match principal {
+            Principal::Local => (b'l', 0),
             Principal::Token(index) => (b't', *index as u64),
             Principal::User(user) => (b'u', u64::from(*user)),
             Principal::Connection(connection) => (b'c', *connection),

@@ -9,9 +9,9 @@ use helve_wire::RpcError;
 
 use crate::discovery::{self, Step};
 use crate::exchange::Exchange;
+use crate::gate::Request;
 use crate::gateway::Lodging;
 use crate::refusal::{self, invalid_params};
-use crate::request::Request;
 
 /// How long a call waits for a server that may have the tool and is still connecting.
 const TOOL_COMES_WITHIN: Duration = Duration::from_secs(30);

@@ -15,6 +15,9 @@ use crate::book::Place;
 use crate::refusal;
 use crate::sync::lock;
 
+/// Resources that one agent, or one stream of it, may watch.
+const MOST_WATCHED: usize = 1_024;
+
 /// Called with the parameters of `notifications/resources/updated`.
 pub(crate) type OnUpdate = Arc<dyn Fn(&RawJson) + Send + Sync>;
 
@@ -41,6 +44,11 @@ impl Watching {
     pub(crate) async fn add(&self, host: &Host, place: &Place, uri: &str) -> Result<(), RpcError> {
         let watcher = {
             let mut servers = lock(&self.servers);
+            let is_known = |watched: &Watched| lock(&watched.served).contains_key(&place.name);
+            let count: usize = servers.values().map(|watched| lock(&watched.served).len()).sum();
+            if count >= MOST_WATCHED && !servers.get(&place.server).is_some_and(is_known) {
+                return Err(refusal::too_many(format!("no more than {MOST_WATCHED} resources are watched at once")));
+            }
             let watched = servers.entry(place.server.clone()).or_insert_with(|| self.watch(host));
             lock(&watched.served).insert(place.name.clone(), uri.to_owned());
             watched.watcher.clone()

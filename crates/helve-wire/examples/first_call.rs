@@ -27,7 +27,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         None => (helve_testkit::peer_program().into(), vec![helve_testkit::Scenario::dual().to_json().into()]),
     };
     let command =
-        ServerCommand { program, args, working_directory: None, environment: child_environment(env::vars_os(), []) };
+        ServerCommand { program, args, environment: child_environment(env::vars_os(), []), ..ServerCommand::default() };
 
     let server = ServerName::new("demo")?;
     let session = connect_stdio(&PlainLauncher, &command, ConnectOptions::new(server.clone())).await?;

@@ -109,8 +109,12 @@ impl Channel {
             _ => None,
         };
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let meta =
-            Meta { progress_token: ask.wants_progress.then_some(id), era: ask.era_meta, caller: ask.caller_meta };
+        let meta = Meta {
+            progress_token: ask.wants_progress.then_some(id),
+            era: ask.era_meta,
+            caller: ask.caller_meta,
+            is_request: true,
+        };
         let outgoing = Outgoing {
             id,
             method: ask.method,
@@ -118,6 +122,7 @@ impl Channel {
             headers: std::mem::take(&mut ask.headers),
             protocol_version: ask.protocol_version,
             body: Message::request(id, ask.method, ask.params, meta).into_bytes(),
+            wants_progress: ask.wants_progress,
             cancellable: ask.cancellable,
             cancel_meta: ask.era_meta,
         };

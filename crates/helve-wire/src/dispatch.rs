@@ -221,7 +221,9 @@ impl Dispatcher {
         if method == "notifications/progress"
             && let Some((token, progress)) = params.as_ref().and_then(read_progress)
         {
-            match self.pending.get(token) {
+            // On a stream of its own a request has no progress but its own.
+            let is_its_own = origin == Origin::Connection || origin == Origin::Request(token);
+            match self.pending.get(token).filter(|slot| is_its_own && slot.wants_progress()) {
                 Some(slot) => slot.report(progress),
                 None => self.count_unmatched(),
             }

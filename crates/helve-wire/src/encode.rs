@@ -30,6 +30,8 @@ pub(crate) struct Meta<'a> {
     pub(crate) era: &'a str,
     /// An object of the caller's.
     pub(crate) caller: Option<&'a RawJson>,
+    /// It is a request of ours: no progress token but our own goes with it.
+    pub(crate) is_request: bool,
 }
 
 impl Message {
@@ -90,7 +92,7 @@ impl Message {
         self.literal(r#""_meta":{"#);
         for member in scan::members(callers_meta).into_iter().flatten().map_while(Result::ok) {
             // What the protocol puts there cannot be said twice, and is not the caller's to say.
-            if !meta.has(member.raw_key) {
+            if member.key().is_some_and(|key| !meta.has(&key)) {
                 self.member(member.raw_key, member.value);
             }
         }
@@ -162,14 +164,15 @@ impl Meta<'_> {
         self.progress_token.is_none() && self.era.is_empty() && self.caller.is_none()
     }
 
-    fn has(&self, raw_key: &str) -> bool {
+    /// Does the protocol say this here? The key is compared as it reads, whatever it was written with.
+    fn has(&self, key: &str) -> bool {
         let era = self.era.as_bytes();
         let is_key = |at: usize| {
-            let end = at + raw_key.len();
+            let end = at + key.len();
             at.checked_sub(1).and_then(|before| era.get(before)) == Some(&b'"') && era.get(end..end + 2) == Some(b"\":")
         };
-        (raw_key == "progressToken" && self.progress_token.is_some())
-            || memmem::find_iter(era, raw_key.as_bytes()).any(is_key)
+        // A token of somebody else's would make progress of his that of a request of ours.
+        (key == "progressToken" && self.is_request) || memmem::find_iter(era, key.as_bytes()).any(is_key)
     }
 }
 
@@ -269,7 +272,7 @@ mod tests {
 
     #[test]
     fn metadata_is_spliced_into_the_params() {
-        let meta = Meta { progress_token: Some(7), era: r#""era/version":"x""#, caller: None };
+        let meta = Meta { progress_token: Some(7), era: r#""era/version":"x""#, caller: None, is_request: true };
         let none = Params::Members(&[]);
         insta::assert_snapshot!(shown(Message::request(7, "tools/list", none, meta)), @r#"{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"_meta":{"progressToken":7,"era/version":"x"}}}"#);
         insta::assert_snapshot!(shown(Message::notification("n", none, Meta::default())), @r#"{"jsonrpc":"2.0","method":"n"}"#);
@@ -281,7 +284,7 @@ mod tests {
 
     #[test]
     fn the_callers_own_members_are_kept() {
-        let meta = Meta { progress_token: Some(7), era: r#""era/version":"x""#, caller: None };
+        let meta = Meta { progress_token: Some(7), era: r#""era/version":"x""#, caller: None, is_request: true };
         let params =
             json("{\"b\":1,\n \"_meta\" : {\"mine\":[1],\"progressToken\":9,\"era/version\":\"y\"},\"a\":\"x\\ny\"}");
         insta::assert_snapshot!(shown(Message::request(7, "m", Params::Raw(&params), meta)), @r#"{"jsonrpc":"2.0","id":7,"method":"m","params":{"b":1,"a":"x\ny","_meta":{"mine":[1],"progressToken":7,"era/version":"x"}}}"#);

@@ -61,6 +61,14 @@ impl Error {
         self
     }
 
+    /// The same with every text of its own changed, to leave out what must not be shown.
+    #[must_use]
+    pub fn reworded(mut self, reword: impl Fn(&str) -> String) -> Self {
+        self.0.message = reword(&self.0.message);
+        self.0.hints = self.0.hints.iter().map(|hint| reword(hint)).collect();
+        self
+    }
+
     /// Adds the cause.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {

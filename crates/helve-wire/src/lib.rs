@@ -15,6 +15,7 @@ mod handler;
 #[cfg(unix)]
 pub mod launch;
 mod limits;
+mod nesting;
 mod pending;
 mod request;
 mod said;
@@ -41,6 +42,7 @@ pub use handler::{
     QuestionKind,
 };
 pub use limits::Limits;
+pub use nesting::Nesting;
 pub use pending::ProgressCallback;
 pub use request::Times;
 pub use session::{

@@ -38,6 +38,8 @@ pub(crate) enum Answer {
 /// The place where the answer to one request arrives.
 pub(crate) struct Slot {
     listener: Option<Listener>,
+    /// The request carries a token: nobody else's progress is its own.
+    wants_progress: bool,
     state: Mutex<SlotState>,
 }
 
@@ -78,8 +80,13 @@ pub(crate) struct Closed {
 }
 
 impl Slot {
-    pub(crate) fn new(listener: Option<Listener>) -> Self {
-        Self { listener, state: Mutex::default() }
+    pub(crate) fn new(listener: Option<Listener>, wants_progress: bool) -> Self {
+        Self { listener, wants_progress, state: Mutex::default() }
+    }
+
+    /// Was progress asked for?
+    pub(crate) const fn wants_progress(&self) -> bool {
+        self.wants_progress
     }
 
     /// Waits for the answer.

@@ -44,6 +44,8 @@ pub(crate) struct Outgoing<'a> {
     /// The version HTTP announces, while none is agreed upon.
     pub(crate) protocol_version: Option<&'a str>,
     pub(crate) body: Vec<u8>,
+    /// It carries a token under which its progress is reported.
+    pub(crate) wants_progress: bool,
     /// `initialize` must not be cancelled.
     pub(crate) cancellable: bool,
     /// What a notification that cancels it must carry in `_meta`.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use helve_model::json::scan;
+use helve_model::text::is_invisible;
 use tracing::Level;
 
 /// So much of a message's text is logged, in characters.
@@ -53,10 +54,10 @@ fn write(server: &str, way: Way, text: &str) {
 /// The beginning of a text, without what could steer a terminal.
 fn shown(text: &str, characters: usize) -> Cow<'_, str> {
     let is_cut = text.chars().nth(characters).is_some();
-    if !is_cut && !text.chars().any(char::is_control) {
+    if !is_cut && !text.chars().any(is_invisible) {
         return Cow::Borrowed(text);
     }
-    let safe = |character: char| if character.is_control() { char::REPLACEMENT_CHARACTER } else { character };
+    let safe = |character: char| if is_invisible(character) { char::REPLACEMENT_CHARACTER } else { character };
     let mut beginning: String = text.chars().take(characters).map(safe).collect();
     if is_cut {
         beginning.push('…');

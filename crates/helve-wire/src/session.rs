@@ -13,6 +13,8 @@ use std::sync::{Arc, Mutex};
 
 use helve_model::ErrorCode;
 use helve_model::json::RawJson;
+use helve_model::method::{self, Method, Need, Part};
+use helve_policy::{Clearance, Form};
 use secrecy::SecretString;
 use tokio::sync::{Semaphore, watch};
 
@@ -85,25 +87,58 @@ impl Session {
         &self.shared.greeting
     }
 
-    /// Makes a request of any method but those that need a [`helve_policy::Permit`].
+    /// Makes a request that needs no decision: one of the protocol's own that lists something, or belongs to the
+    /// connection.
     ///
     /// # Errors
-    /// `DENIED` for `tools/call`, `resources/read` and `prompts/get`, which have functions of their own; otherwise
-    /// whatever the peer or the way to it does.
+    /// `DENIED` for every other method. `tools/call`, `resources/read` and `prompts/get` have functions of their own, which
+    /// take a [`helve_policy::Permit`]; the rest goes by [`Session::relay`]. Otherwise whatever the peer or the way to it
+    /// does.
     pub async fn request(&self, method: &str, params: Option<&RawJson>, times: Times) -> Result<RawJson> {
-        if matches!(method, "tools/call" | "resources/read" | "prompts/get") {
-            return Err(Error::new(ErrorCode::Denied, format!("`{method}` needs a permit"))
-                .with_hint("use the function of that name, which takes one"));
+        let is_open = |known: &Method| matches!(known.need, Need::Nothing | Need::Connection) && known.of == Part::Core;
+        if !method::request(method).is_some_and(is_open) {
+            return Err(Error::new(ErrorCode::Denied, format!("`{method}` needs a permit or a clearance"))
+                .with_hint("use the function that takes one"));
         }
         let params = params.map_or(Params::Members(&[]), Params::Raw);
         self.shared.ask(Ask { params, times, ..Ask::new(method, &[]) }).await
     }
 
-    /// Tells the server something.
+    /// Passes a request of somebody else's on.
     ///
     /// # Errors
-    /// When it can no longer be reached.
+    /// `DENIED` when the clearance is for another server, or for a notification; otherwise whatever the peer or the way to
+    /// it does.
+    pub async fn relay(&self, clearance: &Clearance, times: Times) -> Result<RawJson> {
+        self.shared.check(clearance, Form::Request)?;
+        let params = clearance.params().map_or(Params::Members(&[]), Params::Raw);
+        self.shared.ask(Ask { params, times, ..Ask::new(clearance.method(), &[]) }).await
+    }
+
+    /// Passes a notification of somebody else's on. When the server has not read what waits for it, it is left out: see
+    /// [`Diagnostics::dropped`].
+    ///
+    /// # Errors
+    /// `DENIED` when the clearance is for another server, or for a request; otherwise when it can no longer be reached.
+    pub async fn relay_notification(&self, clearance: &Clearance) -> Result<()> {
+        self.shared.check(clearance, Form::Notification)?;
+        let params = clearance.params().map_or(Params::Members(&[]), Params::Raw);
+        let era = self.shared.era_meta();
+        self.shared.channel.notify(clearance.method(), params, Meta { era: &era, ..Meta::default() }).await
+    }
+
+    /// Tells the server something that needs no decision: a notification of the protocol's own that clients may send.
+    ///
+    /// # Errors
+    /// `DENIED` for every other method: a server that does not look for an `id` would take one for a request. Otherwise
+    /// when the server can no longer be reached.
     pub async fn notify(&self, method: &str, params: Option<&RawJson>) -> Result<()> {
+        if method::client_notification(method).is_none_or(|known| known.need != Need::Nothing) {
+            return Err(Error::new(
+                ErrorCode::Denied,
+                format!("`{method}` is not a notification that anybody may send"),
+            ));
+        }
         let params = params.map_or(Params::Members(&[]), Params::Raw);
         let era = self.shared.era_meta();
         self.shared.channel.notify(method, params, Meta { era: &era, ..Meta::default() }).await
@@ -157,6 +192,16 @@ impl Session {
 }
 
 impl Shared {
+    /// Is the clearance for a message of this form to this server?
+    fn check(&self, clearance: &Clearance, form: Form) -> Result<()> {
+        if clearance.server() == &self.options.server && clearance.form() == form {
+            return Ok(());
+        }
+        let (server, ours) = (clearance.server(), &self.options.server);
+        let problem = format!("the clearance is for a {} to {server}, not for a {form} to {ours}", clearance.form());
+        Err(Error::new(ErrorCode::Denied, problem))
+    }
+
     async fn ask(&self, mut ask: Ask<'_>) -> Result<RawJson> {
         let era = self.era_meta();
         if ask.era_meta.is_empty() {

@@ -60,6 +60,16 @@ impl Link {
         }
     }
 
+    /// How many notifications were left out because the peer did not read.
+    pub(crate) fn dropped(&self) -> u64 {
+        match self {
+            Self::Stream(link) => link.dropped(),
+            #[cfg(unix)]
+            Self::Stdio(link) => link.stream().dropped(),
+            Self::Streamable(_) | Self::Sse(_) => 0,
+        }
+    }
+
     /// What both sides speak from now on.
     pub(crate) fn agree(&self, verdict: &Verdict) {
         if let Self::Streamable(link) = self {

@@ -14,6 +14,7 @@ use crate::connect::{Alive, Connected, Known, connect, startup_time};
 use crate::error::CallError;
 use crate::handler::{RootsAsked, ServerHandler};
 use crate::settings::{HostSettings, Surroundings};
+use crate::start_guard::Guard;
 
 /// How long a connection waits for the word that its changes are listened for, once its tools are listed.
 const FOLLOW_GRACE: Duration = Duration::from_millis(500);
@@ -48,13 +49,14 @@ pub(crate) async fn arrive(
     handler: Arc<ServerHandler>,
     known: Known,
     alive: Alive,
+    guard: Option<Guard>,
 ) -> Result<Arrival, CallError> {
     let started = Instant::now();
     handler.roots.send_replace(RootsAsked::NotYet);
     let is_resumed = known.session.is_some();
     let peer_handler = Arc::clone(&handler);
     let Connected { session, is_borrowed, verdict } =
-        connect(spec, settings, surroundings, peer_handler, known, alive).await?;
+        connect(spec, settings, surroundings, peer_handler, known, alive, guard).await?;
     let greeted = Instant::now();
     let greeting = session.greeting();
     let changes = Changes {

@@ -6,7 +6,9 @@ mod dispatch;
 mod pages;
 pub(crate) mod reading;
 mod record;
+mod relaying;
 mod shape;
+pub(crate) mod whereabouts;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,8 +17,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use helve_model::json::RawJson;
-use helve_model::{ErrorCode, Outcome, QualifiedName};
-use helve_policy::{Answer, Caller};
+use helve_model::{ErrorCode, Outcome, Principal, QualifiedName};
+use helve_policy::{Answer, Caller, Whereabouts};
 use helve_wire::{ProgressCallback, Relayed};
 use tokio::time::{Instant, timeout};
 
@@ -25,6 +27,7 @@ use crate::ask::{Approver, RunApprovals};
 use crate::catalog::ToolEntry;
 use crate::error::CallError;
 use crate::state::Shared;
+use crate::turn::Turns;
 pub use reading::ResourceOutcome;
 use record::Recording;
 
@@ -33,6 +36,8 @@ use record::Recording;
 pub struct CallContext {
     /// Who makes it.
     pub caller: Caller,
+    /// On whose behalf. What is kept of the call is kept for this one alone.
+    pub principal: Principal,
     /// How long it may stay without answer or progress; `None`: as the server or the host says.
     pub timeout: Option<Duration>,
     /// How long all of it may take, from its name to its result, with or without progress; `None`: as the host says.
@@ -49,6 +54,8 @@ pub struct CallContext {
     pub approver: Option<Arc<dyn Approver>>,
     /// Where approvals are kept that last for the run; `None`: with the host, for everybody it calls for.
     pub approvals: Option<RunApprovals>,
+    /// Who hands out turns at the server; `None`: nobody does, the host's own limit of calls in flight is all there is.
+    pub turns: Option<Arc<dyn Turns>>,
     /// Who answers what the server asks in the course of this call, and hears what it logs; `None`: as the host says. A
     /// modern server is told what it may ask; a legacy one was told when it was connected.
     pub answerer: Option<Arc<dyn Answerer>>,
@@ -86,6 +93,7 @@ impl CallContext {
     pub const fn new(caller: Caller) -> Self {
         Self {
             caller,
+            principal: Principal::Local,
             timeout: None,
             total: None,
             on_progress: None,
@@ -94,6 +102,7 @@ impl CallContext {
             uncut: false,
             approver: None,
             approvals: None,
+            turns: None,
             answerer: None,
             relayed: None,
         }
@@ -182,11 +191,16 @@ impl PreparedCall {
 
         let mut warnings = arguments::check(tool, &arguments)?;
         authorize::as_pinned(tool)?;
-        let permit = match authorize::decide(host, tool.policy(), arguments, context, recording)? {
+        let whereabouts = if whereabouts::matter(tool, context) {
+            Box::pin(whereabouts::find(tool, &arguments, context, timeout)).await?
+        } else {
+            Whereabouts::default()
+        };
+        let permit = match authorize::decide(host, tool.policy(), arguments, whereabouts, context, recording)? {
             Answer::Approved(permit) => permit,
             Answer::Open(question) => Box::pin(authorize::ask(host, context, question)).await?,
         };
-        let cache_key = shape::cache_key(host, tool, &permit);
+        let mut cache_key = shape::cache_key(host, tool, &permit, context);
         if let Some(outcome) = shape::from_cache(host, cache_key.as_ref()) {
             return Ok(CallOutcome {
                 name: tool.name().clone(),
@@ -197,7 +211,12 @@ impl PreparedCall {
                 warnings,
             });
         }
+        let asked = |tool: &ToolEntry| tool.link.as_ref().map(|link| link.questions());
+        let asked_before = asked(tool);
         let outcome = dispatch::send(host, tool, &permit, context, timeout, recording).await?;
+        if asked(tool) != asked_before {
+            cache_key = None;
+        }
         recording.took_bytes(outcome.raw().as_str().len());
         if context.relayed.is_none() || !is_unfinished(&outcome) {
             warnings.extend(shape::broken_promise(tool, &outcome));
@@ -262,6 +281,7 @@ impl fmt::Debug for CallContext {
         formatter
             .debug_struct("CallContext")
             .field("caller", &self.caller)
+            .field("principal", &self.principal)
             .field("timeout", &self.timeout)
             .field("meta", &self.meta)
             .finish_non_exhaustive()

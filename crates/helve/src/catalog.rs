@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use helve_model::json::RawJson;
-use helve_model::name::{Resolution, begins_with_server, parse_slash};
+use helve_model::name::{CODE_PREFIX, Resolution, Spelling, begins_with_server, parse_slash};
 use helve_model::{
     ErrorCode, NameTable, QualifiedName, ServerName, ServerSpec, ServerStatus, ToolDefinition, ToolView,
 };
@@ -122,7 +122,9 @@ impl Snapshot {
 
     /// The names of all these tools, in every spelling.
     pub fn names(&self) -> &NameTable {
-        self.names.get_or_init(|| NameTable::new(self.tools().map(|tool| tool.name.clone())))
+        // One that changed since it was pinned has its name all the same: whoever calls it is told why it is refused.
+        let named = || self.servers.values().flat_map(|server| &server.tools).filter(|tool| !tool.is_hidden());
+        self.names.get_or_init(|| NameTable::new(named().map(|tool| tool.name.clone())))
     }
 
     /// The tool of this identity, hidden or not.
@@ -225,7 +227,10 @@ impl Snapshot {
                 if let Some(unavailable) = meant.filter_map(|server| server.unavailable()).next() {
                     return unavailable;
                 }
-                CallError::new(ErrorCode::ToolNotFound, format!("there is no tool `{text}`"))
+                match self.missing_device(text) {
+                    Some(device) => CallError::new(ErrorCode::ServerNotFound, format!("there is no server `{device}`")),
+                    None => CallError::new(ErrorCode::ToolNotFound, format!("there is no tool `{text}`")),
+                }
             }
         };
         if near.is_empty() {
@@ -233,6 +238,12 @@ impl Snapshot {
         }
         let near: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
         error.with_hint(format!("did you mean {}?", near.join(" or ")))
+    }
+
+    /// The server in a text of the spelling that code has, where there is none that it could be.
+    fn missing_device<'a>(&self, text: &'a str) -> Option<&'a str> {
+        let (device, _) = text.strip_prefix(CODE_PREFIX)?.split_once('.')?;
+        self.servers().all(|server| Spelling::Code.render_server(server.name()) != device).then_some(device)
     }
 
     /// The server whose name is most like this one.
@@ -314,7 +325,7 @@ impl ServerEntry {
 
     /// Its tools that exist for an agent, sorted by name.
     pub fn tools(&self) -> impl Iterator<Item = &Arc<ToolEntry>> {
-        self.tools.iter().filter(|tool| !tool.is_hidden())
+        self.tools.iter().filter(|tool| tool.is_shown())
     }
 
     /// The same in the order in which the server lists them.
@@ -325,7 +336,7 @@ impl ServerEntry {
             let position = self.tools.binary_search_by(|tool| tool.name.tool.cmp(name)).ok()?;
             // A name that is listed twice is one tool.
             let is_first = !std::mem::replace(seen.get_mut(position)?, true);
-            self.tools.get(position).filter(|tool| is_first && !tool.is_hidden())
+            self.tools.get(position).filter(|tool| is_first && tool.is_shown())
         })
     }
 
@@ -342,7 +353,7 @@ impl ServerEntry {
         facts.greeting.or(facts.remembered)
     }
 
-    /// All its tools, hidden ones too: for the person who asks why a tool is missing.
+    /// All its tools, hidden and changed ones too: for the person who asks why a tool is missing.
     pub fn all_tools(&self) -> impl Iterator<Item = &Arc<ToolEntry>> {
         self.tools.iter()
     }
@@ -398,7 +409,14 @@ impl ToolEntry {
     /// True when the definition is not the one the person accepted.
     #[must_use]
     pub fn is_unpinned(&self) -> bool {
-        self.facts().unpinned
+        // Most are not pinned, and nothing has to be found out about them.
+        self.pinned.is_some() && self.facts().unpinned
+    }
+
+    /// True when it exists for an agent: no list leaves it out, and it is as it was pinned. What changed since then may say
+    /// anything in its description, which is what an agent would read first.
+    fn is_shown(&self) -> bool {
+        !self.is_hidden() && !self.is_unpinned()
     }
 
     /// True when the schema of its arguments has been read; its first call does that, nothing before it.

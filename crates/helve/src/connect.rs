@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 use crate::error::CallError;
 use crate::kept_by::Kept;
 use crate::settings::{HostSettings, Surroundings};
+use crate::start_guard::Guard;
 
 /// How many withheld variables an error names.
 const WITHHELD_SHOWN: usize = 5;
@@ -69,6 +70,7 @@ pub(crate) async fn connect(
     handler: Arc<dyn PeerHandler>,
     known: Known,
     alive: Alive,
+    guard: Option<Guard>,
 ) -> Result<Connected, CallError> {
     let mut options = ConnectOptions::new(spec.name.clone());
     options.client = settings.client.clone();
@@ -92,16 +94,38 @@ pub(crate) async fn connect(
     }
     let session = match &spec.transport {
         TransportSpec::Stdio(stdio) => {
-            let command = command(spec, stdio, surroundings);
+            let begun = match &guard {
+                Some(guard) => Some(guard.begin_start(&spec.name).await?),
+                None => None,
+            };
+            let mut command = command(spec, stdio, surroundings);
+            command.executable = begun.as_ref().and_then(|start| start.executable());
+            // Not for the entry to say: a server that leads back here must not seem to be the first.
+            for (name, value) in surroundings.nesting.variables(stdio.written()) {
+                command.environment.set(name, value);
+            }
             let launcher = Guarding { launcher: surroundings.launcher.as_ref(), alive };
             let connected = connect_stdio(&launcher, &command, options).await;
-            connected.map_err(|error| explain_stdio(error, spec, &command, surroundings))?
+            // The server has answered its greeting and has been told nothing else. Either it is known by now what it read
+            // of its files, or it is ended.
+            if let Some(begun) = begun
+                && let Err(error) = begun.check_again(&spec.name).await
+            {
+                if let Ok(session) = connected {
+                    session.abandon();
+                }
+                return Err(error);
+            }
+            let as_written = |error: helve_wire::Error| error.reworded(|text| as_written(text, &stdio.command));
+            connected.map_err(|error| explain_stdio(as_written(error), spec, &command, surroundings))?
         }
         TransportSpec::Http(http) => {
-            let target = target(http).map_err(|error| CallError::from_wire(error, &spec.name))?;
+            let as_written = |error: helve_wire::Error| error.reworded(|text| as_written(text, &http.url));
+            let target = target(http).map_err(|error| CallError::from_wire(as_written(error), &spec.name))?;
+            let target = target.with_nesting(surroundings.nesting.clone());
             // Kept apart: it is the larger one by far, and nobody who starts programs shall hold room for it.
             let connected = Box::pin(connect_http(&target, http.flavour, options)).await;
-            connected.map_err(|error| explain_http(error, spec, http))?
+            connected.map_err(|error| explain_http(as_written(error), spec, http))?
         }
         TransportSpec::Builtin(builtin) => {
             return Err(CallError::new(
@@ -134,6 +158,17 @@ pub(crate) fn command(spec: &ServerSpec, stdio: &StdioSpec, surroundings: &Surro
         args: stdio.arguments.iter().map(|argument| argument.expose().into()).collect(),
         working_directory: stdio.working_directory.clone(),
         environment,
+        executable: None,
+    }
+}
+
+/// What a configuration filled in is shown as it is written there: it may be a secret.
+fn as_written(text: &str, configured: &ConfigText) -> String {
+    let value = configured.expose();
+    if value.is_empty() || value == configured.written() {
+        text.to_owned()
+    } else {
+        text.replace(value, configured.written())
     }
 }
 

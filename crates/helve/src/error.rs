@@ -2,6 +2,7 @@
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::time::Duration;
 
 use helve_model::json::RawJson;
 use helve_model::{ErrorCode, QualifiedName, ServerName, ToolName};
@@ -22,10 +23,13 @@ struct Inner {
     server: Option<ServerName>,
     tool: Option<ToolName>,
     hints: Vec<String>,
+    /// Those of the hints that a model may be told: they name no file, no rule and no command.
+    agent_hints: Vec<String>,
     may_have_run: bool,
     challenge: Option<String>,
-    /// What happened, without the files and lines that decided it.
-    placeless: Option<String>,
+    limit: Option<(&'static str, Duration)>,
+    /// What happened, for an agent: without the files, rules and commands behind it.
+    agent_message: Option<String>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
@@ -38,9 +42,11 @@ impl CallError {
             server: None,
             tool: None,
             hints: Vec::new(),
+            agent_hints: Vec::new(),
             may_have_run: false,
             challenge: None,
-            placeless: None,
+            limit: None,
+            agent_message: None,
             source: None,
         }))
     }
@@ -67,6 +73,23 @@ impl CallError {
         self
     }
 
+    /// Adds a sentence that tells the caller what to do, be it a person or a model. It must name no file, no rule, no
+    /// command, and nothing that is hidden from agents.
+    #[must_use]
+    pub fn with_agent_hint(mut self, hint: impl Into<String>) -> Self {
+        let hint = hint.into();
+        self.0.hints.push(hint.clone());
+        self.0.agent_hints.push(hint);
+        self
+    }
+
+    /// Says what an agent is told instead of the message and its causes.
+    #[must_use]
+    pub(crate) fn for_agents(mut self, message: impl Into<String>) -> Self {
+        self.0.agent_message = Some(message.into());
+        self
+    }
+
     /// Adds the cause.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
@@ -76,6 +99,13 @@ impl CallError {
 
     pub(crate) fn with_may_have_run(mut self, may_have_run: bool) -> Self {
         self.0.may_have_run = may_have_run;
+        self
+    }
+
+    /// Says which limit was reached, in a word for programs, and when it is worth trying again.
+    #[must_use]
+    pub fn with_limit(mut self, limit: &'static str, retry_after: Duration) -> Self {
+        self.0.limit = Some((limit, retry_after));
         self
     }
 
@@ -127,8 +157,9 @@ impl CallError {
         self.0.source.as_ref()?.downcast_ref::<WireCause>()?.0.rpc()
     }
 
-    /// `{"error": …, "code": …, "server": …, "tool": …, "may_have_run": true, "hints": […]}`, the shape every door gives
-    /// errors in. The server, the tool and `may_have_run` are there only where there is something to tell.
+    /// `{"error": …, "code": …, "server": …, "tool": …, "may_have_run": true, "limit": …, "retryAfterMs": …, "hints": […]}`,
+    /// the shape every door gives errors in. The server, the tool, `may_have_run` and the limit are there only where there
+    /// is something to tell.
     #[must_use]
     pub fn to_json(&self) -> RawJson {
         let mut object = Map::new();
@@ -142,6 +173,11 @@ impl CallError {
         }
         if self.may_have_run() {
             object.insert("may_have_run".to_owned(), Value::from(true));
+        }
+        if let Some((limit, retry_after)) = self.0.limit {
+            object.insert("limit".to_owned(), Value::from(limit));
+            let milliseconds = u64::try_from(retry_after.as_millis()).unwrap_or(u64::MAX);
+            object.insert("retryAfterMs".to_owned(), Value::from(milliseconds));
         }
         object.insert("hints".to_owned(), Value::from(self.0.hints.clone()));
         RawJson::assembled(Value::Object(object).to_string())
@@ -181,27 +217,38 @@ impl CallError {
         let mut ours = Self::new(refusal.code(), refusal.to_string()).at(refusal.name());
         ours.0.hints = refusal.hints();
         let why = match (refusal.code(), &refusal.ground().decider) {
-            (ErrorCode::ApprovalRequired, _) => "it needs an approval and nobody is there to ask",
-            (_, Decider::Declined) => "a person was asked and said no",
-            _ => "it is not allowed here",
+            (ErrorCode::ApprovalRequired, _) => "it needs the person's yes, and they cannot be asked here",
+            (_, Decider::Declined) => "the person was asked and said no",
+            _ => "the person's rules do not allow it",
         };
-        ours.0.placeless = Some(format!("`{}` is refused: {why}", refusal.name()));
-        ours
+        ours.for_agents(format!("`{}` is refused: {why}", refusal.name()))
     }
 
-    /// The same for somebody who need not know where rules are written; `None` when it says nothing of that.
+    /// The same for an agent, which is told the code, what happened and what it can do itself, and neither the file, the
+    /// rule or the command behind it nor what the person could do.
     #[must_use]
-    pub fn without_places(&self) -> Option<Self> {
-        let mut other = Self::new(self.0.code, self.0.placeless.as_ref()?);
-        other.0.server.clone_from(&self.0.server);
-        other.0.tool.clone_from(&self.0.tool);
-        Some(other.with_hint("whoever runs this host can allow it: `helve explain` says what decides"))
+    pub fn to_agent(&self) -> Self {
+        let inner = &self.0;
+        let message = inner.agent_message.clone().unwrap_or_else(|| self.chain());
+        Self(Box::new(Inner {
+            code: inner.code,
+            message,
+            server: inner.server.clone(),
+            tool: inner.tool.clone(),
+            hints: inner.agent_hints.clone(),
+            agent_hints: inner.agent_hints.clone(),
+            may_have_run: self.may_have_run(),
+            challenge: None,
+            limit: inner.limit,
+            agent_message: None,
+            source: None,
+        }))
     }
 
     pub(crate) fn from_tool(failure: ToolFailure, name: &QualifiedName) -> Self {
-        let mut ours = Self::new(failure.code, failure.message).at(name);
-        ours.0.hints = failure.hints;
-        ours
+        // A tool of this process speaks to whoever calls it.
+        let ours = Self::new(failure.code, failure.message).at(name);
+        failure.hints.into_iter().fold(ours, Self::with_agent_hint)
     }
 
     /// The same error for one more who waited.
@@ -213,9 +260,11 @@ impl CallError {
             server: inner.server.clone(),
             tool: inner.tool.clone(),
             hints: inner.hints.clone(),
+            agent_hints: inner.agent_hints.clone(),
             may_have_run: inner.may_have_run,
             challenge: inner.challenge.clone(),
-            placeless: inner.placeless.clone(),
+            limit: inner.limit,
+            agent_message: inner.agent_message.clone(),
             source: error.source().map(|source| source.to_string().into()),
         }))
     }

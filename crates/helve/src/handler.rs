@@ -1,5 +1,6 @@
 //! What one server tells the host and asks of it: on its connection, and in the course of one call.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use helve_model::ServerName;
@@ -8,8 +9,10 @@ use helve_wire::{BoxFuture, ClientCapabilities, Notification, PeerHandler, Quest
 use tokio::sync::{Notify, watch};
 
 use crate::answerer::Answerer;
+use crate::call::whereabouts::read_roots;
 use crate::event::{EventSink, HostEvent};
 use crate::link::Link;
+use crate::slots::Slots;
 use crate::sync::lock;
 use crate::watch::Subscriptions;
 
@@ -45,6 +48,10 @@ pub(crate) struct CallHandler {
     pub(crate) server: ServerName,
     pub(crate) events: EventSink,
     pub(crate) answerer: Arc<dyn Answerer>,
+    /// Counts what the server asks.
+    pub(crate) questions: Arc<AtomicU64>,
+    /// The slots of the server.
+    pub(crate) slots: Arc<Slots>,
 }
 
 impl PeerHandler for ServerHandler {
@@ -89,12 +96,22 @@ impl PeerHandler for ServerHandler {
     }
 
     fn question(&self, question: Question) -> BoxFuture<'_, Result<RawJson, RpcError>> {
+        if let Some(link) = self.link.upgrade() {
+            link.question_count().fetch_add(1, Ordering::Relaxed);
+        }
         if question.kind != QuestionKind::Roots {
-            return self.answerer.question(&self.server, question);
+            return Box::pin(async move {
+                let slots = self.link.upgrade().map(|link| Arc::clone(link.slots()));
+                let _open = slots.as_ref().map(|slots| slots.question());
+                self.answerer.question(&self.server, question).await
+            });
         }
         self.roots.send_replace(RootsAsked::Asked);
         Box::pin(async move {
             let answer = self.answerer.question(&self.server, question).await;
+            if let (Ok(answer), Some(link)) = (&answer, self.link.upgrade()) {
+                link.was_given(read_roots(answer));
+            }
             self.roots.send_replace(RootsAsked::Answered);
             answer
         })
@@ -112,7 +129,11 @@ impl PeerHandler for CallHandler {
     }
 
     fn question(&self, question: Question) -> BoxFuture<'_, Result<RawJson, RpcError>> {
-        self.answerer.question(&self.server, question)
+        self.questions.fetch_add(1, Ordering::Relaxed);
+        Box::pin(async move {
+            let _open = self.slots.question();
+            self.answerer.question(&self.server, question).await
+        })
     }
 }
 

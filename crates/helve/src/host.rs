@@ -21,7 +21,7 @@ use crate::catalog::{Snapshot, ToolEntry};
 use crate::error::CallError;
 use crate::event::Events;
 use crate::link::{Command, Link};
-use crate::settings::{Plan, Planned};
+use crate::settings::{HostSettings, Plan, Planned};
 use crate::state::{Owner, Shared, unknown_server};
 use crate::status::ServerReport;
 use crate::tool::Toolbox;
@@ -97,6 +97,12 @@ impl Host {
     #[must_use]
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.shared.snapshot()
+    }
+
+    /// How the host was set.
+    #[must_use]
+    pub fn settings(&self) -> &HostSettings {
+        &self.shared.settings
     }
 
     /// Listens to what happens from now on.

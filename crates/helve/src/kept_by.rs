@@ -62,7 +62,7 @@ pub fn fingerprint(
     servers.sort_by(|left, right| left.name.cmp(&right.name));
     for server in servers {
         feed(server.name.as_str().as_bytes());
-        feed(salt.key(server).as_bytes());
+        feed(salt.key(server, Some(working_directory)).as_bytes());
         if let TransportSpec::Stdio(stdio) = &server.transport {
             for (name, value) in connect::command(server, stdio, surroundings).environment.iter() {
                 feed(name.as_encoded_bytes());

@@ -79,13 +79,16 @@ mod result_cache;
 mod save;
 mod schema_cache;
 mod settings;
+mod slots;
 mod spill;
+mod start_guard;
 mod state;
 mod status;
 mod supervisor;
 mod sync;
 pub mod tags;
 mod tool;
+mod turn;
 mod watch;
 
 /// The vocabulary: names, specs, definitions, content, outcomes.
@@ -103,6 +106,7 @@ pub use answerer::{
 };
 pub use ask::{ApprovalAnswer, ApprovalRequest, ApproveAll, Approver, RunApprovals};
 pub use builder::HostBuilder;
+pub use call::whereabouts::directories as server_directories;
 pub use call::{CallContext, CallOutcome, PreparedCall, ResourceOutcome};
 pub use catalog::{ServerEntry, Snapshot, ToolEntry};
 pub use error::CallError;
@@ -115,8 +119,10 @@ pub use registry::{Clash, Definitions, Narrowing, Registry, Scope};
 pub use save::SavedHost;
 pub use schema_cache::{CacheKey, CachedIndex, CachedServer, IndexedTool, SchemaCache};
 pub use settings::{Builtins, HostSettings, Plan, Planned, Surroundings};
+pub use start_guard::{ChangedFile, Guard, GuardedStart, StartGuard};
 pub use status::ServerReport;
 pub use tool::{Tool, ToolContext, ToolFailure, Toolbox, definition};
+pub use turn::{Turn, Turns};
 pub use watch::{
     Change, DEFAULT_INTERVAL, MINIMUM_INTERVAL, SavedWatch, WatchEvent, WatchFilter, WatchId, WatchKind, WatchReport,
     WatchSource, Watcher,

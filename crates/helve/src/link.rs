@@ -1,7 +1,7 @@
 //! The way to one server: its live session, or why there is none, and how a call waits for one.
 
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -10,14 +10,20 @@ use helve_model::{
     DisabledReason, ErrorCode, Origin, PendingReason, PromptDefinition, ServerName, ServerSpec, ServerStatus,
     TransportSpec,
 };
+use helve_policy::Directories;
 use helve_wire::{Greeting, Session, Verdict};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 
 use crate::connect::credentials_hint;
 use crate::error::CallError;
+use crate::slots::Slots;
+use crate::start_guard::Guard;
 use crate::sync::lock;
 use crate::watch::Subscriptions;
+
+/// Notifications of others that are on their way to a server at one time. Further ones are left out: nobody waits for them.
+const NOTIFICATIONS_IN_FLIGHT: usize = 64;
 
 /// What the supervisor of a server is told.
 #[derive(Debug)]
@@ -54,13 +60,22 @@ pub(crate) struct Link {
     is_on: Mutex<bool>,
     /// Why the last attempt failed, in full; `status` has one line of it.
     last_error: ArcSwapOption<CallError>,
+    /// Who looks after the files it is started from. What is trusted may change while it runs on.
+    guard: Mutex<Option<Guard>>,
     facts: Mutex<LinkFacts>,
     /// The prompts it listed last; emptied when it says that they changed.
     prompts: KeptPrompts,
+    /// The directories it was told to work in when it last asked.
+    roots: ArcSwapOption<Directories>,
     subscriptions: Subscriptions,
     commands: mpsc::UnboundedSender<Command>,
-    turns: Semaphore,
+    slots: Arc<Slots>,
+    /// For notifications of others on their way to the server.
+    notification_turns: Semaphore,
+    missed_notifications: AtomicU64,
     calls: AtomicUsize,
+    /// What it has asked so far.
+    questions: Arc<AtomicU64>,
     retired: OnceLock<Retired>,
     /// True when it was looked up what is remembered of the server.
     is_recalled: watch::Sender<bool>,
@@ -110,12 +125,17 @@ impl Link {
             is_on: Mutex::new(!matches!(status, ServerStatus::Disabled(_))),
             status: watch::Sender::new(status),
             last_error: ArcSwapOption::empty(),
+            guard: Mutex::default(),
             facts: Mutex::default(),
             prompts: KeptPrompts::default(),
+            roots: ArcSwapOption::empty(),
             subscriptions: Subscriptions::default(),
             commands,
-            turns: Semaphore::new(in_flight.clamp(1, Semaphore::MAX_PERMITS)),
+            slots: Arc::new(Slots::new(in_flight)),
+            notification_turns: Semaphore::new(NOTIFICATIONS_IN_FLIGHT),
+            missed_notifications: AtomicU64::new(0),
             calls: AtomicUsize::new(0),
+            questions: Arc::default(),
             retired: OnceLock::new(),
             is_recalled: watch::Sender::new(false),
             is_gone: watch::Sender::new(false),
@@ -123,8 +143,37 @@ impl Link {
         (link, receiver)
     }
 
+    /// The directories it was told to work in.
+    pub(crate) fn roots(&self) -> Option<Arc<Directories>> {
+        self.roots.load_full()
+    }
+
+    /// It was told to work in these directories.
+    pub(crate) fn was_given(&self, roots: Directories) {
+        self.roots.store(Some(Arc::new(roots)));
+    }
+
+    /// Who looks after the files from the next start on.
+    pub(crate) fn set_guard(&self, guard: Option<Guard>) {
+        *lock(&self.guard) = guard;
+    }
+
+    pub(crate) fn guard(&self) -> Option<Guard> {
+        lock(&self.guard).clone()
+    }
+
     pub(crate) fn status(&self) -> ServerStatus {
         self.status.borrow().clone()
+    }
+
+    /// How many questions the server has asked: a call in whose course this grew may have been answered one.
+    pub(crate) fn questions(&self) -> u64 {
+        self.questions.load(Ordering::Relaxed)
+    }
+
+    /// Where its questions are counted.
+    pub(crate) const fn question_count(&self) -> &Arc<AtomicU64> {
+        &self.questions
     }
 
     pub(crate) fn watch(&self) -> watch::Receiver<ServerStatus> {
@@ -218,8 +267,18 @@ impl Link {
     }
 
     /// The limit of calls in flight.
-    pub(crate) const fn turns(&self) -> &Semaphore {
-        &self.turns
+    pub(crate) const fn slots(&self) -> &Arc<Slots> {
+        &self.slots
+    }
+
+    /// The limit of notifications of others that are on their way.
+    pub(crate) const fn notification_turns(&self) -> &Semaphore {
+        &self.notification_turns
+    }
+
+    /// How many of them the server has missed.
+    pub(crate) const fn missed_notifications(&self) -> &AtomicU64 {
+        &self.missed_notifications
     }
 
     /// Tells the supervisor something; nobody hears it when it has ended.
@@ -254,9 +313,13 @@ impl Link {
     /// The host lets go of the server: whoever waits for it is told at once, and nobody gets a session any more.
     pub(crate) fn retire(&self, why: Retired) {
         // The first reason stays.
-        let _ = self.retired.set(why);
+        let why = *self.retired.get_or_init(|| why);
         self.session.store(None);
-        drop(self.status.send_replace(ServerStatus::Disabled(DisabledReason::Configured)));
+        let reason = match why {
+            Retired::Removed | Retired::Replaced => DisabledReason::Gone,
+            Retired::HostEnded => DisabledReason::HostOff,
+        };
+        drop(self.status.send_replace(ServerStatus::Disabled(reason)));
     }
 
     /// The supervisor has ended, whichever way.
@@ -338,6 +401,8 @@ impl Link {
     pub(crate) fn unavailable(&self, status: &ServerStatus) -> CallError {
         let error = unavailable(&self.server, status);
         match (status, self.last_error()) {
+            // Told as it is, and to strangers without the file.
+            (ServerStatus::Failed(_), Some(last)) if last.code() == ErrorCode::Untrusted => CallError::again(&last),
             (ServerStatus::Failed(_) | ServerStatus::NeedsAuth { .. }, Some(last)) => {
                 last.hints().iter().fold(error, |error, hint| error.with_hint(hint))
             }
@@ -378,6 +443,12 @@ impl Link {
 
 /// Why calls to a server in this state cannot be made.
 pub(crate) fn unavailable(server: &ServerName, status: &ServerStatus) -> CallError {
+    let for_agents = match status {
+        ServerStatus::Disabled(_) => "is not in use",
+        ServerStatus::NeedsAuth { .. } => "has not been signed in to",
+        ServerStatus::Failed(_) => "is not available",
+        ServerStatus::Pending(_) | ServerStatus::Connected => "is not connected yet",
+    };
     match status {
         ServerStatus::Disabled(DisabledReason::Untrusted) => CallError::new(
             ErrorCode::Untrusted,
@@ -404,9 +475,15 @@ pub(crate) fn unavailable(server: &ServerName, status: &ServerStatus) -> CallErr
             ErrorCode::ServerDisabled,
             format!("the server `{server}` is off because MCP as a whole is off"),
         ),
+        ServerStatus::Disabled(reason @ (DisabledReason::Itself | DisabledReason::Nested(_))) => {
+            CallError::new(ErrorCode::ServerDisabled, format!("the server `{server}` is not started: {reason}"))
+        }
         ServerStatus::Disabled(DisabledReason::Configured | DisabledReason::Toggled) => {
             CallError::new(ErrorCode::ServerDisabled, format!("the server `{server}` is switched off"))
                 .with_hint(format!("`helve enable {server}` switches it on"))
+        }
+        ServerStatus::Disabled(DisabledReason::Gone) => {
+            CallError::new(ErrorCode::ServerNotFound, format!("the server `{server}` is not configured any more"))
         }
         ServerStatus::NeedsAuth { challenge } => {
             let error = CallError::new(ErrorCode::AuthRequired, format!("the server `{server}` wants credentials"));
@@ -419,6 +496,7 @@ pub(crate) fn unavailable(server: &ServerName, status: &ServerStatus) -> CallErr
             let code = match failure.code {
                 // No answer in time, whoever waited for it.
                 ErrorCode::Timeout => ErrorCode::Timeout,
+                ErrorCode::Untrusted => ErrorCode::Untrusted,
                 _ => ErrorCode::ServerUnavailable,
             };
             CallError::new(code, format!("the server `{server}` is not available: {}", failure.message))
@@ -428,6 +506,7 @@ pub(crate) fn unavailable(server: &ServerName, status: &ServerStatus) -> CallErr
         }
     }
     .at_server(server)
+    .for_agents(format!("the server `{server}` {for_agents}"))
 }
 
 impl Drop for CallOnItsWay<'_> {
@@ -445,3 +524,7 @@ impl fmt::Debug for Link {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+#[path = "link_tests.rs"]
+mod tests;

@@ -4,14 +4,15 @@
 use std::time::Duration;
 
 use helve_model::json::RawJson;
-use helve_model::{ErrorCode, Outcome, ResourceBody, ResourceContents, ServerName, ToolDefinition};
-use helve_policy::Permit;
+use helve_model::{Action, ErrorCode, Outcome, ResourceBody, ResourceContents, ServerName, ToolDefinition};
+use helve_policy::{Caller, Permit};
 use helve_wire::BoxFuture;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use crate::call::CallContext;
+use crate::catalog::ToolEntry;
 use crate::error::CallError;
 use crate::host::{Host, WeakHost};
 use crate::registry::Registry;
@@ -132,10 +133,10 @@ impl Tool for Management {
     fn call<'a>(&'a self, permit: &'a Permit, context: &'a ToolContext) -> BoxFuture<'a, Result<Outcome, ToolFailure>> {
         Box::pin(async move {
             let done = self.run(permit.arguments(), context).await;
-            done.map_err(|error| ToolFailure {
-                code: error.code(),
-                message: error.chain(),
-                hints: error.hints().to_vec(),
+            // Models call these tools: they are not told which rule in which file refused them.
+            done.map_err(|error| {
+                let told = error.to_agent();
+                ToolFailure { code: told.code(), message: told.message().to_owned(), hints: told.hints().to_vec() }
             })
         })
     }
@@ -152,7 +153,7 @@ impl Management {
                 Ok(subscribed(id))
             }
             Verb::Unsubscribe => self.unsubscribe(read(arguments)?, WatchKind::Subscription),
-            Verb::SubscribePolling => poll(&self.host.upgrade()?, &self.watcher()?, read(arguments)?).await,
+            Verb::SubscribePolling => poll(&self.host.upgrade()?, &self.watcher()?, read(arguments)?, context).await,
             Verb::UnsubscribePolling => self.unsubscribe(read(arguments)?, WatchKind::Poll),
         }
     }
@@ -201,7 +202,7 @@ async fn list(host: &Host, input: ListInput, context: &ToolContext) -> Result<Ou
         .collect();
     let mut blocks = vec![json!({"type": "text", "text": Value::from(resources).to_string()})];
     if !offers.errors.is_empty() {
-        let errors: Vec<String> = offers.errors.iter().map(CallError::chain).collect();
+        let errors: Vec<String> = offers.errors.iter().map(|error| error.to_agent().chain()).collect();
         blocks.push(json!({"type": "text", "text": format!("some servers did not answer: {}", errors.join("; "))}));
     }
     Ok(Outcome::new(RawJson::assembled(json!({"content": blocks}).to_string())))
@@ -226,7 +227,7 @@ fn contents(piece: &ResourceContents) -> Value {
     Value::Object(contents)
 }
 
-async fn poll(host: &Host, watcher: &Watcher, input: PollInput) -> Result<Outcome, CallError> {
+async fn poll(host: &Host, watcher: &Watcher, input: PollInput, context: &ToolContext) -> Result<Outcome, CallError> {
     let missing = |key: &str, kind: &str| {
         CallError::new(ErrorCode::InvalidParams, format!("`{key}` is missing: it says which {kind} is to be polled"))
     };
@@ -244,6 +245,11 @@ async fn poll(host: &Host, watcher: &Watcher, input: PollInput) -> Result<Outcom
                 let message = format!("`{}` manages watches and is not to be watched itself", name.tool);
                 return Err(CallError::new(ErrorCode::InvalidParams, message).with_hint("poll a tool of a server"));
             }
+            // A tool that agents do not see does not exist for them, and nothing tells the two apart.
+            if !is_seen(&*host.tool(&name.to_string(), None).await?, context.caller) {
+                let message = format!("the server `{}` has no tool `{}`", name.server, name.tool);
+                return Err(CallError::new(ErrorCode::ToolNotFound, message).at(&name));
+            }
             let arguments = RawJson::assembled(Value::Object(input.arguments.unwrap_or_default()).to_string());
             watcher.poll_tool(&name.to_string(), arguments, every, &input.reason).await?
         }
@@ -253,6 +259,13 @@ async fn poll(host: &Host, watcher: &Watcher, input: PollInput) -> Result<Outcom
         }
     };
     Ok(subscribed(id))
+}
+
+/// True for a tool that exists for this caller: no list leaves it out, no rule denies it whatever its arguments, and it
+/// is what was pinned.
+fn is_seen(tool: &ToolEntry, caller: Caller) -> bool {
+    let is_denied = matches!(tool.policy().foresee(caller), Some((Action::Deny, _)));
+    !tool.is_hidden() && !is_denied && !tool.is_unpinned()
 }
 
 /// True for the tools of this file: a poll of one that polls would breed.

@@ -43,7 +43,7 @@ impl Memory {
     pub(crate) fn open(settings: &HostSettings, surroundings: &Surroundings) -> Option<Self> {
         let ttl = settings.schema_cache_ttl?;
         let directory = surroundings.cache_directory.clone()?;
-        match SchemaCache::open(directory) {
+        match SchemaCache::open(directory, surroundings.working_directory.clone()) {
             Ok(cache) => Some(Self {
                 cache: Arc::new(cache),
                 ttl,

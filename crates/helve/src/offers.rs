@@ -125,29 +125,6 @@ impl Host {
         Ok(values.and_then(|values| values.parse().ok()).unwrap_or_default())
     }
 
-    /// Asks a server something that needs no permission: anything but calling tools, reading resources and getting
-    /// prompts.
-    ///
-    /// # Errors
-    /// `DENIED` for those; otherwise whatever the server or the way to it does.
-    pub async fn request(&self, server: &str, method: &str, params: Option<&RawJson>) -> Result<RawJson, CallError> {
-        let link = self.link_of(server)?;
-        let times = self.times(&link);
-        let session = link.session(Instant::now() + times.idle).await?;
-        let answer = session.request(method, params, times).await;
-        answer.map_err(|error| CallError::from_wire(error, link.server()))
-    }
-
-    /// Tells a server something, if it is connected.
-    ///
-    /// # Errors
-    /// `SERVER_NOT_FOUND`, or why it cannot be reached.
-    pub async fn notify(&self, server: &str, method: &str, params: Option<&RawJson>) -> Result<(), CallError> {
-        let link = self.link_of(server)?;
-        let Some(session) = link.session_now() else { return Ok(()) };
-        session.notify(method, params).await.map_err(|error| CallError::from_wire(error, link.server()))
-    }
-
     /// Asks a server for log messages from this level on, for as long as the connection lives.
     ///
     /// # Errors

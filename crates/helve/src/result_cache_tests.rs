@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use helve_model::json::RawJson;
-use helve_model::{Outcome, QualifiedName, ServerName, ToolName};
+use helve_model::{Outcome, Owner, Principal, ServerName, ToolName};
 use helve_policy::pin::DefinitionHash;
 use proptest::prelude::*;
 
@@ -16,8 +16,25 @@ fn cache(entries: usize, bytes: usize) -> ResultCache {
 }
 
 fn key_of(server: &str, definition: &str, arguments: &str) -> ResultKey {
-    let name = QualifiedName::new(ServerName::new(server).unwrap(), ToolName::new("read"));
-    ResultKey::new(name, DefinitionHash::of(definition), &RawJson::checked(arguments).unwrap())
+    told_key(Principal::Local, server, definition, arguments, [None; 3])
+}
+
+fn told_key(
+    principal: Principal,
+    server: &str,
+    definition: &str,
+    arguments: &str,
+    told: [Option<&str>; 3],
+) -> ResultKey {
+    let owner = Owner::new(principal, ServerName::new(server).unwrap());
+    let (tool, definition) = (ToolName::new("read"), DefinitionHash::of(definition));
+    ResultKey::new(owner, tool, definition, &RawJson::checked(arguments).unwrap(), told)
+}
+
+/// How many results there are, and how many bytes they have.
+fn sizes(cache: &ResultCache) -> (usize, usize) {
+    let shares = cache.shares.values();
+    shares.fold((0, 0), |(entries, bytes), share| (entries + share.entries.len(), bytes + share.bytes))
 }
 
 fn key(arguments: &str) -> ResultKey {
@@ -32,7 +49,7 @@ fn a_result_is_given_until_its_time_is_over() {
     assert_eq!(cache.get(&key("{}"), start + MINUTE - Duration::from_millis(1)), Some(Outcome::text("a")));
     // Being asked for does not make it younger.
     assert_eq!(cache.get(&key("{}"), start + MINUTE), None);
-    assert_eq!((cache.entries.len(), cache.by_use.len(), cache.bytes), (0, 0, 0));
+    assert_eq!((sizes(&cache), cache.shares.values().all(|share| share.by_use.is_empty())), ((0, 0), true));
 }
 
 #[test]
@@ -82,9 +99,9 @@ fn bytes_are_bounded_too() {
     for number in 0..3 {
         cache.insert(key(&format!("[{number}]")), small.clone(), now);
     }
-    assert!(cache.entries.len() > 1);
+    assert!(sizes(&cache).0 > 1);
     cache.insert(key("[9]"), large, now);
-    assert_eq!((cache.entries.len(), cache.bytes), (1, room));
+    assert_eq!(sizes(&cache), (1, room));
     // What would not fit even alone pushes nothing out.
     cache.insert(key("[8]"), Outcome::text(&"x".repeat(1_001)), now);
     assert!(cache.get(&key("[9]"), now).is_some());
@@ -98,8 +115,42 @@ fn a_server_is_forgotten_alone() {
     cache.insert(key_of("fs", "{}", "[2]"), Outcome::text("x"), now);
     cache.insert(key_of("db", "{}", "[1]"), Outcome::text("x"), now);
     cache.forget_server(&ServerName::new("fs").unwrap());
-    assert_eq!(cache.entries.len(), 1);
+    assert_eq!(sizes(&cache).0, 1);
     assert!(cache.get(&key_of("db", "{}", "[1]"), now).is_some());
+}
+
+#[test]
+fn s18_a_result_is_one_principals_and_of_all_that_the_server_was_told() {
+    let mut cache = cache(3, 10_000);
+    let now = Instant::now();
+    let of = |principal: Principal, told: [Option<&str>; 3]| told_key(principal, "fs", "{}", "{}", told);
+    let ours = of(Principal::Token(0), [Some(r#"{"a":1,"b":2}"#), Some(r#"{"more":1}"#), Some(r#"{"roots":{}}"#)]);
+    cache.insert(ours.clone(), Outcome::text("ours"), now);
+    let spelled = [Some(r#"{ "b":2, "a":1 }"#), Some(r#"{"more":1}"#), Some(r#"{"roots":{}}"#)];
+    assert!(cache.get(&of(Principal::Token(0), spelled), now).is_some());
+    for told in [
+        [None, Some(r#"{"more":1}"#), Some(r#"{"roots":{}}"#)],
+        [Some(r#"{"a":1,"b":3}"#), Some(r#"{"more":1}"#), Some(r#"{"roots":{}}"#)],
+        [Some(r#"{"a":1,"b":2}"#), None, Some(r#"{"roots":{}}"#)],
+        [Some(r#"{"a":1,"b":2}"#), Some(r#"{"more":1}"#), None],
+        [Some(r#"{"more":1}"#), Some(r#"{"a":1,"b":2}"#), Some(r#"{"roots":{}}"#)],
+    ] {
+        assert_eq!(cache.get(&of(Principal::Token(0), told), now), None, "{told:?}");
+    }
+    for other in [Principal::Token(1), Principal::User(0), Principal::Connection(0), Principal::Local] {
+        assert_eq!(cache.get(&of(other.clone(), spelled), now), None, "{other}");
+        // However much it keeps, ours stays.
+        for number in 0..10 {
+            let arguments = format!("[{number}]");
+            let theirs = told_key(other.clone(), "fs", "{}", &arguments, [None; 3]);
+            cache.insert(theirs, Outcome::text("theirs"), now);
+        }
+    }
+    assert_eq!(cache.get(&ours, now), Some(Outcome::text("ours")));
+    // An owner of whom nothing is good any more costs nothing.
+    cache.insert(key("{}"), Outcome::text("x"), now);
+    cache.insert(told_key(Principal::User(9), "fs", "{}", "{}", [None; 3]), Outcome::text("x"), now + MINUTE);
+    assert_eq!(cache.shares.len(), 1);
 }
 
 #[test]
@@ -139,10 +190,13 @@ proptest! {
             } else {
                 cache.get(&key, now);
             }
-            prop_assert!(cache.entries.len() <= entries && cache.bytes <= bytes);
-            prop_assert_eq!(cache.entries.len(), cache.by_use.len());
-            let counted: usize = cache.entries.iter().map(|(key, entry)| entry_bytes(key, &entry.outcome)).sum();
-            prop_assert_eq!(counted, cache.bytes);
+            let shares: Vec<_> = cache.shares.values().collect();
+            for share in shares {
+                prop_assert!(share.entries.len() <= entries && share.bytes <= bytes);
+                prop_assert_eq!(share.entries.len(), share.by_use.len());
+                let counted: usize = share.entries.iter().map(|(key, entry)| entry_bytes(key, &entry.outcome)).sum();
+                prop_assert_eq!(counted, share.bytes);
+            }
         }
     }
 }

@@ -4,6 +4,7 @@
 //! their own on disk.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Mutex;
 
 use helve_model::json::RawJson;
@@ -58,11 +59,12 @@ impl Host {
             CallError::new(ErrorCode::ServerUnavailable, "the host cannot be saved").with_source(error)
         })?;
         let mut servers = HashMap::new();
+        let started_in = self.shared().surroundings.working_directory.as_deref();
         for link in self.shared().links() {
             let Some(greeting) = link.facts().greeting else { continue };
             let session = link.session_now().and_then(|session| session.suspend());
             let kept = KeptServer { version: greeting.verdict.version, session: session.as_ref().map(keep_session) };
-            servers.insert(salt.key(link.spec()).to_string(), kept);
+            servers.insert(salt.key(link.spec(), started_in).to_string(), kept);
         }
         let watches = watchers.iter().flat_map(|watcher| watcher.save()).collect();
         Ok(SavedHost(Kept { salt: *salt.as_bytes(), servers, watches }))
@@ -101,11 +103,12 @@ impl Resumable {
         Self(Mutex::new(Some(saved.0)))
     }
 
-    /// What is known about a server, for its first connection.
-    pub(crate) fn take(&self, spec: &ServerSpec) -> Option<(Verdict, Option<SavedSession>)> {
+    /// What is known about a server, for its first connection. `started_in` is where programs run that have no directory
+    /// of their own.
+    pub(crate) fn take(&self, spec: &ServerSpec, started_in: Option<&Path>) -> Option<(Verdict, Option<SavedSession>)> {
         let mut kept = lock(&self.0);
         let kept = kept.as_mut()?;
-        let key = Salt::from_bytes(kept.salt).key(spec).to_string();
+        let key = Salt::from_bytes(kept.salt).key(spec, started_in).to_string();
         let server = kept.servers.remove(&key)?;
         let verdict = Verdict::of_version(&server.version)?;
         let session = server.session.and_then(|session| resume_session(session, verdict.clone()));

@@ -10,6 +10,7 @@
 mod format;
 mod index;
 mod key;
+mod relative;
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -47,6 +48,7 @@ const UNFINISHED_PREFIX: &str = ".new-";
 /// A directory in which the lists of servers are kept. Its functions block, shortly.
 pub struct SchemaCache {
     directory: PathBuf,
+    started_in: Option<PathBuf>,
     salt: Salt,
     /// Old files were looked for.
     pruned: AtomicBool,
@@ -70,20 +72,21 @@ pub struct CachedServer {
 
 impl SchemaCache {
     /// Opens the cache in a directory that belongs to it, and makes it if need be. Only its owner may look inside.
+    /// Programs without a directory of their own are started in `started_in`.
     ///
     /// # Errors
     /// When the directory cannot be made, written to, or closed to others.
-    pub fn open(directory: PathBuf) -> io::Result<Self> {
+    pub fn open(directory: PathBuf, started_in: Option<PathBuf>) -> io::Result<Self> {
         private_directory::create(&directory)?;
         private_directory::close_to_others(&directory)?;
         let salt = Salt::open(&directory)?;
-        Ok(Self { directory, salt, pruned: AtomicBool::new(false) })
+        Ok(Self { directory, started_in, salt, pruned: AtomicBool::new(false) })
     }
 
-    /// What would run for a server: two servers of one key list the same. See [`CacheKey`].
+    /// What would run for a server: two servers of one key list the same. See [`CacheKey`]. May look which files there are.
     #[must_use]
     pub fn key(&self, spec: &ServerSpec) -> CacheKey {
-        self.salt.key(spec)
+        self.salt.key(spec, self.started_in.as_deref())
     }
 
     /// The names of a server's tools and a line about each, without the definitions.

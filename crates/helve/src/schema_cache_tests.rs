@@ -27,7 +27,7 @@ fn at(seconds: u64) -> SystemTime {
 
 fn cache() -> (TempDir, SchemaCache) {
     let directory = tempfile::tempdir().unwrap();
-    let cache = SchemaCache::open(directory.path().join("lists")).unwrap();
+    let cache = SchemaCache::open(directory.path().join("lists"), None).unwrap();
     (directory, cache)
 }
 
@@ -184,7 +184,7 @@ fn nothing_older_than_a_month_is_used() {
 
 #[test]
 fn the_key_is_what_would_run() {
-    let (_directory, cache) = cache();
+    let (directory, cache) = cache();
     let key = |change: fn(&mut StdioSpec)| {
         let mut changed = stdio();
         change(&mut changed);
@@ -235,6 +235,14 @@ fn the_key_is_what_would_run() {
     keys.dedup();
     assert_eq!(keys.len(), count, "two different servers share a key");
 
+    // Another directory is another server where the command line has relative paths, and only there.
+    let in_directory = |started_in: &str, argument: &'static str| {
+        let cache = SchemaCache::open(directory.path().join("lists"), Some(started_in.into())).unwrap();
+        cache.key(&spec(TransportSpec::Stdio(StdioSpec { arguments: vec![argument.into()], ..stdio() })))
+    };
+    assert_ne!(in_directory("/one", "server.py"), in_directory("/two", "server.py"), "S27");
+    assert_eq!(in_directory("/one", "server"), in_directory("/two", "server"));
+
     // What is only about helve, or about spelling, does not count.
     let mut same = program();
     same.name = ServerName::new("another").unwrap();
@@ -254,16 +262,16 @@ fn the_key_is_what_would_run() {
 #[test]
 fn the_salt_is_kept_and_another_cache_has_another() {
     let (directory, cache) = cache();
-    let again = SchemaCache::open(directory.path().join("lists")).unwrap();
+    let again = SchemaCache::open(directory.path().join("lists"), None).unwrap();
     assert_eq!(cache.key(&program()), again.key(&program()));
-    let other = SchemaCache::open(directory.path().join("other")).unwrap();
+    let other = SchemaCache::open(directory.path().join("other"), None).unwrap();
     assert_ne!(cache.key(&program()), other.key(&program()));
 
     // A salt that cannot be used is replaced, and the new one stays.
     fs_err::write(directory.path().join("lists/salt"), b"short").unwrap();
-    let replaced = SchemaCache::open(directory.path().join("lists")).unwrap();
+    let replaced = SchemaCache::open(directory.path().join("lists"), None).unwrap();
     assert_ne!(cache.key(&program()), replaced.key(&program()));
-    let again = SchemaCache::open(directory.path().join("lists")).unwrap();
+    let again = SchemaCache::open(directory.path().join("lists"), None).unwrap();
     assert_eq!(again.key(&program()), replaced.key(&program()));
 }
 
@@ -271,7 +279,7 @@ fn the_salt_is_kept_and_another_cache_has_another() {
 fn all_who_open_a_new_cache_at_once_agree_on_its_salt() {
     let directory = tempfile::tempdir().unwrap();
     let keys: Vec<CacheKey> = std::thread::scope(|scope| {
-        let open = || SchemaCache::open(directory.path().join("lists")).unwrap().key(&program());
+        let open = || SchemaCache::open(directory.path().join("lists"), None).unwrap().key(&program());
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
@@ -306,7 +314,7 @@ fn only_the_owner_may_look_inside() {
     let lists = directory.path().join("deep/lists");
     fs_err::create_dir_all(&lists).unwrap();
     fs_err::set_permissions(&lists, PermissionsExt::from_mode(0o755)).unwrap();
-    let cache = SchemaCache::open(lists.clone()).unwrap();
+    let cache = SchemaCache::open(lists.clone(), None).unwrap();
     let key = stored(&cache);
     assert_eq!(mode(&lists), 0o700);
     assert_eq!(mode(&lists.join("salt")), 0o600);
@@ -362,7 +370,7 @@ fn old_files_and_those_above_the_limit_are_removed() {
 #[test]
 fn who_writes_and_reads_at_once_sees_whole_files() {
     let (directory, cache) = cache();
-    let other = SchemaCache::open(directory.path().join("lists")).unwrap();
+    let other = SchemaCache::open(directory.path().join("lists"), None).unwrap();
     let key = cache.key(&program());
     let (few, many) = (tools(), [tools(), tools()].concat());
     cache.store(&key, &greeting(), &few, None, at(0)).unwrap();

@@ -11,10 +11,11 @@ use helve_model::{BuiltinSpec, DisabledReason, QualifiedName, ServerSpec};
 use helve_policy::pin::DefinitionHash;
 use helve_policy::{ServerAccess, SourcedRule, Trust};
 use helve_wire::launch::{CloseTimes, Launcher, PlainLauncher};
-use helve_wire::{ClientInfo, Limits};
+use helve_wire::{ClientInfo, Limits, Nesting};
 
 use crate::error::CallError;
 use crate::kept_by::Keeper;
+use crate::start_guard::Guard;
 use crate::tool::Toolbox;
 
 /// How long things take and how much they may cost, for all servers that do not say otherwise.
@@ -64,11 +65,16 @@ pub struct Surroundings {
     pub launcher: Arc<dyn Launcher>,
     /// Who keeps servers running for us; `None`: nobody.
     pub keeper: Option<Arc<dyn Keeper>>,
+    /// Where programs are started that have no directory of their own; `None`: wherever this process is, and lists of
+    /// programs that are named by relative paths are kept for all such places together.
+    pub working_directory: Option<PathBuf>,
     /// Where tool lists are kept between runs; `None`: nowhere.
     pub cache_directory: Option<PathBuf>,
     /// Where results that are too large are kept whole; `None`: nowhere, what is cut is gone. Whenever a host starts, the
     /// files it made there go that are older than a week, and the oldest of those that take more than a gigabyte together.
     pub spill_directory: Option<PathBuf>,
+    /// How deep this host runs below others of its kind: its servers are told.
+    pub nesting: Nesting,
     /// What time it is: by it kept lists grow old.
     pub clock: fn() -> SystemTime,
 }
@@ -107,6 +113,8 @@ pub struct Planned {
     pub trust: Trust,
     /// Why it must not be started although it is switched on.
     pub held: Option<DisabledReason>,
+    /// Who looks after the files it is started from; `None`: nobody has to.
+    pub guard: Option<Guard>,
 }
 
 /// Opens the sets of tools that ship inside, for servers that are [`helve_model::TransportSpec::Builtin`].
@@ -148,8 +156,10 @@ impl Default for Surroundings {
             environment: Vec::new(),
             launcher: Arc::new(PlainLauncher),
             keeper: None,
+            working_directory: None,
             cache_directory: None,
             spill_directory: None,
+            nesting: Nesting::default(),
             clock: system_clock,
         }
     }
@@ -163,7 +173,7 @@ fn system_clock() -> SystemTime {
 impl From<ServerSpec> for Planned {
     /// A server that the embedding program stands behind.
     fn from(spec: ServerSpec) -> Self {
-        Self { spec, trust: Trust::Trusted, held: None }
+        Self { spec, trust: Trust::Trusted, held: None, guard: None }
     }
 }
 

@@ -1,5 +1,5 @@
 //! Results that are too large: the whole is kept in a file, a part is passed on and says where the rest is. Without a
-//! directory for files the rest is gone, and the part says so.
+//! directory for files, or with a full one, the rest is gone, and the part says so.
 //!
 //! The limit is shared by all that is passed on, in this order: content, block by block; structured content, which
 //! is whole or absent, since half of it would be another value. Members that helve does not know have a share of
@@ -16,12 +16,14 @@ use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use helve_model::json::{RawJson, scan};
+use helve_model::text::is_invisible;
 use helve_model::{ContentBlock, ContentBody, Outcome, QualifiedName, ResourceBody};
 use serde_json::Value;
 
 use crate::private_directory;
 pub(crate) use prompt::spill_messages;
 pub(crate) use reading::spill_contents;
+use sweep::has_room;
 pub(crate) use sweep::sweep;
 
 /// Members that are neither content nor structured content may take this part of the limit, one nth.
@@ -223,7 +225,7 @@ impl Shape {
     }
 }
 
-/// New files, readable by their owner alone; none without a directory.
+/// New files, readable by their owner alone; none without a directory, or when it is full.
 struct Files {
     directory: Option<PathBuf>,
     prefix: String,
@@ -236,15 +238,21 @@ impl Files {
         Self { directory: directory.map(Path::to_path_buf), prefix, written: Vec::new() }
     }
 
-    /// Writes a file that was not there before.
+    /// Writes a file that was not there before, where there is room for it.
     fn keep(&mut self, contents: &[u8], extension: &str) -> io::Result<Option<PathBuf>> {
         let Some(directory) = &self.directory else { return Ok(None) };
         private_directory::create(directory)?;
+        private_directory::close_to_others(directory)?;
         let mut file = tempfile::Builder::new()
             .prefix(&self.prefix)
             .rand_bytes(RANDOM_CHARACTERS)
             .suffix(&format!(".{extension}"))
             .tempfile_in(directory)?;
+        // The file system's own time, by which the ages of the others are known too.
+        let now = file.as_file().metadata()?.modified()?;
+        if !has_room(directory, contents.len() as u64, now)? {
+            return Ok(None);
+        }
         file.write_all(contents)?;
         let (_, path) = file.keep()?;
         self.written.push(path.clone());
@@ -267,7 +275,7 @@ fn file_name_part(name: &str) -> String {
 
 /// A server's words within a line: short, and nothing that breaks it.
 fn shown(text: &str) -> String {
-    text.chars().filter(|character| !character.is_control()).take(SHOWN_CHARACTERS).collect()
+    text.chars().filter(|character| !is_invisible(*character)).take(SHOWN_CHARACTERS).collect()
 }
 
 /// What files of a type are usually called.

@@ -19,6 +19,7 @@ use tokio::task::AbortHandle;
 use crate::answerer::Answerer;
 use crate::ask::Approver;
 use crate::builder::HostBuilder;
+use crate::call::whereabouts;
 use crate::catalog::{Listed, ServerCatalog, ServerEntry, Snapshot};
 use crate::desk::Desk;
 use crate::error::CallError;
@@ -193,6 +194,9 @@ impl Shared {
             let supervised = match old.remove(&name) {
                 Some(running) if runs_alike(&running.planned, &planned) => {
                     changes.kept.push(name.clone());
+                    if let Kept::Remote { link, .. } = &running.kept {
+                        link.set_guard(planned.guard.clone());
+                    }
                     Supervised { planned, kept: running.kept }
                 }
                 other => {
@@ -286,6 +290,7 @@ impl Shared {
             };
         }
         let (link, commands) = Link::new(Arc::clone(&spec), status, self.settings.in_flight_per_server);
+        link.set_guard(planned.guard.clone());
         let link = Arc::new(link);
         let handler = Arc::new(ServerHandler {
             server: spec.name.clone(),
@@ -332,7 +337,9 @@ impl Shared {
     fn compile(&self, state: &mut HostState) {
         let servers = state.servers.values().map(|server| {
             // Whether it is on is known here, and may have changed since it was configured.
-            ServerAccess { enabled: true, ..ServerAccess::new(&server.planned.spec, server.planned.trust) }
+            let Planned { spec, trust, .. } = &server.planned;
+            let directories = whereabouts::directories(spec, &self.surroundings);
+            ServerAccess { enabled: true, directories, ..ServerAccess::new(spec, *trust) }
         });
         let toolboxes = state.toolboxes.values().map(Toolbox::server_access);
         let (rule_set, problems) = RuleSet::compile(

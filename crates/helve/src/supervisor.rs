@@ -167,7 +167,10 @@ impl Supervisor {
     /// What an earlier run found out: the tools, for the catalog, and the era, which saves a round trip.
     async fn remember(&mut self) {
         let Some(shared) = self.shared.upgrade() else { return };
-        let (resumed, memory) = (shared.resumable.take(&self.spec), shared.memory.clone());
+        let (resumed, memory) = (
+            shared.resumable.take(&self.spec, shared.surroundings.working_directory.as_deref()),
+            shared.memory.clone(),
+        );
         drop(shared);
         if let Some((verdict, session)) = resumed {
             self.verdict = Some(verdict);
@@ -202,7 +205,7 @@ impl Supervisor {
     fn begin(&mut self) {
         let Some(shared) = self.shared.upgrade() else { return };
         let (spec, handler) = (Arc::clone(&self.spec), Arc::clone(&self.handler));
-        let predecessor = self.predecessor.clone();
+        let (predecessor, link) = (self.predecessor.clone(), Arc::clone(&self.link));
         let known = Known { verdict: self.verdict.clone(), session: self.saved_session.take() };
         let (alive, gone) = oneshot::channel();
         let attempt = async move {
@@ -212,7 +215,9 @@ impl Supervisor {
             // Never closed.
             let _turn = shared.starting.acquire().await;
             // Apart: it is large, and soon over.
-            Box::pin(arrive(&spec, &shared.settings, &shared.surroundings, handler, known, Arc::new(alive))).await
+            let guard = link.guard();
+            Box::pin(arrive(&spec, &shared.settings, &shared.surroundings, handler, known, Arc::new(alive), guard))
+                .await
         };
         self.state = State::Connecting(Box::pin(attempt), gone);
     }

@@ -13,17 +13,21 @@
 //! let pieces = tags::parse("It is [use-mcp:time/now:{\"zone\": \"UTC\"}] now.");
 //! let Piece::Tag(tag) = &pieces[1] else { panic!("no tag") };
 //! assert_eq!((tag.name.as_str(), tag.arguments.as_str()), ("time/now", r#"{"zone": "UTC"}"#));
-//! // Results are put in as they are, and never looked through for tags.
+//! // Results are never looked through for tags, and one that holds the beginning of a tag is marked, so that nobody who
+//! // takes the finished text apart again finds a call that a server wrote.
 //! assert_eq!(tags::render(&pieces, &[Ok("12:00".to_owned())]), "It is 12:00 now.");
+//! assert_eq!(tags::render(&pieces, &[Ok("[use-mcp:a/b]".to_owned())]), "It is [use-mcp-result:a/b] now.");
 //! ```
 
 mod fence;
+mod seams;
 mod tag;
 
 use helve_model::json::RawJson;
 
 use crate::error::CallError;
 use fence::{Fence, FenceLine};
+pub use seams::Seams;
 use tag::Found;
 
 /// What every tag begins with.
@@ -101,18 +105,19 @@ pub fn parse(text: &str) -> Vec<Piece> {
 #[must_use]
 pub fn render(pieces: &[Piece], results: &[Result<String, CallError>]) -> String {
     let mut results = results.iter();
-    let mut text = String::new();
+    let mut seams = Seams::default();
+    let mut text = Vec::new();
     for piece in pieces {
-        match piece {
+        text.extend(match piece {
             Piece::Tag(tag) => match results.next() {
-                Some(Ok(result)) => text.push_str(result),
-                Some(Err(error)) => text.push_str(&failure(tag, error)),
-                None => text.push_str(&tag.source),
+                Some(Ok(result)) => seams.result(result),
+                Some(Err(error)) => seams.result(&failure(tag, error)),
+                None => seams.text(tag.source.as_bytes()),
             },
-            other => text.push_str(other.passed_on().unwrap_or_default()),
-        }
+            other => seams.text(other.passed_on().unwrap_or_default().as_bytes()),
+        });
     }
-    text
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// What stands in the place of a call that failed: one short line that says so.

@@ -10,7 +10,7 @@ use helve_model::{
     AccessSpec, BuiltinSpec, Definition as _, ErrorCode, Layer, Origin, Outcome, ServerName, ServerSpec,
     ToolDefinition, TransportSpec,
 };
-use helve_policy::{Caller, Permit, ServerAccess, Trust};
+use helve_policy::{ArgumentPlace, Caller, Permit, ServerAccess, Trust};
 use helve_wire::{BoxFuture, ProgressCallback};
 use indexmap::IndexMap;
 use serde_json::Value;
@@ -19,6 +19,16 @@ use serde_json::Value;
 pub trait Tool: Send + Sync {
     /// What the tool is: name, description, schemas, annotations. Asked once, when it is put into a toolbox.
     fn definition(&self) -> ToolDefinition;
+
+    /// The places that a call with these arguments is about, for rules that speak of places: links resolved, in all
+    /// their spellings. Asked before the decision, and only where that depends on it. A tool that names places opens
+    /// those of its permit ([`Permit::places`]), whatever became of the names since.
+    ///
+    /// Must not change anything: nothing has been decided yet.
+    fn places<'a>(&'a self, arguments: &'a RawJson) -> BoxFuture<'a, Vec<ArgumentPlace>> {
+        let _: &RawJson = arguments;
+        Box::pin(std::future::ready(Vec::new()))
+    }
 
     /// Does it. The arguments, which fit the schema, are the permit's.
     ///

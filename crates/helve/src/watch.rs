@@ -312,7 +312,7 @@ impl WatchFilter {
 }
 
 impl WatchEvent {
-    /// As JSON, for those who are told in texts: which watch, what happened, and the content (of a large one the size) or
+    /// As JSON, for models and others who are told in texts: which watch, what happened, and the content (of a large one the size) or
     /// the error.
     #[must_use]
     pub fn to_json(&self) -> RawJson {
@@ -324,8 +324,8 @@ impl WatchEvent {
                 ("content", format!(r#","contentBytes":{}"#, content.as_str().len()))
             }
             Change::Content(content) => ("content", format!(r#","content":{content}"#)),
-            Change::Failed(error) => ("failed", format!(r#","error":{}"#, error.to_json())),
-            Change::Ended(error) => ("ended", format!(r#","error":{}"#, error.to_json())),
+            Change::Failed(error) => ("failed", format!(r#","error":{}"#, error.to_agent().to_json())),
+            Change::Ended(error) => ("ended", format!(r#","error":{}"#, error.to_agent().to_json())),
         };
         let reason = self.reason.as_deref().map(|reason| format!(r#","reason":{}"#, text(reason))).unwrap_or_default();
         RawJson::assembled(format!(

@@ -3,6 +3,8 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
@@ -86,6 +88,75 @@ pub(crate) fn leftovers(mark: &str) -> Result<Vec<String>> {
         }
     }
     Ok(found)
+}
+
+/// How many processes of helve serve at most, looked at all the time until it is ended.
+#[derive(Debug)]
+pub(crate) struct Peak {
+    now: Arc<AtomicUsize>,
+    most: Arc<AtomicUsize>,
+    ended: Arc<AtomicBool>,
+}
+
+impl Peak {
+    /// Of those in this home.
+    pub(crate) fn watch_home(helve: &Path, home: &Path) -> Self {
+        let wanted = format!("HOME={}", home.display());
+        Self::watch(helve, move |process| {
+            let environment = fs_err::read(process.join("environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+        })
+    }
+
+    /// Of those whose directory below `/proc` this is true for.
+    pub(crate) fn watch(helve: &Path, is_meant: impl Fn(&Path) -> bool + Send + 'static) -> Self {
+        let peak = Self { now: Arc::default(), most: Arc::default(), ended: Arc::default() };
+        let (now, most, ended) = (Arc::clone(&peak.now), Arc::clone(&peak.most), Arc::clone(&peak.ended));
+        let helve = file_of(helve);
+        std::thread::spawn(move || {
+            while !ended.load(Ordering::Relaxed) {
+                let count =
+                    serving(|process| helve.is_some() && file_of(&process.join("exe")) == helve && is_meant(process));
+                now.store(count, Ordering::Relaxed);
+                most.fetch_max(count, Ordering::Relaxed);
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        });
+        peak
+    }
+
+    /// How many there were at the last look.
+    pub(crate) fn now(&self) -> usize {
+        self.now.load(Ordering::Relaxed)
+    }
+
+    /// Ends it; says how many there were at most.
+    pub(crate) fn end(self) -> usize {
+        self.most.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Peak {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The processes this is true for that have a verb that serves. Their wardens have another.
+fn serving(is_meant: impl Fn(&Path) -> bool) -> usize {
+    let entries = fs_err::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
+    let serves = |process: &Path| {
+        let line = fs_err::read(process.join("cmdline")).unwrap_or_default();
+        let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
+        words.get(1) != Some(&&b"__warden"[..]) && words.iter().any(|word| matches!(*word, b"serve" | b"keep"))
+    };
+    entries.filter(|entry| is_meant(&entry.path()) && serves(&entry.path())).count()
+}
+
+/// The one file, whatever its names.
+fn file_of(path: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    fs_err::metadata(path).ok().map(|about| (about.dev(), about.ino()))
 }
 
 /// Lines of a pipe, read on a thread of their own so that the writer never blocks; closed at its end.

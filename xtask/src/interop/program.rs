@@ -66,7 +66,7 @@ pub(crate) fn session(program: &Path, servers: &[Server], directory: &Path, mark
         step("call everything-stdio/trigger-long-running-operation duration=60 --yes --timeout 3s", 4, "3 s"),
         step("tool everything-stdio/get-sum", 0, "mcp__everything-stdio__get-sum"),
         step("explain filesystem-stdio/move_file", 0, "deny"),
-        step("tools --format typescript", 0, "get_sum"),
+        step("tools --format typescript", 0, "get_u2d_sum"),
     ];
     let expand = Step {
         input: "It is [use-mcp:time-stdio/get_current_time:{\"timezone\": \"UTC\"}] and [use-mcp:never/x] is not there.",

@@ -2,9 +2,14 @@
 
 use std::path::Path;
 
+use helve_model::text::is_invisible;
+
 use super::Finding;
 use super::source::{Source, says};
 use crate::layers::{LAYERS, Layer, MAX_LINES, PROTOCOL_VERSIONS, UNFINISHED, Versions, Words};
+
+/// The file that holds the set of invisible characters.
+const INVISIBLE_CHARACTERS: &str = "crates/helve-model/src/text.rs";
 
 /// Checks one Rust file; `path` is relative to the workspace root.
 pub(super) fn check_rust(path: &Path, text: &str, findings: &mut Vec<Finding>) {
@@ -34,6 +39,26 @@ pub(super) fn check_rust(path: &Path, text: &str, findings: &mut Vec<Finding>) {
     }
     if let Some(layer) = layer_of(path) {
         check_layer(path, &source, layer, findings);
+        check_invisible(path, &source, findings);
+    }
+}
+
+/// What counts as invisible is decided in one place: two sets differ sooner or later, and the difference is a hole.
+fn check_invisible(path: &Path, source: &Source, findings: &mut Vec<Finding>) {
+    if path == Path::new(INVISIBLE_CHARACTERS) {
+        return;
+    }
+    for (character, line) in &source.escapes {
+        if !character.is_ascii() && is_invisible(*character) {
+            findings.push(
+                Finding::new(
+                    path,
+                    format!("spells the invisible character U+{:04X}", u32::from(*character)),
+                    "helve_model::text holds the one set of them: ask it",
+                )
+                .at(*line),
+            );
+        }
     }
 }
 

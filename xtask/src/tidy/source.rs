@@ -12,6 +12,8 @@ pub(super) struct Source {
     pub(super) words: Vec<Word>,
     /// String literals, without their quotes.
     pub(super) strings: Vec<Word>,
+    /// Characters that are written as `'\u{…}'`.
+    pub(super) escapes: Vec<(char, usize)>,
     /// Lines that belong to `#[cfg(test)]` items.
     pub(super) test_lines: usize,
 }
@@ -40,8 +42,11 @@ impl Source {
                 TokenTree::Punct(punct) if punct.as_char() == '#' => self.attribute(punct.span().start().line, tail),
                 TokenTree::Punct(_) => tail,
                 TokenTree::Literal(literal) => {
-                    if let Some(text) = string_contents(&literal.to_string()) {
-                        self.strings.push(Word { text, line: literal.span().start().line });
+                    let (written, line) = (literal.to_string(), literal.span().start().line);
+                    if let Some(text) = string_contents(&written) {
+                        self.strings.push(Word { text, line });
+                    } else if let Some(character) = escaped_character(&written) {
+                        self.escapes.push((character, line));
                     }
                     tail
                 }
@@ -141,4 +146,9 @@ fn string_contents(literal: &str) -> Option<String> {
         return None;
     }
     literal.get(start + 1..end).map(str::to_owned)
+}
+
+fn escaped_character(literal: &str) -> Option<char> {
+    let digits = literal.strip_prefix("'\\u{")?.strip_suffix("}'")?;
+    u32::from_str_radix(digits, 16).ok().and_then(char::from_u32)
 }

@@ -7,7 +7,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags, openat, readlinkat};
@@ -54,6 +54,15 @@ enum Resolver {
     Walk,
 }
 
+/// What becomes of links on the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Links {
+    /// They are followed, as long as they stay beneath.
+    Follow,
+    /// They are an error ([`Errno::LOOP`]).
+    Refuse,
+}
+
 impl Beneath {
     /// The directory a person named; links on the way to it are followed.
     pub(super) fn new(directory: &Path) -> Result<Self, Errno> {
@@ -61,7 +70,7 @@ impl Beneath {
         let mut beneath = Self { directory, resolver: Resolver::Walk };
         #[cfg(target_os = "linux")]
         // Kernels before 5.6 do not know the call, and some sandboxes forbid what they do not know.
-        if beneath.ask_kernel(Path::new(""), DIRECTORY | OFlags::CLOEXEC).is_ok() {
+        if beneath.ask_kernel(Path::new(""), DIRECTORY | OFlags::CLOEXEC, Links::Follow).is_ok() {
             beneath.resolver = Resolver::Kernel;
         }
         Ok(beneath)
@@ -78,29 +87,32 @@ impl Beneath {
     }
 
     /// Opens what is at `relative`, which must not lead out ([`Errno::XDEV`]). Nothing is created.
-    pub(super) fn open(&self, relative: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    pub(super) fn open(&self, relative: &Path, flags: OFlags, links: Links) -> Result<OwnedFd, Errno> {
         let flags = flags | OFlags::CLOEXEC;
         match self.resolver {
             #[cfg(target_os = "linux")]
-            Resolver::Kernel => self.ask_kernel(relative, flags),
-            Resolver::Walk => self.walk(relative, flags),
+            Resolver::Kernel => self.ask_kernel(relative, flags, links),
+            Resolver::Walk => self.walk(relative, flags, links),
         }
     }
 
     /// The directory `relative` is in, and its name there: for whatever must not follow a link.
     /// [`Errno::INVAL`] when the path does not end in a name.
-    pub(super) fn parent<'path>(&self, relative: &'path Path) -> Result<(OwnedFd, &'path OsStr), Errno> {
+    pub(super) fn parent<'path>(&self, relative: &'path Path, links: Links) -> Result<(OwnedFd, &'path OsStr), Errno> {
         let Some(Component::Normal(name)) = relative.components().next_back() else { return Err(Errno::INVAL) };
         let parent = relative.parent().unwrap_or(Path::new(""));
-        Ok((self.open(parent, DIRECTORY)?, name))
+        Ok((self.open(parent, DIRECTORY, links)?, name))
     }
 
     #[cfg(target_os = "linux")]
-    fn ask_kernel(&self, relative: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    fn ask_kernel(&self, relative: &Path, flags: OFlags, links: Links) -> Result<OwnedFd, Errno> {
         use rustix::fs::{ResolveFlags, openat2};
 
         let path = if relative.as_os_str().is_empty() { Path::new(".") } else { relative };
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        let resolve = match links {
+            Links::Follow => ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS,
+            Links::Refuse => ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
+        };
         for _ in 0..MAX_RACES {
             match openat2(&self.directory, path, flags, Mode::empty(), resolve) {
                 Err(Errno::AGAIN) => {}
@@ -110,7 +122,61 @@ impl Beneath {
         Err(Errno::AGAIN)
     }
 
-    fn walk(&self, relative: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    /// Where a path leads: the same without links and `..`. What does not exist is taken by its name.
+    pub(super) fn resolve(&self, relative: &Path, follows_last: bool) -> Result<PathBuf, Errno> {
+        let mut passed: Vec<(OsString, OwnedFd)> = Vec::new();
+        let mut ahead: Vec<OsString> = Vec::new();
+        let mut links = 0;
+        if relative.as_os_str().len() > MAX_PATH_BYTES {
+            return Err(Errno::NAMETOOLONG);
+        }
+        push_reversed(&mut ahead, relative)?;
+        while let Some(name) = ahead.pop() {
+            if name == "." {
+                continue;
+            }
+            if name == ".." {
+                passed.pop().ok_or(Errno::XDEV)?;
+                continue;
+            }
+            if passed.len() >= MAX_DEPTH {
+                return Err(Errno::NAMETOOLONG);
+            }
+            let here = passed.last().map_or(&self.directory, |(_, directory)| directory);
+            let is_last = ahead.is_empty();
+            let target = match readlinkat(here, &name, Vec::new()) {
+                _ if is_last && !follows_last => None,
+                Ok(target) => Some(target),
+                Err(Errno::NOENT) => return joined(&passed, &name, ahead),
+                // It is something else than a link.
+                Err(Errno::INVAL) => None,
+                Err(error) => return Err(error),
+            };
+            if let Some(target) = target {
+                links += 1;
+                if links > MAX_LINKS {
+                    return Err(Errno::LOOP);
+                }
+                push_reversed(&mut ahead, Path::new(OsStr::from_bytes(target.as_bytes())))?;
+                continue;
+            }
+            if is_last {
+                return joined(&passed, &name, ahead);
+            }
+            let opened = openat(here, &name, DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty());
+            match opened {
+                Ok(opened) => passed.push((name, opened)),
+                // `file/.` ends in something that is no directory; opening it will say so.
+                Err(Errno::NOTDIR) if ahead.iter().all(|name| name == ".") => {
+                    return joined(&passed, &name, Vec::new());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(passed.into_iter().map(|(name, _)| name).collect())
+    }
+
+    fn walk(&self, relative: &Path, flags: OFlags, refused: Links) -> Result<OwnedFd, Errno> {
         let mut passed: Vec<OwnedFd> = Vec::new();
         let mut ahead: Vec<OsString> = Vec::new();
         let mut links = 0;
@@ -146,7 +212,8 @@ impl Beneath {
                 Err(error) => return Err(error),
             };
             links += 1;
-            if links > MAX_LINKS || (is_last && flags.contains(OFlags::NOFOLLOW)) {
+            let is_refused = refused == Links::Refuse || (is_last && flags.contains(OFlags::NOFOLLOW));
+            if links > MAX_LINKS || is_refused {
                 return Err(Errno::LOOP);
             }
             push_reversed(&mut ahead, Path::new(OsStr::from_bytes(link.as_bytes())))?;
@@ -155,6 +222,17 @@ impl Beneath {
         let here = passed.last().unwrap_or(&self.directory);
         openat(here, ".", flags, Mode::empty())
     }
+}
+
+/// The path of a name in the directory that was passed last, and of what lies ahead of it.
+fn joined(passed: &[(OsString, OwnedFd)], name: &OsStr, ahead: Vec<OsString>) -> Result<PathBuf, Errno> {
+    let ahead: Vec<OsString> = ahead.into_iter().rev().filter(|name| name != ".").collect();
+    // Behind what does not exist there is nothing to go back to.
+    if ahead.iter().any(|name| name == "..") {
+        return Err(Errno::NOENT);
+    }
+    let passed = passed.iter().map(|(name, _)| name.as_os_str());
+    Ok(passed.chain([name]).chain(ahead.iter().map(OsString::as_os_str)).collect())
 }
 
 /// Puts the names of `path` on a stack, its first on top.

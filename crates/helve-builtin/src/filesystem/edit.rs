@@ -79,7 +79,7 @@ pub(super) fn edit_file(files: &Files, raw: &RawJson, cancelled: &Cancelled) -> 
     if asked.edits.is_empty() {
         return Err(Trouble::invalid("`edits` is empty"));
     }
-    let place = files.roots.place(&asked.path)?;
+    let place = files.place("path", 0, &asked.path)?;
     let _changing = files.change();
     let (bytes, before) = whole_with_stat(&place, files.max_file_bytes)?;
     let Ok(mut text) = String::from_utf8(bytes) else {

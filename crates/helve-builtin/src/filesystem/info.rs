@@ -56,7 +56,7 @@ struct Described {
 
 pub(super) fn file_info(files: &Files, raw: &RawJson, _: &Cancelled) -> Answer {
     let asked: FileInfo = arguments(raw)?;
-    let place = files.roots.place(&asked.path)?;
+    let place = files.place("path", 0, &asked.path)?;
     let stat = place.look()?;
     let kind = FileType::from_raw_mode(stat.st_mode);
     let described = Described {

@@ -66,7 +66,7 @@ struct Entry {
 
 pub(super) fn list_directory(files: &Files, raw: &RawJson, cancelled: &Cancelled) -> Answer {
     let asked: ListDirectory = arguments(raw)?;
-    let place = files.roots.place(&asked.path)?;
+    let place = files.place("path", 0, &asked.path)?;
     let directory = place.open_directory()?;
     let (names, all_read) = names(&directory, MAX_READ).map_err(|error| place.explain(error))?;
     let mut listing = Listing { entries: Vec::new(), truncated: !all_read || names.len() > MAX_SHOWN };

@@ -79,7 +79,7 @@ enum Part {
 pub(super) fn read_file(files: &Files, raw: &RawJson, cancelled: &Cancelled) -> Answer {
     let asked: ReadFile = arguments(raw)?;
     let part = asked.part()?;
-    let place = files.roots.place(&asked.path)?;
+    let place = files.place("path", 0, &asked.path)?;
     let limit = files.max_file_bytes;
     let content = match part {
         Part::Whole => decoded(&place, whole(&place, limit)?)?,
@@ -97,9 +97,9 @@ pub(super) fn read_many(files: &Files, raw: &RawJson, cancelled: &Cancelled) -> 
     let mut content = Vec::new();
     let mut room = files.max_file_bytes;
     let mut failures = 0;
-    for path in &asked.paths {
+    for (index, path) in asked.paths.iter().enumerate() {
         cancelled.check()?;
-        let read = files.roots.place(path).and_then(|place| {
+        let read = files.place("paths", index, path).and_then(|place| {
             let bytes = whole(&place, room)?;
             let length = bytes.len() as u64;
             decoded(&place, bytes).map(|blocks| (blocks, length))

@@ -7,7 +7,8 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FileType, Stat, fstat, statat};
 use rustix::io::Errno;
 
-use super::beneath::{Beneath, LIST, READ};
+use super::beneath::{Beneath, LIST, Links, READ};
+use super::placed::Last;
 use crate::answer::Trouble;
 use crate::words::{printable, quoted};
 
@@ -34,6 +35,7 @@ pub(super) struct Place<'roots> {
     relative: PathBuf,
     /// As the model wrote it, for messages.
     written: String,
+    links: Links,
 }
 
 impl Roots {
@@ -70,14 +72,51 @@ impl Roots {
         let asked = Path::new(path);
         if !asked.is_absolute() {
             let root = self.roots.first().ok_or_else(|| Trouble::failed("there is no directory to look in"))?;
-            return Ok(Place { roots: self, root, relative: asked.to_path_buf(), written: path.to_owned() });
+            return Ok(Place {
+                roots: self,
+                root,
+                relative: asked.to_path_buf(),
+                written: path.to_owned(),
+                links: Links::Follow,
+            });
         }
         let places = self.roots.iter().filter_map(|root| {
             let relative = asked.strip_prefix(&root.named).or_else(|_| asked.strip_prefix(&root.real)).ok()?;
-            Some(Place { roots: self, root, relative: relative.to_path_buf(), written: path.to_owned() })
+            Some(Place {
+                roots: self,
+                root,
+                relative: relative.to_path_buf(),
+                written: path.to_owned(),
+                links: Links::Follow,
+            })
         });
         // Of roots inside each other the outermost allows the most, such as a `..` out of the inner one.
         places.max_by_key(|place| place.relative.components().count()).ok_or_else(|| self.outside(path))
+    }
+
+    /// A place that was decided about, by its absolute path without links; no link is followed to it any more.
+    pub(super) fn decided(&self, absolute: &Path, written: &str) -> Result<Place<'_>, Trouble> {
+        let places = self.roots.iter().filter_map(|root| {
+            let relative = absolute.strip_prefix(&root.real).ok()?.to_path_buf();
+            Some(Place { roots: self, root, relative, written: written.to_owned(), links: Links::Refuse })
+        });
+        places.max_by_key(|place| place.relative.components().count()).ok_or_else(|| self.outside(written))
+    }
+
+    /// What a place is called, links resolved: by its absolute path first, then below each root, then by the names that
+    /// roots were configured under. Empty where a name is not text.
+    pub(super) fn spellings(&self, place: &Place<'_>) -> Vec<String> {
+        let real = place.root.real.join(&place.relative);
+        let mut spellings = vec![real.clone()];
+        for root in &self.roots {
+            let Ok(below) = real.strip_prefix(&root.real) else { continue };
+            spellings.push(if below.as_os_str().is_empty() { PathBuf::from(".") } else { below.to_path_buf() });
+            spellings.push(root.named.join(below));
+        }
+        // Joining nothing leaves a slash at the end.
+        let text = |path: PathBuf| path.components().collect::<PathBuf>().into_os_string().into_string();
+        let texts: Result<Vec<String>, _> = spellings.into_iter().map(text).collect();
+        texts.unwrap_or_default()
     }
 
     fn outside(&self, path: &str) -> Trouble {
@@ -86,6 +125,17 @@ impl Roots {
 }
 
 impl Place<'_> {
+    /// The same place by a path without links; what is not there yet is taken by its name.
+    pub(super) fn resolve(&self, last: Last) -> Result<Self, Trouble> {
+        let relative = self.root.beneath.resolve(&self.relative, last == Last::Followed);
+        Ok(self.at(relative.map_err(|error| self.explain(error))?))
+    }
+
+    /// It is not what it was when it was decided about.
+    pub(super) fn changed(&self) -> Trouble {
+        Trouble::failed(format!("{} was changed while it was decided about; try again", self.shown()))
+    }
+
     /// The path below its root.
     pub(super) fn relative(&self) -> &Path {
         &self.relative
@@ -98,7 +148,7 @@ impl Place<'_> {
 
     /// Opens a directory to list it.
     pub(super) fn open_directory(&self) -> Result<OwnedFd, Trouble> {
-        self.root.beneath.open(&self.relative, LIST).map_err(|error| self.explain(error))
+        self.root.beneath.open(&self.relative, LIST, self.links).map_err(|error| self.explain(error))
     }
 
     /// Opens a regular file to read it. Everything else is refused, without being waited for.
@@ -110,7 +160,7 @@ impl Place<'_> {
                 return Err(self.not_a_file(kind));
             }
         }
-        let opened = self.root.beneath.open(&self.relative, READ).map_err(|error| self.explain(error))?;
+        let opened = self.root.beneath.open(&self.relative, READ, self.links).map_err(|error| self.explain(error))?;
         let stat = fstat(&opened).map_err(|error| self.explain(error))?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => Ok((File::from(opened), stat)),
@@ -129,7 +179,7 @@ impl Place<'_> {
 
     /// The directory it is in and its name there: for whatever changes the directory.
     pub(super) fn parent(&self) -> Result<(OwnedFd, &std::ffi::OsStr), Trouble> {
-        self.root.beneath.parent(&self.relative).map_err(|error| match error {
+        self.root.beneath.parent(&self.relative, self.links).map_err(|error| match error {
             Errno::INVAL => Trouble::failed(format!("{} does not end in a name", self.shown())),
             other => self.explain(other),
         })
@@ -153,6 +203,11 @@ impl Place<'_> {
             Errno::ACCESS | Errno::PERM => format!("no permission for {shown}"),
             Errno::NOTDIR => format!("{shown} is not a directory, or passes something that is not"),
             Errno::ISDIR => format!("{shown} is a directory"),
+            Errno::LOOP if self.links == Links::Refuse => {
+                format!(
+                    "{shown} is a link, or was changed while it was decided about; name what it points to, or try again"
+                )
+            }
             Errno::LOOP => format!("{shown} passes too many symbolic links"),
             Errno::NAMETOOLONG => format!("{shown} is too long for a path"),
             Errno::EXIST => format!("there is already something at {shown}"),

@@ -137,7 +137,7 @@ enum Next {
 pub(super) fn search_files(files: &Files, raw: &RawJson, cancelled: &Cancelled) -> Answer {
     let asked: SearchFiles = arguments(raw)?;
     let mut search = Search::new(&asked, files.max_file_bytes)?;
-    let place = files.roots.place(&asked.path)?;
+    let place = files.place("path", 0, &asked.path)?;
     let directory = place.open_directory()?;
     let (names, all) = names(&directory, MAX_VISITED).map_err(|error| place.explain(error))?;
     search.note_unread(all);

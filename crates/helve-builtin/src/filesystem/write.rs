@@ -100,7 +100,7 @@ pub(super) enum Written {
 
 pub(super) fn write_file(files: &Files, raw: &RawJson, cancelled: &Cancelled) -> Answer {
     let asked: WriteFile = arguments(raw)?;
-    let place = files.roots.place(&asked.path)?;
+    let place = files.place("path", 0, &asked.path)?;
     let _changing = files.change();
     cancelled.check()?;
     let what = match replace(&place, asked.content.as_bytes(), None)? {
@@ -112,7 +112,7 @@ pub(super) fn write_file(files: &Files, raw: &RawJson, cancelled: &Cancelled) ->
 
 pub(super) fn create_directory(files: &Files, raw: &RawJson, cancelled: &Cancelled) -> Answer {
     let asked: OnePath = arguments(raw)?;
-    let place = files.roots.place(&asked.path)?;
+    let place = files.place("path", 0, &asked.path)?;
     if place.relative().components().count() > MAX_NEW_DEPTH {
         let message = format!("{} is deeper than {}", place.shown(), counted(MAX_NEW_DEPTH as u64, "name"));
         return Err(Trouble::failed(message));
@@ -142,8 +142,8 @@ pub(super) fn create_directory(files: &Files, raw: &RawJson, cancelled: &Cancell
 
 pub(super) fn move_file(files: &Files, raw: &RawJson, cancelled: &Cancelled) -> Answer {
     let asked: MoveFile = arguments(raw)?;
-    let source = files.roots.place(&asked.source)?;
-    let destination = files.roots.place(&asked.destination)?;
+    let source = files.place("source", 0, &asked.source)?;
+    let destination = files.place("destination", 0, &asked.destination)?;
     let _changing = files.change();
     cancelled.check()?;
     let (old_parent, old_name) = source.parent()?;
@@ -163,7 +163,7 @@ pub(super) fn move_file(files: &Files, raw: &RawJson, cancelled: &Cancelled) -> 
 
 pub(super) fn delete_file(files: &Files, raw: &RawJson, cancelled: &Cancelled) -> Answer {
     let asked: OnePath = arguments(raw)?;
-    let place = files.roots.place(&asked.path)?;
+    let place = files.place("path", 0, &asked.path)?;
     let _changing = files.change();
     cancelled.check()?;
     let (parent, name) = place.parent()?;

@@ -1,7 +1,10 @@
 //! How the database is opened for one call: which rights the connection has, which limits, and what its errors mean.
 
+use std::cell::Cell;
 use std::path::Path;
-use std::time::Duration;
+use std::rc::Rc;
+use std::sync::{PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
 use rusqlite::fallible_iterator::FallibleIterator as _;
@@ -26,6 +29,15 @@ const MAX_EXPRESSION_DEPTH: i32 = 250;
 /// The longest pattern of LIKE and GLOB, whose time grows with its square.
 const MAX_PATTERN_BYTES: i32 = 1_000;
 
+/// How much memory all statements of this process have together: SQLite counts it for the process, not for a connection.
+/// What a statement sorts or gathers is in memory, never in temporary files, and so within this.
+const MAX_HEAP_BYTES: u64 = 256 * 1024 * 1024;
+
+/// The most columns, terms of a compound SELECT and instructions of a statement.
+const MAX_COLUMNS: i32 = 1_000;
+const MAX_COMPOUND_TERMS: i32 = 200;
+const MAX_INSTRUCTIONS: i32 = 1_000_000;
+
 /// How many steps pass between two looks at the clock of the call.
 const STEPS_BETWEEN_LOOKS: i32 = 1_000;
 
@@ -46,10 +58,47 @@ pub(super) struct Session {
     limits: Limits,
     refused: Refused,
     cancelled: Cancelled,
+    deadline: Instant,
+    /// There was not enough memory.
+    starved: Rc<Cell<bool>>,
 }
 
+/// Statements share the heap. One that did not get enough may have been beside a greedy one, and is run again alone:
+/// whoever does not get enough then is the greedy one.
+static STATEMENTS: RwLock<()> = RwLock::new(());
+
 impl Database {
-    pub(super) fn connect(&self, access: Access, cancelled: &Cancelled) -> Result<Session, Trouble> {
+    /// Reads with a connection of its own.
+    pub(super) fn read<T>(
+        &self,
+        cancelled: &Cancelled,
+        work: impl Fn(&Session) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
+        let starved = Rc::new(Cell::new(false));
+        let attempt = || self.connect(Access::Read, cancelled, &starved).and_then(|session| work(&session));
+        let result = {
+            let _beside_others = STATEMENTS.read().unwrap_or_else(PoisonError::into_inner);
+            attempt()
+        };
+        if !starved.get() {
+            return result;
+        }
+        let _alone = STATEMENTS.write().unwrap_or_else(PoisonError::into_inner);
+        cancelled.check()?;
+        attempt()
+    }
+
+    /// Writes with a connection of its own.
+    pub(super) fn write<T>(
+        &self,
+        cancelled: &Cancelled,
+        work: impl FnOnce(&Session) -> Result<T, Trouble>,
+    ) -> Result<T, Trouble> {
+        let _beside_others = STATEMENTS.read().unwrap_or_else(PoisonError::into_inner);
+        self.connect(Access::Write, cancelled, &Rc::default()).and_then(|session| work(&session))
+    }
+
+    fn connect(&self, access: Access, cancelled: &Cancelled, starved: &Rc<Cell<bool>>) -> Result<Session, Trouble> {
         let flags = match access {
             Access::Read => OpenFlags::SQLITE_OPEN_READ_ONLY,
             Access::Write => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
@@ -63,10 +112,19 @@ impl Database {
                 let shown = quoted(&self.path.to_string_lossy());
                 return Err(Trouble::failed(format!("the database {shown} does not exist; execute creates it")));
             }
-            Err(error) => return Err(Trouble::failed(format!("the database cannot be opened: {error}"))),
+            Err(error) => {
+                starved.set(error.sqlite_error_code() == Some(ErrorCode::OutOfMemory));
+                return Err(Trouble::failed(format!("the database cannot be opened: {error}")));
+            }
         };
-        let mut session =
-            Session { connection, limits: self.limits, refused: Refused::default(), cancelled: cancelled.clone() };
+        let mut session = Session {
+            connection,
+            limits: self.limits,
+            refused: Refused::default(),
+            cancelled: cancelled.clone(),
+            deadline: Instant::now() + self.limits.time,
+            starved: Rc::clone(starved),
+        };
         session.prepare_itself(access).map_err(|error| session.explain(error))?;
         Ok(session)
     }
@@ -74,13 +132,16 @@ impl Database {
 
 impl Session {
     fn prepare_itself(&mut self, access: Access) -> Result<(), Error> {
-        let Self { connection, limits, refused, cancelled } = self;
+        let Self { connection, limits, refused, cancelled, deadline, starved: _ } = self;
         let value_bytes = MAX_VALUE_BYTES.max(limits.bytes);
         for (limit, value) in [
             (Limit::SQLITE_LIMIT_LENGTH, i32::try_from(value_bytes).unwrap_or(i32::MAX)),
             (Limit::SQLITE_LIMIT_SQL_LENGTH, MAX_SQL_BYTES),
             (Limit::SQLITE_LIMIT_EXPR_DEPTH, MAX_EXPRESSION_DEPTH),
             (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, MAX_PATTERN_BYTES),
+            (Limit::SQLITE_LIMIT_COLUMN, MAX_COLUMNS),
+            (Limit::SQLITE_LIMIT_COMPOUND_SELECT, MAX_COMPOUND_TERMS),
+            (Limit::SQLITE_LIMIT_VDBE_OP, MAX_INSTRUCTIONS),
             // For VACUUM; see the guard.
             (Limit::SQLITE_LIMIT_ATTACHED, i32::from(access == Access::Write)),
             (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
@@ -103,14 +164,17 @@ impl Session {
             std::thread::sleep(BUSY_WAIT);
             true
         }))?;
-        let (working, max_steps, mut steps) = (cancelled.clone(), limits.steps, 0);
+        let (working, max_steps, mut steps, deadline) = (cancelled.clone(), limits.steps, 0, *deadline);
         connection.progress_handler(
             STEPS_BETWEEN_LOOKS,
             Some(move || {
                 steps += u64::from(STEPS_BETWEEN_LOOKS.unsigned_abs());
-                steps > max_steps || working.is_set()
+                steps > max_steps || working.is_set() || Instant::now() >= deadline
             }),
         )?;
+        connection.pragma_update(None, "temp_store", "MEMORY")?;
+        // It answers with the limit that holds now.
+        connection.pragma_update_and_check(None, "hard_heap_limit", MAX_HEAP_BYTES.cast_signed(), |_| Ok(()))?;
         if access == Access::Read {
             connection.pragma_update(None, "query_only", true)?;
         }
@@ -142,8 +206,17 @@ impl Session {
             if self.cancelled.is_set() {
                 return Trouble::cancelled();
             }
+            if Instant::now() >= self.deadline {
+                let seconds = counted(self.limits.time.as_secs(), "second");
+                return Trouble::failed(format!("the statement was ended after {seconds}: ask for less"));
+            }
             let steps = counted(self.limits.steps, "step");
             return Trouble::failed(format!("the statement was ended after {steps} (max_steps): ask for less"));
+        }
+        if code == Some(ErrorCode::OutOfMemory) {
+            self.starved.set(true);
+            let limit = counted(MAX_HEAP_BYTES, "byte");
+            return Trouble::failed(format!("the statement needs more memory than there is ({limit}): ask for less"));
         }
         if let Some(reason) = self.refused.reason() {
             return Trouble::failed(format!("not allowed: {reason}"));

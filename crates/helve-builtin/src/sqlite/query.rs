@@ -6,7 +6,7 @@ use helve_model::json::RawJson;
 use rusqlite::Statement;
 use serde::{Deserialize, Serialize};
 
-use super::connection::{Access, Session};
+use super::connection::Session;
 use super::value::{Cell, Parameters};
 use super::{Database, Limits, table};
 use crate::answer::{Answer, Trouble, arguments, structured};
@@ -81,36 +81,40 @@ enum Surplus {
 
 pub(super) fn query(database: &Database, raw: &RawJson, cancelled: &Cancelled) -> Answer {
     let asked: Asked = arguments(raw)?;
-    let session = database.connect(Access::Read, cancelled)?;
-    let mut statement = session.prepare(&asked.sql)?;
-    asked.params.bind(&mut statement)?;
-    let rows = collect(&session, statement, database.limits, Surplus::Leave)?;
+    let rows = database.read(cancelled, |session| {
+        let mut statement = session.prepare(&asked.sql)?;
+        asked.params.bind(&mut statement)?;
+        collect(session, statement, database.limits, Surplus::Leave)
+    })?;
     structured(&rows, &shown(&rows, database.limits))
 }
 
 pub(super) fn execute(database: &Database, raw: &RawJson, cancelled: &Cancelled) -> Answer {
     let asked: Asked = arguments(raw)?;
-    let session = database.connect(Access::Write, cancelled)?;
-    let mut statement = session.prepare(&asked.sql)?;
-    asked.params.bind(&mut statement)?;
-    let rows = collect(&session, statement, database.limits, Surplus::Finish)?;
-    if !session.connection.is_autocommit() {
-        // What it began ends with this call.
-        return Err(Trouble::failed(
-            "every statement is a transaction of its own; BEGIN and SAVEPOINT do nothing here",
-        ));
-    }
-    let executed = Executed {
-        changes: session.connection.changes(),
-        last_insert_rowid: session.connection.last_insert_rowid(),
-        rows,
-    };
+    let executed = database.write(cancelled, |session| run(session, &asked, database.limits))?;
     let mut text = format!("{} changed", counted(executed.changes, "row"));
     if !executed.rows.columns.is_empty() {
         // Writing to a String cannot fail.
         let _ = write!(text, "\n{}", shown(&executed.rows, database.limits));
     }
     structured(&executed, &text)
+}
+
+fn run(session: &Session, asked: &Asked, limits: Limits) -> Result<Executed, Trouble> {
+    let mut statement = session.prepare(&asked.sql)?;
+    asked.params.bind(&mut statement)?;
+    let rows = collect(session, statement, limits, Surplus::Finish)?;
+    if !session.connection.is_autocommit() {
+        // What it began ends with this call.
+        return Err(Trouble::failed(
+            "every statement is a transaction of its own; BEGIN and SAVEPOINT do nothing here",
+        ));
+    }
+    Ok(Executed {
+        changes: session.connection.changes(),
+        last_insert_rowid: session.connection.last_insert_rowid(),
+        rows,
+    })
 }
 
 impl Database {

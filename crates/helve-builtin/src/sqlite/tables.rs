@@ -4,7 +4,7 @@ use helve_model::json::RawJson;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::connection::Access;
+use super::connection::Session;
 use super::query::Rows;
 use super::value::{Cell, Parameters};
 use super::{Database, table};
@@ -132,8 +132,7 @@ struct Index {
 
 pub(super) fn list_tables(database: &Database, raw: &RawJson, cancelled: &Cancelled) -> Answer {
     let Nothing {} = arguments(raw)?;
-    let session = database.connect(Access::Read, cancelled)?;
-    let found = database.rows(&session, TABLES, &Parameters::default())?;
+    let found = database.read(cancelled, |session| database.rows(session, TABLES, &Parameters::default()))?;
     let text =
         if found.rows.is_empty() { "[no tables]".to_owned() } else { table::render(&found.columns, &found.rows) };
     let mut tables = Tables { tables: Vec::new(), truncated: found.truncated };
@@ -147,12 +146,16 @@ pub(super) fn list_tables(database: &Database, raw: &RawJson, cancelled: &Cancel
 
 pub(super) fn describe_table(database: &Database, raw: &RawJson, cancelled: &Cancelled) -> Answer {
     let asked: DescribeTable = arguments(raw)?;
-    let session = database.connect(Access::Read, cancelled)?;
+    let (description, text) = database.read(cancelled, |session| describe(database, session, &asked))?;
+    structured(&description, &text)
+}
+
+fn describe(database: &Database, session: &Session, asked: &DescribeTable) -> Result<(Description, String), Trouble> {
     let name = Parameters::Positional(vec![Value::from(asked.table.as_str())]);
-    let ask = |sql| database.rows(&session, sql, &name);
+    let ask = |sql| database.rows(session, sql, &name);
     let columns = ask(COLUMNS)?;
     if columns.rows.is_empty() {
-        let tables = database.rows(&session, TABLES, &Parameters::default())?;
+        let tables = database.rows(session, TABLES, &Parameters::default())?;
         return Err(no_such_table(&asked.table, &tables));
     }
     let made_by = ask(MADE_BY)?.rows.first().and_then(|row| row.first()).and_then(optional_text);
@@ -168,9 +171,9 @@ pub(super) fn describe_table(database: &Database, raw: &RawJson, cancelled: &Can
         foreign_keys: ask(FOREIGN_KEYS)?.rows.iter().filter_map(|row| foreign_key(row)).collect(),
         indexes: indexes(&ask(INDEXES)?),
         sql: made_by,
-        table: asked.table,
+        table: asked.table.clone(),
     };
-    structured(&description, &text)
+    Ok((description, text))
 }
 
 fn no_such_table(asked: &str, tables: &Rows) -> Trouble {

@@ -7,6 +7,7 @@ mod configured;
 mod definitions;
 mod editing;
 mod opening;
+mod places;
 mod reading;
 mod searching;
 mod sqlite;

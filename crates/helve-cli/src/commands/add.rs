@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use helve_config::edit::{Change, EditError, NewServer, NewTransport, edit_file};
 use helve_config::{FilePlace, looks_secret};
-use helve_model::{ErrorCode, HttpFlavour, Layer};
+use helve_model::{DisabledReason, ErrorCode, HttpFlavour, Layer};
 use serde_json::{Value, json};
 
 use crate::context::{Context, file_of};
@@ -122,8 +122,12 @@ pub(super) fn settle(context: &Context, place: &FilePlace, name: &str, done: &st
         Some(server) if file_of(&server.origin) == Some(place.path.as_path()) => {
             printer.say(&Line::plain(format!("{done} server `{name}` at {}", context.shown(&server.origin))));
             context.report(&server.diagnostics);
-            if let Some(reason) = held(&context.options, server) {
-                printer.warning(format!("it does not run yet: {reason}"));
+            match held(context, server) {
+                Some(DisabledReason::Itself) => {
+                    printer.warning("it is helve itself, which is never started as a server of its own");
+                }
+                Some(reason) => printer.warning(format!("it does not run yet: {reason}")),
+                None => {}
             }
         }
         Some(server) if server.layer != Layer::Explicit => {
@@ -133,7 +137,7 @@ pub(super) fn settle(context: &Context, place: &FilePlace, name: &str, done: &st
         // The file is one that only --config reads, or one that --config overrules for this run.
         Some(_) | None => printer.say(&Line::plain(format!("{done} server `{name}` in {file}"))),
     }
-    let state = server.map(|server| plan::word(held(&context.options, server).as_ref()));
+    let state = server.map(|server| plan::word(held(context, server).as_ref()));
     Ok(json!({ "server": name, "file": place.path.to_string_lossy(), "state": state }))
 }
 
@@ -180,6 +184,12 @@ fn address_of(args: &Args, url: &str) -> Result<NewTransport, Failure> {
         let Some((name, value)) = header.split_once(':').filter(|(name, _)| !name.trim().is_empty()) else {
             return Err(Failure::usage(format!("`{header}` is no header")).hint("write 'Name: value'"));
         };
+        // A line break would begin another header, in the request or in the file.
+        if name.chars().chain(value.chars()).any(char::is_control) {
+            let shown: String = name.chars().filter(|character| !character.is_control()).collect();
+            let message = format!("the header `{}` holds a line break or a control character", shown.trim());
+            return Err(Failure::usage(message).hint("give its value on one line"));
+        }
         headers.push((name.trim().to_owned(), value.trim().to_owned()));
     }
     let flavour = match args.transport {

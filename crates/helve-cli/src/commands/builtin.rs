@@ -8,10 +8,11 @@ use helve_model::{BuiltinSpec, ConfigText, Layer, Origin, ServerName, ServerSpec
 use helve_serve::{Gateway, Naming, Options, Peer, face};
 use indexmap::IndexMap;
 
+use crate::builtins::Builtins;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::plan::allow_all;
-use crate::running::{Builtins, block_on, until_stopped};
+use crate::running::{block_on, until_stopped};
 use crate::stdio;
 
 /// Serve the tools that ship inside as an MCP server, on standard input and output
@@ -50,11 +51,10 @@ enum Kind {
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let spec = spec(context, &args.kind)?;
-    let working_directory = context.env.working_directory().to_owned();
     block_on(async {
         let builder = Host::builder()
             .server(Planned::from(spec))
-            .builtins(Arc::new(Builtins { working_directory }))
+            .builtins(Arc::new(Builtins::new(&context.env)))
             .rules(vec![allow_all()]);
         let host = builder.start().await?;
         if let Some(ServerStatus::Failed(failure)) = host.status().into_iter().map(|report| report.status).next() {

@@ -1,18 +1,23 @@
 //! `helve call`: one tool, called. Its text is the output; the rest is talk.
 
-use helve::{CallContext, CallOutcome, Host};
+use std::time::{Duration, Instant};
+
+use helve::{CallContext, CallError, CallOutcome, Host};
+use helve_config::{Configuration, ConfiguredServer};
 use helve_model::json::RawJson;
+use helve_model::name::begins_with_server;
 use helve_model::{ErrorCode, OutcomeView, QualifiedName};
 use helve_schema::{Style, ToolEntry, WordError, coerce, signature};
 use tokio::io::AsyncReadExt as _;
 
+use crate::catalog::no_server;
 use crate::content::{self, SavePlace};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::inputs;
 use crate::progress::Meter;
 use crate::questions::QuestionArgs;
-use crate::running::{Manner, Wanted, with_host};
+use crate::running::{Manner, Wanted, timed_out, with_host};
 use crate::spelling;
 use crate::stdio;
 
@@ -55,6 +60,7 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     let configuration = inputs::load(context, |server| spelling::may_mean(&args.tool, server))?;
     context.report_problems_of(&configuration, |server| spelling::may_mean(&args.tool, server));
     let (tool, words) = spelling::tool_and_words(&configuration, &args.tool, &args.words);
+    check_understood(context, &configuration, &tool)?;
     let manner = Manner::answering(&args.questions);
     let outcome = with_host(context, &configuration, Wanted::OnDemand, manner, async |host| {
         call(context, host, &tool, words, args.args.as_deref()).await
@@ -65,6 +71,15 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     print(context, &args, &outcome)
 }
 
+/// A server whose entry has a mistake is no unknown one.
+fn check_understood(context: &Context, configuration: &Configuration, tool: &str) -> Result<(), Failure> {
+    let is_meant = |server: &&ConfiguredServer| server.spec.is_none() && begins_with_server(tool, &server.name);
+    match configuration.servers.iter().find(is_meant) {
+        Some(server) => Err(no_server(context, configuration, server.name.as_str()).at_server(server.name.as_str())),
+        None => Ok(()),
+    }
+}
+
 async fn call(
     context: &Context,
     host: &Host,
@@ -73,13 +88,31 @@ async fn call(
     whole: Option<&str>,
 ) -> Result<CallOutcome, Failure> {
     let meter = Meter::new(context);
+    let started = Instant::now();
     let work = async {
         let tool = host.tool(tool, context.options.timeout).await?;
         let arguments = arguments(context, tool.name(), tool.input_schema(), words, whole).await?;
-        let call = CallContext { on_progress: meter.callback(), uncut: true, ..CallContext::new(context.caller()) };
-        Ok(host.prepare(tool).invoke(arguments, call).await?)
+        // The call ends before the whole does, and tells more: whose it was, and whether it may have run.
+        let total = context.options.timeout.map(|whole| whole.saturating_sub(started.elapsed()) * 19 / 20);
+        let on_progress = meter.callback();
+        let call = CallContext { on_progress, total, uncut: true, ..CallContext::new(context.caller()) };
+        host.prepare(tool).invoke(arguments, call).await.map_err(|error| out_of_time(context, started, error))
     };
     meter.during(tool, Box::pin(work)).await
+}
+
+/// A call that ended because the time of the whole was over says so.
+fn out_of_time(context: &Context, started: Instant, error: CallError) -> Failure {
+    let is_over = |whole: &Duration| error.code() == ErrorCode::Timeout && started.elapsed() >= *whole * 9 / 10;
+    let Some(whole) = context.options.timeout.filter(is_over) else { return error.into() };
+    let mut failure = timed_out(whole).with_may_have_run(error.may_have_run());
+    if let Some(server) = error.server() {
+        failure = failure.at_server(server.as_str());
+    }
+    match error.tool() {
+        Some(tool) => failure.at_tool(tool.as_str()),
+        None => failure,
+    }
 }
 
 /// The arguments a person wrote: words by the schema, or all at once.

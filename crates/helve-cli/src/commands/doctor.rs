@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use helve::{Host, Plan, ServerReport, Snapshot};
-use helve_config::{Configuration, Severity};
+use helve_config::{Code, Configuration, Severity};
 use helve_model::name::Spelling;
 use helve_model::{PendingReason, QualifiedName, ServerStatus, TransportSpec};
 use serde_json::{Value, json};
@@ -65,14 +65,14 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let named: Vec<String> = args.server.iter().cloned().collect();
     let wanted = if named.is_empty() { Wanted::All } else { Wanted::Only(&named) };
 
-    let mut examined = vec![general(context, &configuration, &plan)];
+    let mut examined = vec![general(&configuration, &plan)];
     for server in configuration.servers.iter().filter(|server| is_meant(server.name.as_str())) {
         examined
             .push(Examined { server: server.name.to_string(), findings: configured(context, &configuration, server) });
     }
     let mut too_late = None;
     // Rules that nobody knows may forbid what would be started.
-    let is_known = context.broken(&configuration).is_none();
+    let is_known = configuration.broken_rules().is_none();
     let look = async |host: &Host| {
         Meter::new(context).during("connecting", settled(context, host)).await;
         let mut reports = host.status();
@@ -99,11 +99,11 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     if bad == 0 { Ok(()) } else { Err(Failure::other(format!("{} wrong", counted(bad, "thing")))) }
 }
 
-fn general(context: &Context, configuration: &Configuration, plan: &Plan) -> Examined {
+fn general(configuration: &Configuration, plan: &Plan) -> Examined {
     let mut findings = Vec::new();
     let diagnostics = configuration.diagnostics.iter().filter(|diagnostic| diagnostic.server.is_none());
     findings.extend(diagnostics.map(diagnosed));
-    if context.broken(configuration).is_some() {
+    if configuration.broken_rules().is_some() {
         findings.push(Finding::note("nothing is started until it is known which rules there are", Vec::new()));
     }
     let problems = compile(plan).1;
@@ -125,7 +125,14 @@ fn configured(
     configuration: &Configuration,
     server: &helve_config::ConfiguredServer,
 ) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = server.diagnostics.iter().map(diagnosed).collect();
+    let twice = configuration.diagnostics.iter().filter(|diagnostic| {
+        diagnostic.code == Code::DuplicateServer && diagnostic.server.as_ref() == Some(&server.name)
+    });
+    let mut findings: Vec<Finding> = server.diagnostics.iter().chain(twice).map(diagnosed).collect();
+    // What is switched off need not be ready.
+    if server.disabled_by.is_some() {
+        findings.iter_mut().for_each(|finding| finding.weight = finding.weight.min(Weight::Note));
+    }
     for shadowed in configuration.shadowed.iter().filter(|shadowed| shadowed.by == server.origin) {
         findings.push(Finding::note(
             format!("it hides another server at {}", context.shown(&shadowed.server.origin)),
@@ -134,6 +141,8 @@ fn configured(
     }
     if let Some(spec) = &server.spec
         && let TransportSpec::Stdio(stdio) = &spec.transport
+        // What a variable stands for is not shown, and a path is found by it.
+        && stdio.command.written() == stdio.command.expose()
         && let Some(found) = context.env.find_program(stdio.command.expose())
     {
         findings.push(Finding::good(format!("the command is {}", context.env.shown(&found))));

@@ -53,7 +53,7 @@ fn enable(context: &Context, name: &str) -> Result<(), Failure> {
         }
         Some(server) => {
             context.printer.say(&Line::plain(format!("server `{name}` is on")));
-            if let Some(reason) = held(&context.options, server) {
+            if let Some(reason) = held(context, server) {
                 context.printer.warning(format!("it does not run yet: {reason}"));
             }
             Ok(())
@@ -84,6 +84,8 @@ fn not_ours(context: &Context, configuration: &Configuration, server: &Configure
                 context.env.shown(&place.path)
             ))
             .hint(format!("or keep it in a file of your own: `helve import {name}`, then `helve enable {name}`")),
-        _ => failure.hint("edit that line"),
+        _ => failure
+            .hint("edit that line")
+            .hint(format!("or keep it in a file of your own: `helve import {name}`, then `helve enable {name}`")),
     }
 }

@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesOrdered;
-use helve::tags::{self, Piece, Tag, TagReader};
+use helve::tags::{self, Piece, Seams, Tag, TagReader};
 use helve::{CallContext, CallError, CallOutcome, Host};
 use helve_model::ErrorCode;
 use helve_policy::Caller;
@@ -49,6 +49,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     block_on(async {
         let mut text = Text::open(context, args)?;
         let mut output = Output::new(context, args);
+        if context.options.no_mcp {
+            bounded(context, text.pass_unchanged(&mut output)).await?;
+            return output.finish();
+        }
         // A spinner would stand in the middle of what is printed.
         let is_quiet = output.is_whole || !context.env.stdout_is_terminal();
         // Most texts have no tags, and need neither servers nor a configuration.
@@ -94,6 +98,23 @@ impl Text {
         Ok(Self { input, lossless: Lossless::default(), tags: Some(TagReader::new()), is_gathered })
     }
 
+    /// Passes on all of it: without MCP a tag is text like any other.
+    async fn pass_unchanged(&mut self, output: &mut Output<'_>) -> Result<(), Failure> {
+        loop {
+            let mut chunk = Vec::with_capacity(CHUNK);
+            self.read_into(&mut chunk).await?;
+            if chunk.is_empty() {
+                return Ok(());
+            }
+            output.put(&chunk)?;
+        }
+    }
+
+    async fn read_into(&mut self, chunk: &mut Vec<u8>) -> Result<(), Failure> {
+        let read = self.input.read_buf(chunk).await;
+        read.map(drop).map_err(|error| Failure::other("the text cannot be read").cause(&error))
+    }
+
     /// Passes on what comes before the first call. Gives it and whatever is known after it; `None` when there is none.
     async fn until_a_call(&mut self, output: &mut Output<'_>) -> Result<Option<Vec<Piece>>, Failure> {
         let mut gathered = Vec::new();
@@ -121,12 +142,12 @@ impl Text {
     ///
     /// Cancel safe: what was read is not lost.
     async fn next(&mut self) -> Result<Option<Vec<Piece>>, Failure> {
-        let Some(tags) = &mut self.tags else { return Ok(None) };
+        if self.tags.is_none() {
+            return Ok(None);
+        }
         let mut chunk = Vec::with_capacity(CHUNK);
-        self.input
-            .read_buf(&mut chunk)
-            .await
-            .map_err(|error| Failure::other("the text cannot be read").cause(&error))?;
+        self.read_into(&mut chunk).await?;
+        let Some(tags) = &mut self.tags else { return Ok(None) };
         if !chunk.is_empty() {
             return Ok(Some(tags.read(&self.lossless.read(&chunk))));
         }
@@ -187,6 +208,8 @@ struct Output<'a> {
     is_whole: bool,
     /// What is not printed yet.
     waiting: Vec<u8>,
+    /// Keeps results from making tags of what is put together.
+    seams: Seams,
     errors: Vec<Value>,
 }
 
@@ -195,7 +218,14 @@ impl<'a> Output<'a> {
         // A text that is there already need not be shown in the middle of questions.
         let is_shown_late = args.file.is_some() && context.env.stdout_is_terminal();
         let is_whole = args.strict || context.printer.is_json() || is_shown_late;
-        Self { context, is_strict: args.strict, is_whole, waiting: Vec::new(), errors: Vec::new() }
+        Self {
+            context,
+            is_strict: args.strict,
+            is_whole,
+            waiting: Vec::new(),
+            seams: Seams::default(),
+            errors: Vec::new(),
+        }
     }
 
     /// A piece that is no call.
@@ -205,6 +235,7 @@ impl<'a> Output<'a> {
             self.errors.push(as_value(&problem.to_json()));
         }
         let bytes = lossless.bytes_of(piece.passed_on().unwrap_or_default());
+        let bytes = self.seams.text(&bytes);
         self.put(&bytes)
     }
 
@@ -221,13 +252,18 @@ impl<'a> Output<'a> {
                 context.printer.warning(words);
                 error.hints().iter().for_each(|hint| context.printer.hint(hint));
                 self.errors.push(as_value(&error.to_json()));
-                return self.put(tags::failure(tag, &error).as_bytes());
+                return self.put_result(&tags::failure(tag, &error));
             }
         };
-        let Ok(view) = outcome.outcome.open() else { return self.put(outcome.outcome.raw().as_str().as_bytes()) };
+        let Ok(view) = outcome.outcome.open() else { return self.put_result(outcome.outcome.raw().as_str()) };
         let mut place = SavePlace::new(context, None, outcome.name.tool.as_str());
         let text = content::to_text(&view, &mut place)?;
-        self.put(text.as_bytes())
+        self.put_result(&text)
+    }
+
+    fn put_result(&mut self, text: &str) -> Result<(), Failure> {
+        let bytes = self.seams.result(text);
+        self.put(&bytes)
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), Failure> {

@@ -1,7 +1,9 @@
 //! `helve explain`: why a call may run, must be asked for, or may not; with every rule on the way.
 
-use helve_model::QualifiedName;
-use helve_policy::{Caller, Explanation, Finding};
+use helve_config::Configuration;
+use helve_model::json::RawJson;
+use helve_model::{QualifiedName, TransportSpec};
+use helve_policy::{ArgumentPlace, Caller, Explanation, Finding, Whereabouts};
 use serde_json::{Value, json};
 
 use super::call::arguments;
@@ -9,6 +11,7 @@ use crate::catalog::find;
 use crate::context::Context;
 use crate::describe;
 use crate::failure::Failure;
+use crate::plan::plan;
 use crate::running::{block_on, bounded};
 
 /// Explain the decision about a call
@@ -50,7 +53,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let found = find(context, &configuration, &args.tool, false)?;
     let view = found.definition.view();
     let name = QualifiedName::new(found.server.clone(), found.definition.name().clone());
-    let schema = view.input_schema.as_ref().map_or("{}", helve_model::json::RawJson::as_str);
+    let schema = view.input_schema.as_ref().map_or("{}", RawJson::as_str);
     let reading = arguments(context, &name, schema, &args.words, args.args.as_deref());
     let arguments = block_on(bounded(context, reading))?;
     let caller = match args.caller {
@@ -59,11 +62,33 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         Who::Script => Caller::Script,
         Who::Tag => Caller::PromptTag,
     };
-    let explanation = found.policy().explain_settled(caller, &arguments, found.settled());
+    let places = block_on(bounded(context, places(context, &configuration, &name, &arguments)))?;
+    let whereabouts = Whereabouts { places, ..Whereabouts::default() };
+    let explanation = found.policy().explain_settled(caller, &arguments, &whereabouts, found.settled());
     if context.printer.is_json() {
         return context.printer.json(&as_json(&explanation));
     }
     context.printer.block(&explanation.to_string())
+}
+
+/// The places that a tool of our own finds its arguments to name, as at a call.
+async fn places(
+    context: &Context,
+    configuration: &Configuration,
+    name: &QualifiedName,
+    arguments: &RawJson,
+) -> Result<Vec<ArgumentPlace>, Failure> {
+    let plan = plan(context, configuration)?;
+    let Some(planned) = plan.servers.iter().find(|planned| planned.spec.name == name.server) else {
+        return Ok(Vec::new());
+    };
+    let TransportSpec::Builtin(builtin) = &planned.spec.transport else { return Ok(Vec::new()) };
+    let toolbox = helve_builtin::open(&planned.spec, builtin, context.env.working_directory())?;
+    let position = toolbox.definitions().iter().position(|definition| *definition.name() == name.tool);
+    match position.and_then(|position| toolbox.tools().get(position)) {
+        Some(tool) => Ok(tool.places(arguments).await),
+        None => Ok(Vec::new()),
+    }
 }
 
 fn as_json(explanation: &Explanation) -> Value {
@@ -96,6 +121,7 @@ fn as_json(explanation: &Explanation) -> Value {
         "risk": explanation.ground.risk.to_string(),
         "because": explanation.ground.decider.to_string(),
         "origin": explanation.ground.decider.origin().map(describe::origin),
+        "matched_as": explanation.matched_as,
         "steps": steps,
         "hints": explanation.hints,
     })

@@ -61,7 +61,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
 
 fn state(context: &Context, server: &ConfiguredServer) -> String {
     let trusted = if server.trust == Trust::Trusted { " (trusted)" } else { "" };
-    match (held(&context.options, server), &server.disabled_by) {
+    match (held(context, server), &server.disabled_by) {
         (None, _) => format!("on{trusted}"),
         (Some(reason), Some(by)) => format!("{}, at {}", plan::state(Some(&reason)), context.shown(by)),
         (Some(reason), None) => reason.to_string(),

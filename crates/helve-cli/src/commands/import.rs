@@ -121,6 +121,8 @@ fn all(context: &Context, configuration: &Configuration, found: &[&ConfiguredSer
             context
                 .printer
                 .say(&Line::plain(format!("`{}` at {origin} is left out: there is one at {own}", server.name)));
+        } else if plan::is_itself(context, server) {
+            context.printer.say(&Line::plain(format!("`{}` at {origin} is left out: it is helve itself", server.name)));
         } else if server.trust == Trust::Untrusted {
             context.printer.warning(format!("`{}` at {origin} is left out: nobody has trusted it yet", server.name));
         } else {
@@ -150,7 +152,7 @@ fn choose(
     for server in found {
         let is_hidden = configuration.server(server.name.as_str()).is_none_or(|other| other.origin != server.origin);
         let name = if is_hidden { selector(server) } else { server.name.to_string() };
-        let state = plan::state(held(&context.options, server).as_ref());
+        let state = plan::state(held(context, server).as_ref());
         table.row([
             Line::styled(Style::Name, name),
             Line::plain(server.application),
@@ -216,9 +218,12 @@ fn import(
     let from = place::file_of_server(configuration, server)
         .ok_or_else(|| Failure::new(ErrorCode::Config, format!("`{name}` is not configured in a file")))?;
     let text = fs_err::read_to_string(&from.path).map_err(|error| Failure::file(&error))?;
-    let carried = carry(&from, &text, place::name_in_file(server), &context.environment).map_err(|error| {
+    let mut carried = carry(&from, &text, place::name_in_file(server), &context.environment).map_err(|error| {
         Failure::new(ErrorCode::Config, format!("`{name}` at {origin} cannot be copied: {error}")).at_server(name)
     })?;
+    if server.disabled_by.is_some() {
+        carried.switch_off();
+    }
     if carried.holds_secrets && target.layer == Layer::Project && target.path.ends_with(discover::PROJECT_FILE) {
         let message = format!("`{name}` at {origin} has a secret written out, and {file} is for everybody");
         return Err(Failure::new(ErrorCode::Config, message)

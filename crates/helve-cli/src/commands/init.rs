@@ -33,12 +33,15 @@ enum Form {
     Toml,
     /// .mcp.json, which other applications read too
     McpJson,
+    /// .claude-loop/mcp-config.json, with claude-loop's own example
+    ClaudeLoop,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let (path, text) = match args.format {
         Form::Toml => (place::own_file(context, args.scope)?.path, STARTER_TOML),
         Form::McpJson => (mcp_json(context, args.scope)?, STARTER_MCP_JSON),
+        Form::ClaudeLoop => (claude_loop(context, args.scope)?, STARTER_CLAUDE_LOOP),
     };
     let shown = context.env.shown(&path);
     create(&path, text).map_err(|error| match error.kind() {
@@ -93,6 +96,14 @@ fn mcp_json(context: &Context, scope: Scope) -> Result<PathBuf, Failure> {
     }
 }
 
+fn claude_loop(context: &Context, scope: Scope) -> Result<PathBuf, Failure> {
+    if scope != Scope::Project {
+        return Err(Failure::usage("claude-loop's file is a project's: leave --scope away"));
+    }
+    place::own_file(context, Scope::Project)?;
+    Ok(discover::own_project_file(&context.environment, ".claude-loop/mcp-config.json").path)
+}
+
 fn create(path: &PathBuf, text: &str) -> std::io::Result<()> {
     if let Some(directory) = path.parent() {
         fs_err::create_dir_all(directory)?;
@@ -103,6 +114,25 @@ fn create(path: &PathBuf, text: &str) -> std::io::Result<()> {
 }
 
 const STARTER_MCP_JSON: &str = "{\n  \"mcpServers\": {}\n}\n";
+
+const STARTER_CLAUDE_LOOP: &str = r#"{
+  "servers": [
+    {
+      "name": "filesystem",
+      "endpoint": "npx -y @modelcontextprotocol/server-filesystem .",
+      "transport": "stdio",
+      "auth_type": "none",
+      "enabled": false,
+      "tools_whitelist": ["read_file", "list_directory"],
+      "readonly": true
+    }
+  ],
+  "global_settings": {
+    "timeout_seconds": 30,
+    "max_retries": 2
+  }
+}
+"#;
 
 const STARTER_TOML: &str = r#"# MCP servers for helve, what may be called on them, and settings.
 #
@@ -158,7 +188,7 @@ mod tests {
     use helve_config::{Environment, FilePlace, read_text};
     use helve_model::Layer;
 
-    use super::{Dialect, STARTER_MCP_JSON, STARTER_TOML};
+    use super::{Dialect, STARTER_CLAUDE_LOOP, STARTER_MCP_JSON, STARTER_TOML};
 
     fn problems(dialect: Dialect, path: &str, text: &str) -> (usize, String) {
         let place = FilePlace {
@@ -180,6 +210,10 @@ mod tests {
     fn the_starter_files_are_sound() {
         assert_eq!(problems(Dialect::Helve, "helve.toml", STARTER_TOML), (0, String::new()));
         assert_eq!(problems(Dialect::McpJson, ".mcp.json", STARTER_MCP_JSON), (0, String::new()));
+        assert_eq!(
+            problems(Dialect::ClaudeLoop, ".claude-loop/mcp-config.json", STARTER_CLAUDE_LOOP),
+            (1, String::new())
+        );
     }
 
     #[test]

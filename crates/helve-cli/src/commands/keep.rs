@@ -44,6 +44,13 @@ enum What {
     },
 }
 
+impl Args {
+    /// True for the process in the background itself.
+    pub(crate) const fn is_run(&self) -> bool {
+        matches!(self.what, What::Run { .. })
+    }
+}
+
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     match &args.what {
         What::Start { idle } => start(context, *idle),

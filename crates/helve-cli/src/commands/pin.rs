@@ -112,6 +112,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         return if context.printer.is_json() { context.printer.json(&json!([])) } else { Ok(()) };
     }
     tell(context, &news)?;
+    // What was printed is the answer for a program; it takes a second call with --yes to accept it.
+    if !args.yes && context.printer.is_json() {
+        return Err(Failure::new(ErrorCode::Denied, "nothing was pinned").said());
+    }
     if !args.yes && !prompt::confirm(context, &format!("Pin {} as now?", counted(news.len())))? {
         return Err(Failure::new(ErrorCode::Denied, "nothing was pinned"));
     }

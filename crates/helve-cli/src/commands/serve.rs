@@ -1,5 +1,6 @@
 //! `helve serve`: all servers as one MCP server, for any agent.
 
+use std::convert::Infallible;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -12,15 +13,13 @@ use helve_model::{Origin, ServerName};
 use helve_serve::face::http::{Guard, HttpFace};
 use helve_serve::{Discovery, Gateway, HostSource, Naming, Options, Purpose, face};
 use helve_wire::BoxFuture;
-use secrecy::SecretString;
-use tokio::net::TcpListener;
 
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::options::duration;
 use crate::reload::Reloader;
 use crate::running::{Recipe, Wanted, block_on, hurry, until_stopped};
-use crate::{listening, stdio};
+use crate::{listening, peer, stdio, token};
 
 /// How often the configuration files are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -92,13 +91,16 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     if let Some(idle) = args.session_idle {
         options.limits.session_idle = idle;
     }
-    let recipe = recipe(context, &configuration)?;
     let follows = configuration.settings.watch.value;
+    options.limits.connections = listening::connections_at_most(options.limits.connections);
     match args.http {
-        None => block_on(on_standard_streams(context, recipe, args.manage, options, follows)),
+        None => {
+            let recipe = recipe(context, &configuration)?;
+            block_on(on_standard_streams(context, recipe, args.manage, options, follows))
+        }
         Some(address) => {
             let guard = guard(context, &args, address)?;
-            block_on(over_http(context, recipe, options, address, guard, follows))
+            block_on(over_http(context, &configuration, options, address, guard))
         }
     }
 }
@@ -115,13 +117,15 @@ async fn on_standard_streams(
     let (reader, writer) = (stdio::input().map_err(broken)?, stdio::output().map_err(broken)?);
     let served = tokio::select! {
         served = face::stream::serve_alone(&source, options, reader, writer) => match served {
-            Err(error) if let Some(refusal) = refusal(&error) => Err(refusal),
             // An agent that has gone has got what it wanted.
-            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(broken(error)),
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                // The host did not start, and says why.
+                Err(error.downcast::<CallError>().map_or_else(broken, Failure::from))
+            }
             _ => Ok(()),
         },
         stopped = until_stopped() => stopped,
-        failure = follow_configuration(context, &source), if follows => Err(failure),
+        never = follow_configuration(context, &source), if follows => match never {},
     };
     if let Some(host) = source.started.get() {
         host.shutdown().await;
@@ -131,35 +135,38 @@ async fn on_standard_streams(
 
 async fn over_http(
     context: &Context,
-    recipe: Recipe,
+    configuration: &Configuration,
     options: Options,
     address: SocketAddr,
-    guard: Guard,
-    follows: bool,
+    mut guard: Guard,
 ) -> Result<(), Failure> {
     let deaf = |error: std::io::Error| {
         Failure::other(format!("nobody can listen at {address}")).cause(&error).hint("`--http` takes another address")
     };
-    let listener = TcpListener::bind(address).await.map_err(deaf)?;
+    let listener = listening::listen(address).map_err(deaf)?;
     let bound = listener.local_addr().map_err(deaf)?;
+    if guard.only_user.is_some() && !peer::can_tell(bound.ip()).map_err(deaf)? {
+        return Err(Failure::other("this system does not tell which user a connection comes from: a token is needed")
+            .hint(format!("put one into a file for --token-file, or into {TOKEN_VARIABLE}")));
+    }
+    // Before the servers are known: one of them may be what listens here.
+    context.itself.listens_at(bound, &guard.hosts);
+    let recipe = recipe(context, configuration)?;
+    guard.nesting = recipe.nesting().clone();
+    let follows = configuration.settings.watch.value;
     let gateway = Gateway::shared(Arc::new(ManyHosts(recipe)), options).await?;
     let host = gateway.host().clone();
     let face = Arc::new(HttpFace::new(Arc::clone(&gateway), guard));
     context.printer.data(&format!("http://{}/mcp\n", reachable(bound)))?;
+    let mut listening = tokio::spawn(listening::serve(listener, face));
     let served = tokio::select! {
-        () = listening::serve(listener, face) => Ok(()),
+        _ = &mut listening => Ok(()),
         stopped = until_stopped() => stopped,
-        failure = follow_configuration(context, &*gateway), if follows => Err(failure),
+        never = follow_configuration(context, &*gateway), if follows => match never {},
     };
+    listening.abort();
     host.shutdown().await;
     served
-}
-
-/// Why the host did not start, where that is what ended it.
-fn refusal(error: &std::io::Error) -> Option<Failure> {
-    let error = error.get_ref()?.downcast_ref::<CallError>()?;
-    let failure = Failure::new(error.code(), error.chain());
-    Some(error.hints().iter().fold(failure, |failure, hint| failure.hint(hint)))
 }
 
 fn recipe(context: &Context, configuration: &Configuration) -> Result<Recipe, Failure> {
@@ -223,13 +230,11 @@ impl HostSource for ManyHosts {
 fn guard(context: &Context, args: &Args, address: SocketAddr) -> Result<Guard, Failure> {
     let mut tokens = Vec::new();
     if let Some(file) = &args.token_file {
-        let path = context.env.working_directory().join(file);
-        let text = fs_err::read_to_string(path).map_err(|error| Failure::file(&error))?;
-        tokens.push(text.trim().to_owned());
+        tokens.push(token::from_file(&context.env.working_directory().join(file))?);
     }
-    let variable = context.env.variables().iter().find(|(name, _)| name == TOKEN_VARIABLE);
-    tokens.extend(variable.map(|(_, value)| value.to_string_lossy().into_owned()));
-    tokens.retain(|token| !token.is_empty());
+    if let Some((name, value)) = context.env.variables().iter().find(|(name, _)| name == TOKEN_VARIABLE) {
+        tokens.push(token::from_variable(&name.to_string_lossy(), value)?);
+    }
     if tokens.is_empty() && !address.ip().is_loopback() {
         return Err(Failure::usage(format!("{address} can be reached from other machines: a token is needed"))
             .hint(format!("put one into a file for --token-file, or into {TOKEN_VARIABLE}"))
@@ -248,7 +253,8 @@ fn guard(context: &Context, args: &Args, address: SocketAddr) -> Result<Guard, F
         origins: args.allow_origin.clone(),
         // Without a token the person whose servers these are comes in, and the superuser, whom nothing keeps out.
         only_user: tokens.is_empty().then(|| rustix::process::geteuid().as_raw()),
-        tokens: tokens.into_iter().map(SecretString::from).collect(),
+        tokens,
+        ..Guard::default()
     })
 }
 
@@ -292,11 +298,8 @@ impl Reloads for Gateway {
     }
 }
 
-async fn follow_configuration(context: &Context, reloads: &impl Reloads) -> Failure {
-    let mut reloader = match Reloader::new(context) {
-        Ok(reloader) => reloader,
-        Err(failure) => return failure,
-    };
+async fn follow_configuration(context: &Context, reloads: &impl Reloads) -> Infallible {
+    let mut reloader = Reloader::new(context);
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
         if reloads.is_started() {

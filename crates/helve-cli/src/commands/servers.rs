@@ -220,7 +220,7 @@ async fn watch(context: &Context, host: &Host, only: Option<&str>, reloads: bool
     for report in host.status().iter().filter(|report| is_meant(report.name.as_str())) {
         tell(context, report.name.as_str(), &report.status.to_string())?;
     }
-    let mut reloader = Reloader::new(context)?;
+    let mut reloader = Reloader::new(context);
     loop {
         tokio::select! {
             event = events.next() => match event {

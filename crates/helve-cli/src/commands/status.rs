@@ -1,6 +1,6 @@
 //! `helve` alone: what was found, where, and what to try next. From the configuration only; nothing is started.
 
-use helve::Plan;
+use helve::{Plan, Planned};
 use helve_config::{Code, Configuration, Diagnostic};
 use helve_model::DisabledReason;
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ fn table(context: &Context, configuration: &Configuration, plan: &Plan) -> Table
     let state = |held: Option<&DisabledReason>| {
         let style = match held {
             None => Style::Good,
-            Some(DisabledReason::Configured) => Style::Dim,
+            Some(DisabledReason::Configured | DisabledReason::Itself) => Style::Dim,
             Some(_) => Style::Warning,
         };
         Line::styled(style, plan::state(held))
@@ -43,34 +43,40 @@ fn table(context: &Context, configuration: &Configuration, plan: &Plan) -> Table
     for server in &configuration.servers {
         table.row([
             Line::styled(Style::Name, server.name.as_str()),
-            state(held(&context.options, server).as_ref()),
+            state(held(context, server).as_ref()),
             Line::plain(server.spec.as_ref().map_or("-", |spec| describe::transport(&spec.transport))),
             Line::plain(context.shown(&server.origin)),
         ]);
     }
-    if configuration.servers.is_empty() {
-        for planned in &plan.servers {
-            table.row([
-                Line::styled(Style::Name, planned.spec.name.as_str()),
-                state(planned.held.as_ref()),
-                Line::plain(describe::transport(&planned.spec.transport)),
-                Line::plain(context.shown(&planned.spec.origin)),
-            ]);
-        }
+    for planned in defaults(configuration, plan) {
+        table.row([
+            Line::styled(Style::Name, planned.spec.name.as_str()),
+            state(planned.held.as_ref()),
+            Line::plain(describe::transport(&planned.spec.transport)),
+            Line::plain(context.shown(&planned.spec.origin)),
+        ]);
     }
     table
+}
+
+/// The servers that come with helve, where they serve.
+fn defaults<'a>(configuration: &'a Configuration, plan: &'a Plan) -> impl Iterator<Item = &'a Planned> {
+    let is_configured = |planned: &&Planned| configuration.server(planned.spec.name.as_str()).is_some();
+    plan.servers.iter().filter(move |planned| !is_configured(planned))
 }
 
 fn say_where(context: &Context, configuration: &Configuration, plan: &Plan) {
     let printer = &context.printer;
     let (servers, files) = (configuration.servers.len(), configuration.files.len());
-    if let Some(broken) = context.broken(configuration) {
+    if let Some(broken) = configuration.broken_rules() {
         let file = context.shown(&broken.origin);
         printer.say(&Line::plain(format!("Nothing is started until {file} is repaired: rules may stand in it.")));
     } else if servers == 0 && plan.servers.is_empty() {
         printer.say(&Line::plain("The files you named configure no server."));
     } else if servers == 0 {
         printer.say(&Line::plain("No server is configured; these come with helve."));
+    } else if defaults(configuration, plan).next().is_some() {
+        printer.say(&Line::plain("No server is configured but helve itself; the others come with helve."));
     } else {
         printer.say(&Line::plain(format!("{} in {}", counted(servers, "server"), counted(files, "file"))));
     }
@@ -99,9 +105,9 @@ fn say_next(context: &Context, configuration: &Configuration) {
     }
     if !configuration.untrusted.is_empty() {
         printer.hint("look at what this project would run, and trust it: `helve trust`");
-    } else if context.broken(configuration).is_some() {
+    } else if configuration.broken_rules().is_some() {
         printer.hint("`helve doctor` says what is wrong");
-    } else if configuration.servers.is_empty() {
+    } else if configuration.servers.iter().all(|server| plan::is_itself(context, server)) {
         printer.hint("add a server: `helve add NAME -- COMMAND`, or `helve add NAME URL`");
         printer.hint("or start with a commented file: `helve init`");
     } else if configuration.servers.iter().all(|server| server.dialect != helve_config::Dialect::Helve) {
@@ -110,23 +116,18 @@ fn say_next(context: &Context, configuration: &Configuration) {
 }
 
 fn as_json(context: &Context, configuration: &Configuration, plan: &Plan) -> Value {
-    let servers: Vec<Value> = if configuration.servers.is_empty() {
-        plan.servers
-            .iter()
-            .map(|planned| {
-                json!({
-                    "name": planned.spec.name.as_str(),
-                    "state": plan::word(planned.held.as_ref()),
-                    "application": "helve",
-                    "layer": planned.spec.layer.to_string(),
-                    "origin": Value::Null,
-                    "transport": describe::transport_json(&planned.spec.transport, describe::Secrets::Hidden),
-                })
-            })
-            .collect()
-    } else {
-        configuration.servers.iter().map(|server| describe::as_json(context, server)).collect()
-    };
+    let defaults = defaults(configuration, plan).map(|planned| {
+        json!({
+            "name": planned.spec.name.as_str(),
+            "state": plan::word(planned.held.as_ref()),
+            "application": "helve",
+            "layer": planned.spec.layer.to_string(),
+            "origin": Value::Null,
+            "transport": describe::transport_json(&planned.spec.transport, describe::Secrets::Hidden),
+        })
+    });
+    let configured = configuration.servers.iter().map(|server| describe::as_json(context, server));
+    let servers: Vec<Value> = configured.chain(defaults).collect();
     let files: Vec<Value> = configuration
         .files
         .iter()

@@ -1,7 +1,7 @@
 //! `helve tools`: what can be called. From kept lists where they are fresh; only other servers are started.
 
-use helve_model::name::Spelling;
-use helve_model::{NameTable, QualifiedName, ServerName, ToolDefinition};
+use helve_model::name::{Spelling, function_name};
+use helve_model::{Definition as _, NameTable, QualifiedName, ServerName, ToolDefinition};
 use helve_schema::{Provider, Strictness, Style as SignatureStyle, ToolEntry, documented, tool_array};
 use serde_json::{Value, json};
 
@@ -51,7 +51,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         |name: &ServerName| args.servers.is_empty() || args.servers.iter().any(|server| server == name.as_str());
     let configuration = inputs::load(context, is_meant)?;
     context.report_problems_of(&configuration, is_meant);
-    let depth = if args.format.is_some() { Depth::Definitions } else { Depth::Names };
+    let is_for_a_program = args.format.is_some() || context.printer.is_json();
+    let depth = if is_for_a_program { Depth::Definitions } else { Depth::Names };
     let mut catalog = list(context, &configuration, &args.servers, depth, args.refresh)?;
     let missing = take_missing(&mut catalog);
     if let ([_], [_]) = (catalog.servers.as_slice(), missing.as_slice())
@@ -73,7 +74,7 @@ fn answer(
     missing: Vec<(ServerName, Failure)>,
 ) -> Result<(), Failure> {
     let is_named = !args.servers.is_empty();
-    let is_empty = catalog.servers.iter().all(|server| server.entries(&catalog.rules, true).is_empty());
+    let is_empty = catalog.servers.iter().all(|server| server.entries(&catalog.rules, &catalog.pins, true).is_empty());
     let is_bounded = context.options.timeout.is_some();
     let failures = missing.into_iter().map(|(_, failure)| failure);
     let mut failures: Vec<Failure> =
@@ -93,10 +94,16 @@ fn print(context: &Context, args: &Args, catalog: &Catalog, is_whole: bool) -> R
     if context.printer.is_json() {
         return context.printer.json(&as_json(catalog, args.hidden));
     }
-    let entries = || catalog.servers.iter().flat_map(|server| server.entries(&catalog.rules, args.hidden).into_iter());
+    let entries = || {
+        catalog.servers.iter().flat_map(|server| server.entries(&catalog.rules, &catalog.pins, args.hidden).into_iter())
+    };
     let rows = || {
         entries().map(|entry| {
             let name = entry.written();
+            if entry.has_changed {
+                let about = format!("changed since it was pinned; agents do not see it (`helve pin {name}`)");
+                return [Line::borrowed(Style::Name, name), Line::borrowed(Style::Warning, about)];
+            }
             let about = entry.summary.or(entry.title).unwrap_or_default();
             [Line::borrowed(Style::Name, name), Line::borrowed(Style::Plain, about)]
         })
@@ -137,43 +144,61 @@ fn report_missing(context: &Context, missing: &[(ServerName, Failure)]) {
     context.report_untrusted(&untrusted);
 }
 
+/// Whole definitions, as their servers gave them, with where each belongs.
 fn as_json(catalog: &Catalog, hidden: bool) -> Value {
-    let mut tools = Vec::new();
-    for server in &catalog.servers {
-        for entry in server.entries(&catalog.rules, hidden) {
-            tools.push(json!({
-                "name": entry.written(),
-                "server": entry.server.as_str(),
-                "tool": entry.tool,
-                "title": entry.title,
-                "description": entry.summary,
-                "annotations": {
-                    "readOnlyHint": entry.claims.read_only,
-                    "destructiveHint": entry.claims.destructive,
-                    "idempotentHint": entry.claims.idempotent,
-                    "openWorldHint": entry.claims.open_world,
-                },
-            }));
-        }
-    }
-    Value::Array(tools)
+    let tools = visible(catalog, hidden).into_iter().map(|(name, definition)| {
+        let mut tool = match serde_json::from_str(definition.raw().as_str()) {
+            Ok(Value::Object(tool)) => tool,
+            _ => serde_json::Map::new(),
+        };
+        tool.insert("server".to_owned(), json!(name.server.as_str()));
+        tool.insert("tool".to_owned(), json!(name.tool.as_str()));
+        tool.insert("name".to_owned(), json!(name.to_string()));
+        Value::Object(tool)
+    });
+    // What changed since it was pinned is named and says nothing: whoever reads this may hand it to a model.
+    let changed = changed(catalog, hidden).into_iter().map(|(name, _)| {
+        let (server, tool) = (name.server.as_str(), name.tool.as_str());
+        json!({"server": server, "tool": tool, "name": name.to_string(), "changed_since_pinned": true})
+    });
+    Value::Array(tools.chain(changed).collect())
 }
 
-fn formatted(context: &Context, catalog: &Catalog, format: Format, hidden: bool) -> Result<(), Failure> {
+/// The tools an agent sees, sorted by name; with `hidden`, all of them.
+fn visible(catalog: &Catalog, hidden: bool) -> Vec<(QualifiedName, &ToolDefinition)> {
+    defined(catalog, hidden, |has_changed| !has_changed)
+}
+
+/// Those whose definition is not the one that was pinned: agents do not see them.
+fn changed(catalog: &Catalog, hidden: bool) -> Vec<(QualifiedName, &ToolDefinition)> {
+    defined(catalog, hidden, |has_changed| has_changed)
+}
+
+fn defined(catalog: &Catalog, hidden: bool, is_wanted: fn(bool) -> bool) -> Vec<(QualifiedName, &ToolDefinition)> {
     let mut tools: Vec<(QualifiedName, &ToolDefinition)> = Vec::new();
     for server in &catalog.servers {
+        let is_hidden = catalog.rules.hidden_of(&server.name);
         for definition in server.definitions() {
-            let name = QualifiedName::new(server.name.clone(), definition.name().clone());
-            if hidden || !catalog.rules.hides(&name) {
-                tools.push((name, definition));
+            let tool = definition.name();
+            if (hidden || !is_hidden(tool.as_str())) && is_wanted(server.has_changed(definition, &catalog.pins)) {
+                tools.push((QualifiedName::new(server.name.clone(), tool.clone()), definition));
             }
         }
     }
     tools.sort_by(|(left, _), (right, _)| left.cmp(right));
+    tools
+}
+
+fn formatted(context: &Context, catalog: &Catalog, format: Format, hidden: bool) -> Result<(), Failure> {
+    // This list is for a model.
+    for (name, _) in changed(catalog, hidden) {
+        context.printer.warning(format!("{name} is left out: it changed since it was pinned"));
+    }
+    let tools = visible(catalog, hidden);
     let names = NameTable::new(tools.iter().map(|(name, _)| name.clone()));
     let text = match format {
-        Format::Python => signatures(&tools, &names, SignatureStyle::Python),
-        Format::Typescript => signatures(&tools, &names, SignatureStyle::TypeScript),
+        Format::Python => signatures(&tools, SignatureStyle::Python),
+        Format::Typescript => signatures(&tools, SignatureStyle::TypeScript),
         Format::Anthropic => array(context, &tools, &names, Provider::Anthropic),
         Format::Openai => array(context, &tools, &names, Provider::OpenAiChat),
         Format::OpenaiResponses => array(context, &tools, &names, Provider::OpenAiResponses),
@@ -182,11 +207,12 @@ fn formatted(context: &Context, catalog: &Catalog, format: Format, hidden: bool)
     context.printer.block(&text)
 }
 
-fn signatures(tools: &[(QualifiedName, &ToolDefinition)], names: &NameTable, style: SignatureStyle) -> String {
+fn signatures(tools: &[(QualifiedName, &ToolDefinition)], style: SignatureStyle) -> String {
     let mut text = String::new();
     for (name, definition) in tools {
-        let spelled = names.spell(name, Spelling::Provider).unwrap_or_else(|| name.to_string());
-        with_entry(definition, &spelled, |entry| text.push_str(&documented(entry, style, SIGNATURE_TOKENS)));
+        with_entry(definition, &function_name(name), |entry| {
+            text.push_str(&documented(entry, style, SIGNATURE_TOKENS))
+        });
         text.push_str("\n\n");
     }
     text.truncate(text.trim_end().len());

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use helve_config::trust::{Trust, TrustRequest, TrustSubject};
-use helve_config::{Configuration, ConfiguredServer, SettingsPatch, read_text};
-use helve_model::{Action, ErrorCode, Rule};
+use helve_config::trust::{NOT_COVERED, Part, Trust, TrustRequest, TrustSubject};
+use helve_config::{Configuration, ConfiguredServer};
+use helve_model::ErrorCode;
 use serde_json::{Value, json};
 
 use crate::context::{Context, file_of};
@@ -21,8 +21,8 @@ use crate::store::trust::TrustFile;
 /// Show what this project would run, and trust it
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Nothing of a project runs before you trusted exactly that: its command, its files, its address, its rules.
-Whatever of it changes is asked again.")]
+Nothing of a project runs before you trusted exactly that: everything that decides what runs, with which
+rights, and where values go. Whatever of it changes is asked again.")]
 pub(crate) struct Args {
     /// Only these servers
     #[arg(value_name = "SERVER")]
@@ -64,7 +64,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         };
     }
     if !context.printer.is_json() {
-        show(context, &configuration, &requests)?;
+        show(context, &requests)?;
     }
     let trusted = if args.yes { requests } else { ask(context, requests)? };
     if trusted.is_empty() {
@@ -135,92 +135,30 @@ fn ask<'a>(context: &Context, requests: Vec<&'a TrustRequest>) -> Result<Vec<&'a
     }
 }
 
-/// Everything a yes would mean.
-fn show(context: &Context, configuration: &Configuration, requests: &[&TrustRequest]) -> Result<(), Failure> {
+/// Everything a yes would mean, as the list has it that the yes is kept under.
+fn show(context: &Context, requests: &[&TrustRequest]) -> Result<(), Failure> {
     for request in requests {
         let heading = Line::styled(Style::Name, subject(context, request));
         context.printer.line(&heading)?;
-        let details = match server_of(configuration, request) {
-            Some(server) => server_details(context, server),
-            None => rule_details(context, configuration, request),
-        };
-        describe::print(context, &details, "  ")?;
+        describe::print(context, &details(request), "  ")?;
         context.printer.line(&Line::default())?;
     }
     Ok(())
 }
 
-fn server_details(context: &Context, server: &ConfiguredServer) -> Vec<Detail> {
-    let mut details =
-        server.spec.as_ref().map(|spec| describe::details(context, spec, Secrets::AsWritten)).unwrap_or_default();
-    if !server.variables.is_empty() {
-        details.push(("reads yours", vec![server.variables.join(", ")]));
+/// The list, each label once; the heading has the server's name.
+fn details(request: &TrustRequest) -> Vec<Detail> {
+    let mut details: Vec<Detail> = Vec::new();
+    for part in request.parts.iter().filter(|part| part.label != "server") {
+        match details.iter_mut().find(|(label, _)| *label == part.label) {
+            Some((_, lines)) => lines.push(part.to_line()),
+            None => details.push((part.label, vec![part.to_line()])),
+        }
     }
-    if !server.rules.is_empty() {
-        details.push(("rules", server.rules.iter().map(rule_text).collect()));
+    if request.parts.iter().any(|part| part.label == "command") {
+        details.push(("not covered", vec![NOT_COVERED.to_owned()]));
     }
     details
-}
-
-fn rule_details(context: &Context, configuration: &Configuration, request: &TrustRequest) -> Vec<Detail> {
-    let rules = withheld_rules(configuration, request).map(rule_text).collect();
-    let settings = settings_of(context, configuration, request).map(|patch| setting_texts(&patch)).unwrap_or_default();
-    vec![("rules", rules), ("settings", settings)]
-}
-
-fn withheld_rules<'a>(
-    configuration: &'a Configuration,
-    request: &'a TrustRequest,
-) -> impl Iterator<Item = &'a Rule> + 'a {
-    // Rules beside a server belong to that server's own question.
-    let is_of_server = |rule: &Rule| configuration.servers.iter().any(|server| server.rules.contains(rule));
-    let rules = configuration.withheld_rules.iter().filter(move |rule| !is_of_server(rule));
-    rules.filter(|rule| file_of(&rule.origin) == Some(request.file.as_path()))
-}
-
-/// The settings of a file nobody trusts are not part of the configuration; the file has them.
-fn settings_of(context: &Context, configuration: &Configuration, request: &TrustRequest) -> Option<SettingsPatch> {
-    let place = place::file_at(configuration, &request.file)?;
-    let text = fs_err::read_to_string(&place.path).ok()?;
-    Some(read_text(&place, &text, &context.environment).settings)
-}
-
-fn setting_texts(patch: &SettingsPatch) -> Vec<String> {
-    [
-        patch.call_timeout.as_ref().map(|setting| format!("a call may take {:?}", setting.value)),
-        patch.startup_timeout.as_ref().map(|setting| format!("a server may take {:?} to start", setting.value)),
-        patch.max_retries.as_ref().map(|setting| format!("{} retries", setting.value)),
-        patch.cache_tool_schemas.as_ref().map(|setting| format!("tool lists are kept: {}", setting.value)),
-        patch.schema_cache_ttl.as_ref().map(|setting| format!("tool lists count for {:?}", setting.value)),
-        patch.keep.as_ref().map(|setting| format!("servers are kept running: {}", setting.value)),
-        patch.keep_idle.as_ref().map(|setting| format!("servers are kept for {:?}", setting.value)),
-        patch.readonly.as_ref().map(|setting| format!("servers are read-only: {}", setting.value)),
-        patch.roots.as_ref().map(|setting| {
-            let roots: Vec<String> = setting.value.iter().map(|root| root.display().to_string()).collect();
-            format!("servers are told to work in {}", roots.join(", "))
-        }),
-        patch.sampling_calls.as_ref().map(|setting| format!("a server may use the model {} times", setting.value)),
-        patch.sampling_tokens.as_ref().map(|setting| format!("a server may use {} tokens", setting.value)),
-        patch
-            .sampling_concurrent
-            .as_ref()
-            .map(|setting| format!("a server may ask the model {} things at once", setting.value)),
-        patch.sampling_timeout.as_ref().map(|setting| format!("the model may take {:?}", setting.value)),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
-}
-
-fn rule_text(rule: &Rule) -> String {
-    let pattern = rule.pattern.as_ref().map(|pattern| format!(" with {pattern}")).unwrap_or_default();
-    let risk = rule.risk.map(|risk| format!(" of {risk} risk")).unwrap_or_default();
-    let what = match rule.action {
-        Action::Allow => "may be called without asking",
-        Action::Ask => "is asked about",
-        Action::Deny => "is refused",
-    };
-    format!("{}{pattern}{risk} {what}", rule.tool)
 }
 
 fn subject(context: &Context, request: &TrustRequest) -> String {
@@ -247,15 +185,16 @@ fn as_json(context: &Context, configuration: &Configuration, requests: &[&TrustR
         .map(|request| {
             let server = server_of(configuration, request)
                 .map(|server| describe::as_json_with(context, server, Secrets::AsWritten));
-            let rules: Vec<String> = match request.subject {
-                TrustSubject::Server(_) => Vec::new(),
-                TrustSubject::Rules => withheld_rules(configuration, request).map(rule_text).collect(),
-            };
+            let is_rule = |part: &&Part| request.subject == TrustSubject::Rules && part.label == "rules";
+            let rules: Vec<String> = request.parts.iter().filter(is_rule).map(Part::to_line).collect();
+            let covers: Vec<Value> =
+                request.parts.iter().map(|part| json!({ "what": part.label, "is": part.to_line() })).collect();
             json!({
                 "project": request.project.to_string_lossy(),
                 "file": request.file.to_string_lossy(),
                 "server": server,
                 "rules": rules,
+                "covers": covers,
                 "hash": request.hash.to_string(),
             })
         })

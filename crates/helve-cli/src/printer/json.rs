@@ -5,7 +5,7 @@ use std::io;
 use serde::Serialize;
 use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 
-use super::safe::is_hidden;
+use helve_model::text::is_invisible;
 
 /// The text of a value, over several lines and with a line break at its end.
 pub(crate) fn render(value: &impl Serialize) -> Result<String, serde_json::Error> {
@@ -78,7 +78,7 @@ impl Formatter for Safe {
 }
 
 fn write_escaped<W: io::Write + ?Sized>(writer: &mut W, fragment: &str) -> io::Result<()> {
-    let must_be_spelt = |character: char| is_hidden(character) && !matches!(character, '\n' | '\r' | '\t');
+    let must_be_spelt = |character: char| is_invisible(character) && !matches!(character, '\n' | '\r' | '\t');
     let mut rest = fragment;
     while let Some(at) = rest.find(must_be_spelt) {
         let (before, from) = rest.split_at(at);

@@ -3,14 +3,14 @@
 use serde_json::{Value, json};
 
 use super::render;
-use crate::printer::safe::is_hidden;
+use helve_model::text::is_invisible;
 
 #[test]
 fn hidden_characters_are_spelt_and_read_back() {
     let value =
         json!({ "text": "\u{1b}[2J \u{9b} \u{202e} \u{e0041} \u{7f} é\n\"", "\u{200b}key": [1, { "a": [] }, "x"] });
     let text = render(&value).expect("JSON");
-    assert!(text.chars().all(|character| character == '\n' || !is_hidden(character)), "{text}");
+    assert!(text.chars().all(|character| character == '\n' || !is_invisible(character)), "{text}");
     assert_eq!(serde_json::from_str::<Value>(&text).expect("JSON"), value);
     insta::assert_snapshot!(text, @r#"
     {

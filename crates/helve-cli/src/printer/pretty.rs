@@ -1,7 +1,7 @@
 //! JSON that was read elsewhere, laid out for people without re-modelling it: every number and key stays as it was
 //! written, in its order.
 
-use super::safe::is_hidden;
+use helve_model::text::is_invisible;
 
 const INDENT: &str = "  ";
 
@@ -46,7 +46,7 @@ fn string(out: &mut String, characters: &mut impl Iterator<Item = char>) {
     out.push('"');
     let mut is_escaped = false;
     for character in characters.by_ref() {
-        if is_hidden(character) {
+        if is_invisible(character) {
             let mut units = [0; 2];
             for unit in character.encode_utf16(&mut units) {
                 out.push_str(&format!("\\u{unit:04x}"));

@@ -3,9 +3,8 @@
 use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Effects};
+use helve_model::text;
 use unicode_width::UnicodeWidthStr as _;
-
-use super::safe;
 
 /// What a piece of text is, which decides how it looks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -76,12 +75,12 @@ impl<T: AsRef<str>> Line<T> {
 
     /// How many columns of a terminal it takes.
     pub(crate) fn width(&self) -> usize {
-        if self.rest.is_empty() { width(&safe::line(self.first.1.as_ref())) } else { width(&self.text()) }
+        if self.rest.is_empty() { width(&text::one_line(self.first.1.as_ref())) } else { width(&self.text()) }
     }
 
     /// The pieces as they will be seen.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = (Style, std::borrow::Cow<'_, str>)> {
-        std::iter::once(&self.first).chain(&self.rest).map(|(style, text)| (*style, safe::line(text.as_ref())))
+        std::iter::once(&self.first).chain(&self.rest).map(|(style, text)| (*style, text::one_line(text.as_ref())))
     }
 
     /// The bytes for a terminal, or plain text.
@@ -101,7 +100,7 @@ impl<T: AsRef<str>> Line<T> {
 
 /// How many columns of a terminal a safe text takes.
 fn width(text: &str) -> usize {
-    let (plain, rest) = safe::split_plain(text);
+    let (plain, rest) = text::split_plain(text);
     // What follows a character may change how wide it is, so the last plain one is measured with the rest.
     match plain.len().checked_sub(1).and_then(|columns| Some((columns, text.get(columns..)?))) {
         Some((columns, rest_and_last)) if !rest.is_empty() => columns + rest_and_last.width(),

@@ -55,7 +55,6 @@ pub(crate) fn ask(
                     terminal.say(&Line::styled(Style::Bad, "  ! ").then(Style::Plain, problem.to_string()));
                 }
             }
-            Ok(content) if form.fields().len() == 1 => return ElicitationAnswer::Accept(Some(content)),
             Ok(content) => match review(terminal, server) {
                 Step::Done(Review::Send) => return ElicitationAnswer::Accept(Some(content)),
                 Step::Done(Review::Change) => {}
@@ -199,10 +198,17 @@ fn heading(field: &Field, keys: Option<&str>) -> Vec<Line> {
     let mut lines = vec![question];
     lines.extend(field.help().map(|help| Line::plain(format!("  {help}"))));
     if let Some(secret) = field.looks_like_secret() {
-        let warning = format!(" this looks like a {secret}: better not enter it");
+        let warning = format!(" this looks like {} {secret}: better not enter it", article(secret));
         lines.push(Line::styled(Style::Warning, "  warning:").then(Style::Plain, warning));
     }
     lines
+}
+
+const fn article(noun: &str) -> &'static str {
+    match noun.as_bytes() {
+        [b'a' | b'e' | b'i' | b'o' | b'u' | b'A' | b'E' | b'I' | b'O' | b'U', ..] => "an",
+        _ => "a",
+    }
 }
 
 /// The line that stays: what was answered.

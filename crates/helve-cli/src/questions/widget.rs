@@ -200,7 +200,7 @@ impl Terminal<'_> {
 /// How wide a character is as it is shown; hidden ones are spelt out.
 fn columns(character: char) -> usize {
     let mut buffer = [0; 4];
-    let shown = crate::printer::safe::line(character.encode_utf8(&mut buffer));
+    let shown = helve_model::text::one_line(character.encode_utf8(&mut buffer));
     shown.chars().map(|shown| shown.width().unwrap_or(0)).sum()
 }
 

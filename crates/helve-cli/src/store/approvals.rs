@@ -1,16 +1,17 @@
-//! `approvals.json`: the calls a person approved for good. Each holds for one definition of its tool.
+//! `approvals.json`: the calls a person approved for good. Each holds for one definition of its tool, and for one server:
+//! where that comes from and what it runs.
 
 use helve_model::{CallKind, QualifiedName, ServerName, ToolName};
 use helve_policy::pin::DefinitionHash;
-use helve_policy::{Approval, Span};
+use helve_policy::{Approval, ServerIdentity, Span};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Stored, version};
+use super::{Stored, first_version};
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ApprovalFile {
-    #[serde(default = "version")]
+    #[serde(default = "first_version")]
     version: u64,
     #[serde(default)]
     approvals: Vec<StoredApproval>,
@@ -28,6 +29,9 @@ pub(crate) struct StoredApproval {
     pattern: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     definition: Option<String>,
+    /// Which server; without one it is nobody's any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    identity: Option<String>,
     #[serde(flatten)]
     unknown: Map<String, Value>,
 }
@@ -52,6 +56,7 @@ impl ApprovalFile {
                 kind: approval.kind.to_string(),
                 pattern: approval.pattern.clone(),
                 definition: approval.definition.map(|hash| hash.to_string()),
+                identity: approval.server.map(|identity| identity.to_string()),
                 unknown: Map::new(),
             });
         }
@@ -70,11 +75,16 @@ impl StoredApproval {
             Some(hash) => Some(DefinitionHash::parse(hash)?),
             None => None,
         };
+        let server = match &self.identity {
+            Some(identity) => Some(ServerIdentity::parse(identity)?),
+            None => None,
+        };
         Some(Approval {
             tool: QualifiedName::new(ServerName::new(&self.server).ok()?, ToolName::new(&self.tool)),
             kind: kind(&self.kind)?,
             pattern: self.pattern.clone(),
             definition,
+            server,
             span: Span::Always,
         })
     }
@@ -82,14 +92,26 @@ impl StoredApproval {
 
 impl Stored for ApprovalFile {
     const FILE: &'static str = "approvals.json";
+    const VERSION: u64 = 2;
+
+    fn version(&mut self) -> &mut u64 {
+        &mut self.version
+    }
+
+    /// They were given to a name, and nobody knows which server that was.
+    fn end_old(&mut self) -> Vec<String> {
+        self.approvals.drain(..).map(|approval| format!("{}/{}", approval.server, approval.tool)).collect()
+    }
 }
 
 impl Default for ApprovalFile {
     fn default() -> Self {
-        Self { version: version(), approvals: Vec::new(), unknown: Map::new() }
+        Self { version: Self::VERSION, approvals: Vec::new(), unknown: Map::new() }
     }
 }
 
 fn kind(word: &str) -> Option<CallKind> {
-    [CallKind::Tool, CallKind::Resource, CallKind::Prompt].into_iter().find(|kind| kind.to_string() == word)
+    [CallKind::Tool, CallKind::Resource, CallKind::Prompt, CallKind::Method]
+        .into_iter()
+        .find(|kind| kind.to_string() == word)
 }

@@ -5,11 +5,11 @@ use helve_policy::pin::DefinitionHash;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{Stored, version};
+use super::{Stored, first_version};
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct PinFile {
-    #[serde(default = "version")]
+    #[serde(default = "first_version")]
     version: u64,
     #[serde(default)]
     pins: Vec<Pin>,
@@ -99,10 +99,15 @@ impl Pin {
 
 impl Stored for PinFile {
     const FILE: &'static str = "pins.json";
+    const VERSION: u64 = 1;
+
+    fn version(&mut self) -> &mut u64 {
+        &mut self.version
+    }
 }
 
 impl Default for PinFile {
     fn default() -> Self {
-        Self { version: version(), pins: Vec::new(), unknown: Map::new() }
+        Self { version: Self::VERSION, pins: Vec::new(), unknown: Map::new() }
     }
 }

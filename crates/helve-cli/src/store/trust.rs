@@ -6,12 +6,12 @@ use helve_config::trust::{TrustRequest, TrustStore, TrustSubject};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Stored, version};
+use super::{Stored, first_version};
 
 /// All of the person's answers. Several hashes of one server may be trusted: a project has branches.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct TrustFile {
-    #[serde(default = "version")]
+    #[serde(default = "first_version")]
     version: u64,
     #[serde(default)]
     pub(crate) trusted: Vec<Trusted>,
@@ -68,11 +68,21 @@ impl TrustStore for TrustFile {
 
 impl Stored for TrustFile {
     const FILE: &'static str = "trust.json";
+    const VERSION: u64 = 2;
+
+    fn version(&mut self) -> &mut u64 {
+        &mut self.version
+    }
+
+    /// The recipe of the hashes is another one since: no old yes can be found again.
+    fn end_old(&mut self) -> Vec<String> {
+        self.trusted.drain(..).map(|trusted| trusted.project).collect()
+    }
 }
 
 impl Default for TrustFile {
     fn default() -> Self {
-        Self { version: version(), trusted: Vec::new(), unknown: Map::new() }
+        Self { version: Self::VERSION, trusted: Vec::new(), unknown: Map::new() }
     }
 }
 

@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use helve_testkit::{Scenario, descendants_of, wait_until_dead};
+use serde_json::json;
 
+use crate::itself::Agent;
 use crate::support::{ALLOW, Person, TestEnv, started_by, with_servers};
 
 /// Long enough for a loaded machine; a test that waits so long has failed.
@@ -175,12 +177,12 @@ fn images_and_sounds_are_saved_and_named() {
 fn everything_is_bounded_by_the_time_out() {
     let hung = Scenario::dual().never_answers();
     let env = with_servers(&[("slow", Scenario::dual()), ("hung", hung)], ALLOW);
-    insta::assert_snapshot!(env.run(&["call", "slow/sleep", "ms=600000", "--timeout", "2s"]), @r"
-    exit status 4
-    --- stderr
-    error: it was not done within 2 s
-    hint: `--timeout` sets how long everything may take
-    ");
+    // C5: whose it was, and that it may have run.
+    let call = ["call", "slow/sleep", "ms=600000", "--timeout", "2s", "--json"];
+    let told = env.json(&call);
+    assert_eq!((&told["code"], &told["server"], &told["tool"]), (&json!("TIMEOUT"), &json!("slow"), &json!("sleep")));
+    assert_eq!(told["may_have_run"], true, "{told}");
+    assert!(env.run(&call).starts_with("exit status 4"));
     let started = Instant::now();
     insta::assert_snapshot!(env.run(&["call", "hung/echo", "--timeout", "500ms"]), @r"
     exit status 4
@@ -298,16 +300,20 @@ fn tools_for_models_and_languages() {
     --- stdout
     [
       {
-        "annotations": {
-          "destructiveHint": null,
-          "idempotentHint": null,
-          "openWorldHint": null,
-          "readOnlyHint": null
-        },
         "description": "Adds.",
+        "inputSchema": {
+          "properties": {
+            "a": {
+              "type": "integer"
+            }
+          },
+          "required": [
+            "a"
+          ],
+          "type": "object"
+        },
         "name": "math/add",
         "server": "math",
-        "title": null,
         "tool": "add"
       }
     ]
@@ -378,6 +384,22 @@ fn a_changed_definition_is_refused_until_it_is_accepted() {
     ");
     let shown = env.json(&["tool", "files/echo", "--json"]);
     assert_eq!(shown["decision"]["agent"]["action"], "deny", "{shown}");
+    // S11: people see that it changed, and a model is not given what it says now.
+    insta::assert_snapshot!(env.run(&["tools"]), @r"
+    exit status 0
+    --- stdout
+    TOOL        WHAT IT DOES
+    files/echo  changed since it was pinned; agents do not see it (`helve pin files/echo`)
+    ");
+    assert_eq!(env.json(&["tools", "--json"])[0]["changed_since_pinned"], true);
+    insta::assert_snapshot!(env.run(&["tools", "--format", "anthropic"]), @r"
+    exit status 0
+    --- stdout
+    []
+    --- stderr
+    warning: files/echo is left out: it changed since it was pinned
+    ");
+    assert!(env.run(&["doctor"]).contains("files/echo: its definition is not the one that was pinned"));
     insta::assert_snapshot!(env.run(&["pin", "files"]), @r#"
     exit status 7
     --- stdout
@@ -396,6 +418,7 @@ fn a_changed_definition_is_refused_until_it_is_accepted() {
     1 tool pinned.
     "#);
     assert!(env.run(&["call", "files/echo"]).starts_with("exit status 0"));
+    assert!(env.run(&["tools"]).contains("Reads, and tells nobody."));
     assert_eq!(env.json(&["explain", "files/echo", "--json"])["action"], "allow");
     insta::assert_snapshot!(env.run(&["pin", "files/ecco"]), @r"
     exit status 5
@@ -403,6 +426,24 @@ fn a_changed_definition_is_refused_until_it_is_accepted() {
     error: the server `files` has no tool `ecco`
     hint: `helve tools files` lists what there is
     ");
+}
+
+/// A running gateway does not list it, hears that it was accepted, and announces it.
+#[test]
+fn s11_accepting_a_changed_definition_reaches_agents() {
+    let tool = |text: &str| {
+        let definition = format!(r#"{{"name":"echo","description":"{text}","inputSchema":{{"type":"object"}}}}"#);
+        Scenario::dual().hide_builtin_tools().literal_tool(&definition)
+    };
+    let env = with_servers(&[("files", tool("Reads."))], ALLOW);
+    assert!(env.run(&["pin", "files", "--yes"]).starts_with("exit status 0"));
+    let changed = format!("[servers.files]\n{}\n{ALLOW}", started_by(&tool("Reads, and tells nobody.")));
+    env.write("home/.config/helve/helve.toml", &changed);
+    let mut agent = Agent::new(&env, &["serve", "--wait", "30s", "--prefix", "none"]);
+    assert!(!agent.tools().contains(&"echo".to_owned()));
+    assert!(env.run(&["pin", "files", "--yes"]).starts_with("exit status 0"));
+    agent.hear("notifications/tools/list_changed");
+    assert!(agent.tools().contains(&"echo".to_owned()));
 }
 
 /// A yes for good is shown where it decides, and where it no longer does.
@@ -502,4 +543,41 @@ fn wait_for_descendants(pid: u32, at_least: usize) -> Vec<u32> {
         assert!(Instant::now() < deadline, "no server was started");
         std::thread::yield_now();
     }
+}
+
+#[test]
+fn c5_a_server_whose_entry_has_a_mistake_is_a_matter_of_configuration() {
+    let env = TestEnv::new();
+    env.write("home/.config/helve/helve.toml", "[servers.bad]\ncommnd = \"x\"\n");
+    assert!(env.run(&["call", "bad/x"]).starts_with("exit status 2"));
+    assert_eq!(env.json(&["call", "bad/x", "--json"])["code"], "CONFIG");
+}
+
+#[test]
+fn c5_names_of_signatures_and_devices_can_be_called() {
+    let env = with_servers(&[("brave-search", Scenario::dual()), ("brave_search", Scenario::dual())], ALLOW);
+    let listed = env.stdout(&["tools", "brave-search", "--format", "python"]);
+    assert!(listed.contains("def mcp__brave_u2d_search__echo("), "{listed}");
+    assert!(env.run(&["call", "mcp__brave_u2d_search__echo", "a=1"]).starts_with("exit status 0"));
+    insta::assert_snapshot!(env.run(&["call", "device.BraveSearchMCP.echo"]), @"
+    exit status 5
+    --- stderr
+    error: several servers have a tool `device.BraveSearchMCP.echo`
+    hint: say which one: `brave-search/echo`, `brave_search/echo`
+    ");
+    insta::assert_snapshot!(env.run(&["call", "device.NobodyMCP.echo"]), @"
+    exit status 5
+    --- stderr
+    error: there is no server `NobodyMCP`
+    hint: `helve tools` lists what there is
+    ");
+}
+
+#[test]
+fn c5_a_list_of_everything_allows_everything() {
+    let env = with_servers(&[("files", Scenario::dual())], "");
+    let own =
+        env.read("home/.config/helve/helve.toml").replace("[servers.files]\n", "[servers.files]\ntools = [\"*\"]\n");
+    env.write("home/.config/helve/helve.toml", &own);
+    assert!(env.run(&["call", "files/echo", "a=1"]).starts_with("exit status 0"));
 }

@@ -210,3 +210,23 @@ fn a_server_that_cannot_be_copied_says_why() {
     For more information, try '--help'.
     ");
 }
+
+#[test]
+fn c5_what_is_off_or_empty_in_gemini_stays_so() {
+    let env = TestEnv::new();
+    env.write(
+        "home/.gemini/settings.json",
+        r#"{"mcpServers": {"key": {"command": "true", "env": {"KEY": "$GEMKEY"}}, "not": {"command": "true"}},
+            "mcp": {"excluded": ["not"]}}"#,
+    );
+    assert!(env.run(&["import", "--all"]).starts_with("exit status 0"));
+    insta::assert_snapshot!(env.read("home/.config/helve/helve.toml"), @r#"
+    [servers.key]
+    command = "true"
+    env = { KEY = "${GEMKEY:-}" }
+
+    [servers.not]
+    command = "true"
+    enabled = false
+    "#);
+}

@@ -4,11 +4,15 @@
 
 mod adding;
 mod asking;
+mod bridging;
 mod calling;
 mod completing;
 mod docs;
 mod expanding;
+mod guarding;
+mod hostile;
 mod importing;
+mod itself;
 mod keeping;
 mod offering;
 mod reporting;

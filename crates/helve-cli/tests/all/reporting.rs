@@ -301,3 +301,17 @@ fn limits_of_calls_and_results_can_be_set() {
     env.write("home/.config/helve/helve.toml", &format!("[settings]\ncalls_per_server = 0\n{config}"));
     assert!(env.run(&["call", "peer/echo", "text=x"]).starts_with("exit status 2"));
 }
+
+#[test]
+fn c5_the_doctor_knows_what_is_off_and_what_is_there_twice() {
+    let env = TestEnv::new();
+    env.write(
+        "home/.config/helve/helve.toml",
+        "[servers.off]\ncommand = \"true\"\nenabled = false\nenv = { X = \"${NOPE}\" }\n",
+    );
+    assert!(env.run(&["doctor", "off"]).starts_with("exit status 0"));
+    let env = TestEnv::new();
+    env.write("home/.mcp.json", r#"{"mcpServers": {"twice": {"command": "true"}, "twice": {"command": "false"}}}"#);
+    let told = env.run(&["doctor", "twice"]);
+    assert!(told.starts_with("exit status 1") && told.contains("is configured twice in this file"), "{told}");
+}

@@ -417,9 +417,10 @@ fn a_broken_memory_is_named_and_trusts_nothing() {
     exit status 2
     --- stdout
     server `theirs` of .mcp.json
-      command    theirs
-      variables  CLAUDE_PROJECT_DIR=[ROOT]/project
-      directory  [ROOT]/project
+      command      theirs
+      variables    CLAUDE_PROJECT_DIR=[ROOT]/project
+      directory    [ROOT]/project
+      not covered  what the program imports or loads beyond this, and what a package runner downloads
 
     --- stderr
     warning: [ROOT]/home/.local/state/helve/trust.json cannot be understood; nothing of this project counts as trusted

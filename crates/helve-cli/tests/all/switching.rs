@@ -221,6 +221,7 @@ fn a_server_that_another_application_switched_off_is_its_own_business() {
     --- stderr
     error: `p` is off at ~/.claude.json:1, which belongs to Claude Code
     hint: edit that line
+    hint: or keep it in a file of your own: `helve import p`, then `helve enable p`
     ");
 }
 

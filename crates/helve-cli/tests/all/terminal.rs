@@ -127,7 +127,7 @@ fn a_spinner_is_gone_before_the_error() {
     let mut late = Person::at(&env, &words);
     late.sees("slow/sleep");
     let seen = late.sees_the_end();
-    assert!(seen.contains("\r\u{1b}[Kerror: it was not done within 2 s"), "{seen:?}");
+    assert!(seen.contains("\r\u{1b}[Kerror: timed out after 2 s"), "{seen:?}");
     let mut interrupted = Person::at(&env, &words[..5]);
     interrupted.sees("slow/sleep");
     interrupted.interrupts();

@@ -1,5 +1,7 @@
 //! `helve trust`: what is shown before a yes, what a yes is good for, and how it is taken back.
 
+use helve_testkit::Scenario;
+
 use crate::support::TestEnv;
 
 const PROJECT: &str = r#"[servers.run]
@@ -41,6 +43,8 @@ fn what_would_run_is_shown_and_nobody_is_asked_without_a_terminal() {
       directory    [ROOT]/project
       may write    write_*
       reads yours  GITHUB_TOKEN
+      file         server.js (sha256 7692c3ad3540…)
+      not covered  what the program imports or loads beyond this, and what a package runner downloads
 
     server `reach` of helve.toml
       address      https://example.com/mcp
@@ -48,7 +52,7 @@ fn what_would_run_is_shown_and_nobody_is_asked_without_a_terminal() {
       reads yours  GITHUB_TOKEN
 
     rules and settings of helve.toml
-      rules     run/* may be called without asking
+      rules     allow run/*
       settings  a call may take 300s
 
     --- stderr
@@ -60,6 +64,40 @@ fn what_would_run_is_shown_and_nobody_is_asked_without_a_terminal() {
     {
       "asked": [
         {
+          "covers": [
+            {
+              "is": "run",
+              "what": "server"
+            },
+            {
+              "is": "node server.js --name 'it'\\''s'",
+              "what": "command"
+            },
+            {
+              "is": "TOKEN=${GITHUB_TOKEN}",
+              "what": "variables"
+            },
+            {
+              "is": "MODE=fast",
+              "what": "variables"
+            },
+            {
+              "is": "[ROOT]/project",
+              "what": "directory"
+            },
+            {
+              "is": "write_*",
+              "what": "may write"
+            },
+            {
+              "is": "GITHUB_TOKEN",
+              "what": "reads yours"
+            },
+            {
+              "is": "server.js (sha256 7692c3ad3540…)",
+              "what": "file"
+            }
+          ],
           "file": "[ROOT]/project/helve.toml",
           "hash": "[HASH]",
           "project": "[ROOT]/project",
@@ -99,6 +137,24 @@ fn what_would_run_is_shown_and_nobody_is_asked_without_a_terminal() {
           }
         },
         {
+          "covers": [
+            {
+              "is": "reach",
+              "what": "server"
+            },
+            {
+              "is": "https://example.com/mcp",
+              "what": "address"
+            },
+            {
+              "is": "Authorization: Bearer ${GITHUB_TOKEN}",
+              "what": "headers"
+            },
+            {
+              "is": "GITHUB_TOKEN",
+              "what": "reads yours"
+            }
+          ],
           "file": "[ROOT]/project/helve.toml",
           "hash": "[HASH]",
           "project": "[ROOT]/project",
@@ -134,11 +190,21 @@ fn what_would_run_is_shown_and_nobody_is_asked_without_a_terminal() {
           }
         },
         {
+          "covers": [
+            {
+              "is": "allow run/*",
+              "what": "rules"
+            },
+            {
+              "is": "a call may take 300s",
+              "what": "settings"
+            }
+          ],
           "file": "[ROOT]/project/helve.toml",
           "hash": "[HASH]",
           "project": "[ROOT]/project",
           "rules": [
-            "run/* may be called without asking"
+            "allow run/*"
           ],
           "server": null
         }
@@ -160,6 +226,8 @@ fn a_yes_is_for_exactly_this() {
       directory    [ROOT]/project
       may write    write_*
       reads yours  GITHUB_TOKEN
+      file         server.js (sha256 7692c3ad3540…)
+      not covered  what the program imports or loads beyond this, and what a package runner downloads
 
     server `reach` of helve.toml
       address      https://example.com/mcp
@@ -167,7 +235,7 @@ fn a_yes_is_for_exactly_this() {
       reads yours  GITHUB_TOKEN
 
     rules and settings of helve.toml
-      rules     run/* may be called without asking
+      rules     allow run/*
       settings  a call may take 300s
     "#);
     insta::assert_snapshot!(env.run(&[]), @"
@@ -211,6 +279,8 @@ fn one_server_may_be_trusted_alone() {
       directory    [ROOT]/project
       may write    write_*
       reads yours  GITHUB_TOKEN
+      file         server.js (sha256 7692c3ad3540…)
+      not covered  what the program imports or loads beyond this, and what a package runner downloads
 
     --- stderr
     trusted server `run` of helve.toml
@@ -236,6 +306,24 @@ fn one_server_may_be_trusted_alone() {
     {
       "trusted": [
         {
+          "covers": [
+            {
+              "is": "reach",
+              "what": "server"
+            },
+            {
+              "is": "https://example.com/mcp",
+              "what": "address"
+            },
+            {
+              "is": "Authorization: Bearer ${GITHUB_TOKEN}",
+              "what": "headers"
+            },
+            {
+              "is": "GITHUB_TOKEN",
+              "what": "reads yours"
+            }
+          ],
           "file": "[ROOT]/project/helve.toml",
           "hash": "[HASH]",
           "project": "[ROOT]/project",
@@ -284,7 +372,7 @@ fn every_yes_can_be_seen_and_taken_back() {
     You have not said yes to anything yet.
     ");
     env.run(&["trust", "--yes"]);
-    let approvals = r#"{"version": 1, "approvals": [{"server": "github", "tool": "create_issue", "kind": "tool", "pattern": "title=*"}]}"#;
+    let approvals = r#"{"version": 2, "approvals": [{"server": "github", "tool": "create_issue", "kind": "tool", "pattern": "title=*"}]}"#;
     env.write("home/.local/state/helve/approvals.json", approvals);
     let pins = r#"{"version": 1, "pins": [{"server": "github", "tool": "create_issue", "definition": "{}"}]}"#;
     env.write("home/.local/state/helve/pins.json", pins);
@@ -389,4 +477,108 @@ fn another_project_with_the_same_files_is_asked_again() {
     There was nothing to take back.
     ");
     assert_eq!(env.json(&["--json"])["untrusted"], 0);
+}
+
+#[test]
+fn s5_yeses_of_an_earlier_helve_end_and_are_named_once() {
+    let env = env();
+    let old = r#"{"version": 1, "trusted": [{"project": "/elsewhere", "file": "/elsewhere/.mcp.json", "hash": "12"}]}"#;
+    env.write("home/.local/state/helve/trust.json", old);
+    let approvals = r#"{"approvals": [{"server": "github", "tool": "create_issue", "kind": "tool"}]}"#;
+    env.write("home/.local/state/helve/approvals.json", approvals);
+    insta::assert_snapshot!(env.run(&["trust", "--list"]), @"
+    exit status 0
+    --- stderr
+    warning: trust covers more than it did, so what you trusted before is asked again: /elsewhere
+    warning: approvals are for one server and no longer for its name, so these are asked again: github/create_issue
+    You have not said yes to anything yet.
+    ");
+    insta::assert_snapshot!(env.run(&["trust", "--list"]), @"
+    exit status 0
+    --- stderr
+    You have not said yes to anything yet.
+    ");
+}
+
+#[test]
+fn s5_a_header_that_sends_another_secret_is_asked_again() {
+    let env = env();
+    env.run(&["trust", "--yes"]);
+    assert_eq!(env.json(&["--json"])["untrusted"], 0);
+    env.write("project/helve.toml", &PROJECT.replace("Bearer ${GITHUB_TOKEN}", "Bearer ${AWS_SECRET}"));
+    assert_eq!(env.json(&["--json"])["untrusted"], 1);
+    env.write("project/helve.toml", PROJECT);
+    assert_eq!(env.json(&["--json"])["untrusted"], 0, "back to what was trusted");
+}
+
+/// A project whose server is `run.sh`, which does `first` and then becomes a fake peer that records what it is told.
+fn scripted(env: &TestEnv, first: &str) {
+    let scenario = Scenario::legacy().record_to(env.home().join("record")).to_json();
+    let peer = helve_testkit::peer_program();
+    let script = format!("{first}\nexec '{}' '{scenario}'\n", peer.display());
+    env.write("project/run.sh", &script).write("project/evil.sh", &script.replace("exec", "true; exec"));
+    let rules = "[[rules]]\ntool = \"s/*\"\naction = \"allow\"\n";
+    env.write("project/helve.toml", &format!("[servers.s]\ncommand = \"sh\"\nargs = [\"run.sh\"]\n\n{rules}"));
+    env.run(&["trust", "--yes"]);
+}
+
+/// The methods that reached the server.
+fn told(env: &TestEnv) -> Vec<String> {
+    let record = fs_err::read_to_string(env.home().join("record")).unwrap_or_default();
+    let frames = record.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+    let frames = frames.filter_map(|entry| serde_json::from_str::<serde_json::Value>(entry["frame"].as_str()?).ok());
+    frames.filter_map(|frame| Some(frame["method"].as_str()?.to_owned())).collect()
+}
+
+#[test]
+fn s6_a_script_that_is_swapped_while_it_starts_gets_no_call() {
+    for (how, swap) in [
+        ("replaced", "cp evil.sh next.sh; mv next.sh run.sh"),
+        ("written", "cat evil.sh > run.sh; true"),
+        ("replaced and put back", "mv run.sh aside.sh; cp evil.sh run.sh; mv aside.sh run.sh"),
+        ("removed", "rm run.sh"),
+    ] {
+        let env = TestEnv::new().with_variable("PATH", "/usr/bin:/bin");
+        scripted(&env, swap);
+        let said = env.run(&["call", "s/echo", "text=hello"]);
+        assert!(said.starts_with("exit status 7\n"), "{how}: {said}");
+        assert!(
+            said.contains("the server `s` is not trusted as it is now: `[ROOT]/project/run.sh` changed"),
+            "{how}: {said}"
+        );
+        let told = told(&env);
+        let is_handshake =
+            |method: &String| matches!(method.as_str(), "server/discover" | "initialize" | "notifications/initialized");
+        assert!(!told.is_empty() && told.iter().all(is_handshake), "{how}: {told:?}");
+    }
+}
+
+#[test]
+fn s6_what_is_as_it_was_is_started_and_called() {
+    let env = TestEnv::new().with_variable("PATH", "/usr/bin:/bin");
+    scripted(&env, "true");
+    assert!(env.run(&["call", "s/echo", "text=hello"]).contains("hello"));
+    // Touched and checked out anew: the content is what counts.
+    let script = env.read("project/run.sh");
+    fs_err::remove_file(env.project().join("run.sh")).expect("removed");
+    env.write("project/run.sh", &script);
+    assert!(env.run(&["call", "s/echo", "text=again"]).contains("again"));
+    assert!(told(&env).contains(&"tools/call".to_owned()));
+}
+
+#[test]
+fn s6_a_program_of_the_project_is_run_from_its_descriptor() {
+    let env = TestEnv::new();
+    let scenario = Scenario::legacy().to_json();
+    fs_err::copy(fs_err::canonicalize("/bin/sh").expect("a shell"), env.project().join("tool")).expect("copied");
+    // Whoever runs by name would find a script by now: the shell's first act is to replace itself.
+    let line = format!("echo \"$0\" > name; exec '{}' '{scenario}'", helve_testkit::peer_program().display());
+    let server = serde_json::json!({ "mcpServers": { "s": { "command": "./tool", "args": ["-c", line] } } });
+    env.write("project/.mcp.json", &server.to_string());
+    env.run(&["trust", "--yes"]);
+    assert!(env.run(&["call", "s/echo", "text=hello", "--yes"]).contains("hello"));
+    assert_eq!(env.read("project/name"), "./tool\n", "it is called what its entry calls it");
+    fs_err::write(env.project().join("tool"), "#!/bin/sh\necho evil > ran\n").expect("written");
+    assert!(env.run(&["call", "s/echo", "text=hello", "--yes"]).starts_with("exit status 7"));
+    assert!(!env.exists("project/ran"));
 }

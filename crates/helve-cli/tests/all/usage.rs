@@ -27,6 +27,7 @@ fn help_is_short_and_complete() {
       keep         Keep servers running in the background
       builtin      Serve the tools that ship inside as an MCP server, on standard input and output
       expand       Replace tool tags in a text by results
+      bridge       Answer as another program's MCP client does
       explain      Explain the decision about a call
       doctor       Look for what is wrong, and say what to do
       pin          Pin tool definitions, and look at what changed
@@ -87,6 +88,7 @@ fn help_is_short_and_complete() {
       keep         Keep servers running in the background
       builtin      Serve the tools that ship inside as an MCP server, on standard input and output
       expand       Replace tool tags in a text by results
+      bridge       Answer as another program's MCP client does
       explain      Explain the decision about a call
       doctor       Look for what is wrong, and say what to do
       pin          Pin tool definitions, and look at what changed
@@ -152,6 +154,7 @@ fn every_verb_has_help() {
         "logs",
         "call",
         "expand",
+        "bridge",
     ] {
         let help = env.stdout(&[verb, "--help"]);
         assert!(help.contains("Usage: helve"), "{help}");
@@ -466,27 +469,27 @@ fn names_of_strangers_do_not_steer_the_terminal() {
     let env = TestEnv::new();
     env.write(
         "home/.cursor/mcp.json",
-        "{\"mcpServers\": {\"evil\\u001b[2J\\u202e\": {\"command\": \"x\\u0007\", \"nonsense\\u001b\": 1}}}",
+        "{\"mcpServers\": {\"evil\\u202e\": {\"command\": \"x\\u0007\", \"nonsense\\u001b\": 1}}}",
     );
     insta::assert_snapshot!(env.run(&["-v"]), @r#"
     exit status 0
     --- stdout
-    SERVER                 STATE  VIA    FROM
-    evil\u{1b}[2J\u{202e}  on     stdio  ~/.cursor/mcp.json:1
+    SERVER        STATE  VIA    FROM
+    evil\u{202e}  on     stdio  ~/.cursor/mcp.json:1
     --- stderr
     note: unknown key `nonsense�`
-     --> [ROOT]/home/.cursor/mcp.json:1:63
+     --> [ROOT]/home/.cursor/mcp.json:1:54
       |
-    1 | {"mcpServers": {"evil\u001b[2J\u202e": {"command": "x\u0007", "nonsense\u001b": 1}}}
-      |                                                               ^^^^^^^^^^^^^^^^
+    1 | {"mcpServers": {"evil\u202e": {"command": "x\u0007", "nonsense\u001b": 1}}}
+      |                                                      ^^^^^^^^^^^^^^^^
     1 server in 1 file
       ~/.cursor/mcp.json (cursor, user)
     hint: these come from other applications' files; keep one of your own with `helve import`
     "#);
-    insta::assert_snapshot!(env.run(&["get", "evil\u{1b}[2J\u{202e}"]), @r#"
+    insta::assert_snapshot!(env.run(&["get", "evil\u{202e}"]), @r#"
     exit status 0
     --- stdout
-    server     evil\u{1b}[2J\u{202e}
+    server     evil\u{202e}
     state      on
     from       ~/.cursor/mcp.json:1 (cursor, user layer)
     via        stdio
@@ -495,7 +498,7 @@ fn names_of_strangers_do_not_steer_the_terminal() {
     "#);
     let output = env.output(&["--json"], "");
     assert!(!output.stdout.contains(&0x1b), "{}", String::from_utf8_lossy(&output.stdout));
-    assert_eq!(env.json(&["--json"])["servers"][0]["name"], "evil\u{1b}[2J\u{202e}");
+    assert_eq!(env.json(&["--json"])["servers"][0]["name"], "evil\u{202e}");
 }
 
 #[test]

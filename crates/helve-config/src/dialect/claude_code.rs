@@ -1,7 +1,9 @@
 //! Claude Code's `~/.claude.json`: servers for everywhere, and servers for one directory (its *local* scope), which
 //! only count where the person stands. Its lists of switched-off servers count too.
 
-use helve_model::HttpFlavour;
+use std::collections::HashSet;
+
+use helve_model::{HttpFlavour, ServerName};
 
 use super::{Dialect, Shape};
 use crate::document::{Format, Node};
@@ -45,7 +47,7 @@ const KEYS: &[Known] = &[
 
 fn read(reader: &mut FileReader<'_>, root: &Node) {
     reader.servers(root);
-    let global = std::mem::take(&mut reader.content.servers);
+    let global = reader.take_servers();
     if let Some(projects) = root.get("projects") {
         for entry in projects.entries() {
             if reader.place.project.as_os_str() == entry.key.as_str()
@@ -59,11 +61,8 @@ fn read(reader: &mut FileReader<'_>, root: &Node) {
     for server in &mut reader.content.servers {
         server.is_local = true;
     }
-    for server in global {
-        if !reader.content.servers.iter().any(|local| local.name == server.name) {
-            reader.content.servers.push(server);
-        }
-    }
+    let local: HashSet<ServerName> = reader.content.servers.iter().map(|server| server.name.clone()).collect();
+    reader.content.servers.extend(global.into_iter().filter(|server| !local.contains(&server.name)));
 }
 
 fn project(reader: &mut FileReader<'_>, node: &Node) {

@@ -3,9 +3,11 @@
 
 use std::path::{Component, PathBuf};
 
+use helve_model::method;
 use helve_model::{Action, CallKind, HttpFlavour, Layer, Risk, Rule};
 
 use super::Shape;
+use crate::allowance::MAX_PROJECT_RULES;
 use crate::diagnostic::{Code, Diagnostic, Severity, nearest, quoted};
 use crate::document::{Entry, Format, Node, Value};
 use crate::field::{Field, Known, OptionShape, Unit, known};
@@ -111,8 +113,13 @@ fn read(reader: &mut FileReader<'_>, root: &Node) {
     if let Some(entry) = root.entry("rules") {
         rules(reader, entry);
     }
-    if let Some(settings) = root.get("settings") {
-        reader.unknown_keys(settings, SETTINGS_KEYS);
+    if let Some(entry) = root.entry("settings")
+        && !entry.node.is_table()
+    {
+        let message = wrong_type(&quoted("settings"), "a table", &entry.node);
+        reader.report(Diagnostic::error(Code::WrongType, message), entry.node.span);
+    } else if let Some(settings) = root.get("settings") {
+        reader.unknown_keys_with_limits(settings, SETTINGS_KEYS, &["readonly"]);
         common_settings(reader, settings);
         own_settings(reader, settings);
     }
@@ -120,7 +127,11 @@ fn read(reader: &mut FileReader<'_>, root: &Node) {
         let is_other_root =
             matches!(entry.key.as_str(), "mcpServers" | "mcp_servers" | "context_servers" | "mcp" | "extensions");
         if !is_other_root && !ROOT_KEYS.contains(&entry.key.as_str()) {
-            let diagnostic = crate::reader::unknown_key(&entry.key, ROOT_KEYS.iter().copied());
+            let mut diagnostic = crate::reader::unknown_key(&entry.key, ROOT_KEYS.iter().copied());
+            // Rules under a misspelt key must not be taken for none.
+            if nearest(&entry.key, ROOT_KEYS.iter().copied()).is_some_and(|near| matches!(near, "rules" | "settings")) {
+                diagnostic.severity = Severity::Error;
+            }
             reader.report(diagnostic, entry.key_span);
         }
     }
@@ -253,16 +264,30 @@ fn rules(reader: &mut FileReader<'_>, entry: &Entry) {
         reader.report(Diagnostic::error(Code::WrongType, message), entry.node.span);
     }
     for node in entry.node.elements() {
-        let problems = reader.content.diagnostics.len();
-        reader.unknown_keys(node, RULE_KEYS);
-        let rule = rule(reader, node);
-        let is_broken = reader.content.diagnostics.len() > problems;
-        match (rule, node.entry("tool")) {
-            (Some(rule), _) if !is_broken => reader.content.rules.push(rule),
-            (_, Some(tool)) => broken_rule(reader, tool, problems),
-            (_, None) => {}
+        if !read_rule(reader, node) {
+            return;
         }
     }
+}
+
+/// Reads one rule; false when there are too many.
+pub(super) fn read_rule(reader: &mut FileReader<'_>, node: &Node) -> bool {
+    if !reader.scope.allowance.take_rule() {
+        let message = format!("the files of this project hold more than {MAX_PROJECT_RULES} rules");
+        let hint = "nothing is started by rules that are not read: remove some, or say more with one pattern";
+        reader.report(Diagnostic::error(Code::TooMany, message).hint(hint), node.span);
+        return false;
+    }
+    let problems = reader.content.diagnostics.len();
+    reader.unknown_keys(node, RULE_KEYS);
+    let rule = rule(reader, node);
+    let is_broken = reader.content.diagnostics.len() > problems;
+    match (rule, node.entry("tool")) {
+        (Some(rule), _) if !is_broken => reader.content.rules.push(rule),
+        (_, Some(tool)) => broken_rule(reader, tool, problems),
+        (_, None) => {}
+    }
+    true
 }
 
 /// A rule with a mistake denies what it speaks of: half a pattern must not allow everything, nor half a `deny` nothing.
@@ -299,8 +324,22 @@ fn rule(reader: &mut FileReader<'_>, node: &Node) -> Option<Rule> {
         rule.risk = Some(word(reader, entry, &risks)?);
     }
     if let Some(entry) = node.entry("kind") {
-        let kinds = [("tool", CallKind::Tool), ("resource", CallKind::Resource), ("prompt", CallKind::Prompt)];
-        rule.kind = Some(word(reader, entry, &kinds)?);
+        let kinds = [
+            ("tool", CallKind::Tool),
+            ("resource", CallKind::Resource),
+            ("prompt", CallKind::Prompt),
+            ("method", CallKind::Method),
+        ];
+        let kind = word(reader, entry, &kinds)?;
+        let named = tool.0.split_once(['/', ':']).map_or(tool.0.as_str(), |(_, method)| method);
+        if kind == CallKind::Method && !named.contains(['*', '?', '[', '{']) && method::is_reserved(named) {
+            let message = format!("{} is a method of the protocol's own", quoted(named));
+            let hint = "a rule of this kind opens what a vendor added; the protocol's methods are decided as tools, \
+                        resources and prompts";
+            reader.report(Diagnostic::error(Code::BadValue, message).hint(hint), tool.1);
+            return None;
+        }
+        rule.kind = Some(kind);
     }
     Some(rule)
 }

@@ -8,6 +8,7 @@ use crate::dotenv;
 use crate::field::{Field, Known, Unit, known};
 use crate::interpolate;
 use crate::reader::FileReader;
+use crate::server::Referenced;
 
 pub(crate) const SHAPE: Shape = Shape {
     name: "strawberry",
@@ -41,8 +42,10 @@ const KEYS: &[Known] = &[
 fn read(reader: &mut FileReader<'_>, root: &Node) {
     // `config/settings.yaml` has its `.env` in the project; a missing one is no mistake.
     for directory in [Some(reader.scope.directory.as_path()), reader.scope.directory.parent()].into_iter().flatten() {
-        if let Ok(variables) = dotenv::read(&directory.join(".env")) {
-            reader.scope.beside.extend(variables);
+        let path = directory.join(".env");
+        if let Ok(file) = dotenv::read(&path, &reader.scope.allowance.budget) {
+            reader.scope.beside.extend(file.variables);
+            reader.scope.beside_file = Some(Referenced { path, content: Some(file.content) });
             break;
         }
     }

@@ -4,11 +4,12 @@
 use helve_model::HttpFlavour;
 
 use super::Shape;
+use crate::allowance::MAX_PROJECT_INPUTS;
 use crate::diagnostic::{Code, Diagnostic, quoted};
 use crate::document::{Format, Node, Value};
 use crate::field::{Field, Known, known};
 use crate::interpolate;
-use crate::reader::FileReader;
+use crate::reader::{FileReader, wrong_type};
 use crate::server::Input;
 
 pub(crate) const SHAPE: Shape = Shape {
@@ -67,7 +68,16 @@ fn read(reader: &mut FileReader<'_>, root: &Node) {
 
 /// Reads `inputs`: what to ask, and whether the answer is secret.
 pub(super) fn inputs(reader: &mut FileReader<'_>, node: &Node) {
+    if !(node.is_array() || node.value == Value::Null) {
+        let message = wrong_type(&quoted("inputs"), "a list of tables", node);
+        reader.report(Diagnostic::error(Code::WrongType, message), node.span);
+    }
     for element in node.elements() {
+        if !reader.scope.allowance.take_input() {
+            let message = format!("the files of this project ask for more than {MAX_PROJECT_INPUTS} values");
+            let hint = "remove those you do not need; the rest is not read";
+            return reader.report(Diagnostic::error(Code::TooMany, message).hint(hint), element.span);
+        }
         let text = |key: &str| element.get(key).and_then(Node::as_str).map(str::to_owned);
         let Some(id) = text("id").filter(|id| !id.is_empty()) else {
             let message = format!("an input needs an {}", quoted("id"));

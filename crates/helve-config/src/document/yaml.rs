@@ -3,11 +3,11 @@
 //! Only the first document of a stream counts. Plain scalars mean what YAML 1.2 says (`no` is a text), and a number
 //! that does not fit is a text.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use granit_parser::{Event, Parser, ScalarStyle};
 
-use super::{Entry, Format, MAX_DEPTH, MAX_NODES, Node, Value, syntax};
+use super::{Entry, Format, MAX_ALIASED_BYTES, MAX_DEPTH, MAX_NODES, Node, Value, syntax};
 use crate::diagnostic::Diagnostic;
 use crate::source::{Source, Span};
 
@@ -27,10 +27,13 @@ struct Builder<'source> {
     anchors: HashMap<usize, Node>,
     root: Option<Node>,
     nodes: usize,
+    /// What anchors and aliases copied.
+    copied_bytes: usize,
 }
 
 pub(super) fn parse(source: &Source) -> Result<Node, Box<Diagnostic>> {
-    let mut builder = Builder { source, open: Vec::new(), anchors: HashMap::new(), root: None, nodes: 0 };
+    let mut builder =
+        Builder { source, open: Vec::new(), anchors: HashMap::new(), root: None, nodes: 0, copied_bytes: 0 };
     for event in Parser::new_from_str(source.text()) {
         let (event, span) = event.map_err(|error| {
             let at = error.marker().byte_offset().unwrap_or(0);
@@ -57,6 +60,7 @@ impl Builder<'_> {
             Event::MappingStart(_, anchor, _) => self.begin(Value::Table(Vec::new()), span, anchor),
             Event::SequenceEnd | Event::MappingEnd => {
                 let Some(mut open) = self.open.pop() else { return Ok(()) };
+                own_keys_win(&mut open.node);
                 // The end event of a block stands where the next token starts; the last child ends where the block does.
                 open.node.span.end = match &open.node.value {
                     _ if self.source.text().get(span.start..span.end).is_some_and(|text| matches!(text, "]" | "}")) => {
@@ -75,8 +79,9 @@ impl Builder<'_> {
             }
             Event::Alias(anchor) => match self.anchors.get(&anchor) {
                 Some(node) => {
-                    let mut node = node.clone();
-                    self.nodes = self.nodes.saturating_add(count(&node));
+                    let (nodes, bytes) = weight(node);
+                    self.charge(nodes, bytes, span)?;
+                    let Some(mut node) = self.anchors.get(&anchor).cloned() else { return Ok(()) };
                     node.alias = Some(span);
                     self.finish(node, 0)
                 }
@@ -84,6 +89,15 @@ impl Builder<'_> {
             },
             _ => Ok(()),
         }
+    }
+
+    fn charge(&mut self, nodes: usize, bytes: usize, span: Span) -> Result<(), Box<Diagnostic>> {
+        self.nodes = self.nodes.saturating_add(nodes);
+        self.copied_bytes = self.copied_bytes.saturating_add(bytes);
+        if self.nodes > MAX_NODES || self.copied_bytes > MAX_ALIASED_BYTES {
+            return Err(syntax(self.source, Format::Yaml, span, "its aliases make too many values"));
+        }
+        Ok(())
     }
 
     fn begin(&mut self, value: Value, span: Span, anchor: usize) -> Result<(), Box<Diagnostic>> {
@@ -96,11 +110,10 @@ impl Builder<'_> {
 
     /// A whole value was read: it goes into the collection around it.
     fn finish(&mut self, node: Node, anchor: usize) -> Result<(), Box<Diagnostic>> {
-        self.nodes = self.nodes.saturating_add(1);
-        if self.nodes > MAX_NODES {
-            return Err(syntax(self.source, Format::Yaml, node.span, "its aliases make too many values"));
-        }
+        self.charge(1, 0, node.span)?;
         if anchor > 0 {
+            let (nodes, bytes) = weight(&node);
+            self.charge(nodes, bytes, node.span)?;
             self.anchors.insert(anchor, node.clone());
         }
         let Some(open) = self.open.last_mut() else {
@@ -111,11 +124,13 @@ impl Builder<'_> {
         match (&mut open.node.value, key) {
             (Value::Array(elements), _) => elements.push(node),
             (Value::Table(_), None) => open.key = Some(node),
-            (Value::Table(entries), Some(key)) if key.as_str() == Some(MERGE_KEY) => merge(entries, &node),
+            (Value::Table(entries), Some(key)) if key.as_str() == Some(MERGE_KEY) => {
+                let known = entries.len();
+                merge(entries, &node);
+                return self.charge(known, 0, node.span);
+            }
             (Value::Table(entries), Some(key)) => {
                 let name = key_text(&key);
-                // What a mapping says itself wins over what it merged in, wherever the merge key stands.
-                entries.retain(|entry| !(entry.merged && entry.key == name));
                 entries.push(Entry { key: name, key_span: key.alias.unwrap_or(key.span), node, merged: false });
             }
             _ => {}
@@ -126,17 +141,29 @@ impl Builder<'_> {
 
 /// Adds what `source` holds and `entries` lacks; of a list of mappings, earlier ones win.
 fn merge(entries: &mut Vec<Entry>, source: &Node) {
-    match &source.value {
-        Value::Table(merged) => {
-            for entry in merged {
-                if !entries.iter().any(|own| own.key == entry.key) {
-                    entries.push(Entry { merged: true, ..entry.clone() });
-                }
+    let mut known: HashSet<String> = entries.iter().map(|entry| entry.key.clone()).collect();
+    let mut add = |merged: &[Entry]| {
+        for entry in merged {
+            if known.insert(entry.key.clone()) {
+                entries.push(Entry { merged: true, ..entry.clone() });
             }
         }
-        Value::Array(sources) => sources.iter().for_each(|source| merge(entries, source)),
+    };
+    match &source.value {
+        Value::Table(merged) => add(merged),
+        Value::Array(sources) => sources.iter().for_each(|source| add(source.entries())),
         _ => {}
     }
+}
+
+/// What a mapping says itself wins over what it merged in, wherever the merge key stands.
+fn own_keys_win(node: &mut Node) {
+    let Value::Table(entries) = &mut node.value else { return };
+    if !entries.iter().any(|entry| entry.merged) {
+        return;
+    }
+    let own: HashSet<String> = entries.iter().filter(|entry| !entry.merged).map(|entry| entry.key.clone()).collect();
+    entries.retain(|entry| !(entry.merged && own.contains(&entry.key)));
 }
 
 /// Where a value ends in its own place: behind the alias, when it is one.
@@ -144,11 +171,19 @@ fn outer_end(node: &Node) -> usize {
     node.alias.map_or(node.span.end, |alias| alias.end)
 }
 
-fn count(node: &Node) -> usize {
+/// How many values a copy makes, and how many bytes of text.
+fn weight(node: &Node) -> (usize, usize) {
+    let sum = |(nodes, bytes): (usize, usize), (more_nodes, more_bytes): (usize, usize)| {
+        (nodes.saturating_add(more_nodes), bytes.saturating_add(more_bytes))
+    };
     match &node.value {
-        Value::Array(elements) => elements.iter().map(count).sum::<usize>() + 1,
-        Value::Table(entries) => entries.iter().map(|entry| count(&entry.node)).sum::<usize>() + 1,
-        _ => 1,
+        Value::Array(elements) => elements.iter().map(weight).fold((1, 0), sum),
+        Value::Table(entries) => entries.iter().fold((1, 0), |all, entry| {
+            let (nodes, bytes) = weight(&entry.node);
+            sum(all, (nodes, bytes.saturating_add(entry.key.len())))
+        }),
+        Value::String(text) => (1, text.len()),
+        _ => (1, 0),
     }
 }
 

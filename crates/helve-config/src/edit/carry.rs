@@ -11,11 +11,12 @@ use helve_model::{ConfigText, HttpFlavour, Listed, ServerSpec, StdioSpec, Transp
 
 use super::EditError;
 use super::render::{Written, timeout_value};
+use crate::allowance::Allowance;
 use crate::diagnostic::quoted;
 use crate::dialect::Dialect;
 use crate::environment::{Environment, variable};
 use crate::field::Unit;
-use crate::interpolate::{self, Place, Scope};
+use crate::interpolate::{self, Place, Scope, Unset};
 use crate::reader::{FilePlace, read_text};
 use crate::server::{Blocker, ConfiguredServer};
 
@@ -74,6 +75,14 @@ pub fn carry(
 }
 
 impl CarriedServer {
+    /// The server arrives switched off.
+    pub fn switch_off(&mut self) {
+        if self.expected.enabled {
+            self.expected.enabled = false;
+            self.keys.push(("enabled".to_owned(), Written::Flag(false)));
+        }
+    }
+
     /// True when the server that was written means what the one that was read meant.
     pub(super) fn arrived(&self, place: &FilePlace, text: &str, server: &str) -> bool {
         let Ok(found) = find(place, text, server, &self.marks.environment) else { return false };
@@ -130,8 +139,17 @@ impl Marks {
 
     /// `value` with references where the marks are, and nothing else that would read as one.
     fn respell(&self, value: &str) -> String {
+        self.respell_as(value, |name| format!("${{{name}}}"))
+    }
+
+    /// The same for a text that is empty where a variable is not set.
+    fn respell_with_empty_default(&self, value: &str) -> String {
+        self.respell_as(value, |name| format!("${{{name}:-}}"))
+    }
+
+    fn respell_as(&self, value: &str, reference: impl Fn(&str) -> String) -> String {
         let escaped = value.replace("${", "$${");
-        self.by_mark.iter().fold(escaped, |text, (mark, name)| text.replace(mark.as_str(), &format!("${{{name}}}")))
+        self.by_mark.iter().fold(escaped, |text, (mark, name)| text.replace(mark.as_str(), &reference(name)))
     }
 }
 
@@ -222,6 +240,15 @@ impl Carrier<'_> {
         Ok(table)
     }
 
+    /// Does the application take an empty text for a variable that is not set?
+    fn becomes_empty(&self, field: &str) -> bool {
+        match self.place.dialect.shape().syntax.unset {
+            Unset::BecomesEmpty => true,
+            Unset::EmptyInEnvironment => field == "environment",
+            Unset::Blocks | Unset::StaysLiteral => false,
+        }
+    }
+
     /// A text in helve's spelling.
     fn text(&mut self, field: &str, text: &ConfigText) -> Result<String, EditError> {
         let written = text.written();
@@ -229,15 +256,20 @@ impl Carrier<'_> {
             self.holds_secrets = true;
             return Ok(self.marks.respell(text.expose()));
         }
+        let allowance = Allowance::of(self.place.layer);
         let scope = Scope {
             environment: &self.marks.environment,
+            allowance: &allowance,
+            file: self.place.path.clone(),
             beside: BTreeMap::new(),
+            beside_file: None,
             workspace: self.place.project.clone(),
             directory: self.place.path.parent().map_or_else(|| self.place.project.clone(), Path::to_path_buf),
             inputs: Vec::new(),
         };
         let as_written = interpolate::expand(written, &interpolate::OWN, &scope, Place::Elsewhere);
-        if as_written.problems.is_empty() && as_written.into_value() == text.expose() {
+        let becomes_empty = self.becomes_empty(field) && !written.contains(":-");
+        if !becomes_empty && as_written.problems.is_empty() && as_written.into_value() == text.expose() {
             return Ok(written.to_owned());
         }
         if written.contains("{file:") {
@@ -247,7 +279,11 @@ impl Carrier<'_> {
         if written.contains(":-") {
             self.left_behind.push(format!("the default in {}", quoted(written)));
         }
-        Ok(self.marks.respell(text.expose()))
+        Ok(if becomes_empty {
+            self.marks.respell_with_empty_default(text.expose())
+        } else {
+            self.marks.respell(text.expose())
+        })
     }
 
     /// Everything but the transport.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::{Change, EditError, edit_text};
 use crate::reader::FilePlace;
@@ -13,6 +14,9 @@ const MAX_ATTEMPTS: usize = 20;
 
 /// So many temporary files beside one configuration mean that something else is wrong.
 const MAX_TEMPORARY_FILES: usize = 100;
+
+/// Nobody takes so long to write a configuration.
+const SURELY_LEFT: Duration = Duration::from_secs(600);
 
 /// What an edit did.
 #[derive(Clone, PartialEq, Eq)]
@@ -51,7 +55,10 @@ pub fn edit_file(
         edit_text(place, "", server, change)?;
         fs_err::create_dir_all(directory).map_err(EditError::File)?;
     }
-    let _turn = turn(directory)?;
+    let turn = turn(directory)?;
+    if turn.is_some() {
+        sweep(&path, directory);
+    }
     for _ in 1..MAX_ATTEMPTS {
         match edit_once(place, &path, expected, server, change) {
             Err(EditError::ChangedMeanwhile(_)) if expected.is_none() => {}
@@ -161,6 +168,22 @@ fn temporary_file(path: &Path, directory: &Path) -> Result<(fs_err::File, Tempor
         }
     }
     Err(EditError::ChangedMeanwhile(path.to_path_buf()))
+}
+
+/// Removes what killed writers left beside a file. No other helve edits a file of this directory meanwhile; what is not an
+/// old file of the directory's owner is left alone.
+fn sweep(path: &Path, directory: &Path) {
+    use std::os::unix::fs::MetadataExt as _;
+    let Ok(owner) = directory.metadata().map(|about| about.uid()) else { return };
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    for number in 0..MAX_TEMPORARY_FILES {
+        let left = directory.join(format!(".{name}.helve-{number}"));
+        let Ok(about) = left.symlink_metadata() else { continue };
+        let is_old = about.modified().is_ok_and(|time| time.elapsed().is_ok_and(|age| age > SURELY_LEFT));
+        if about.is_file() && about.uid() == owner && is_old {
+            drop(fs_err::remove_file(&left));
+        }
+    }
 }
 
 /// A file that is removed when it is no longer needed.

@@ -16,6 +16,7 @@ use crate::environment::variable;
 use crate::field::Field;
 use crate::interpolate::{Place, Problem};
 use crate::secret::looks_secret;
+use crate::server::{Blocker, Referenced};
 use crate::source::Span;
 
 /// Every spelling of a transport that any application uses.
@@ -32,6 +33,9 @@ const TYPES: &[(&str, Kind)] = &[
     ("ws", Kind::WebSocket),
     ("websocket", Kind::WebSocket),
 ];
+
+/// A command line with more words is none that a person wrote.
+const MAX_WORDS: usize = 10_000;
 
 /// goose's tool sets that are no servers.
 const NOT_SERVERS: &[&str] = &["builtin", "platform", "frontend", "inline_python"];
@@ -164,6 +168,11 @@ fn command_line(values: &mut Values<'_, '_>, entry: &Entry) -> Found {
         values.invalid(Diagnostic::error(Code::BadValue, message), entry.node.span);
         return Found::Mistake;
     };
+    if words.len() > MAX_WORDS {
+        let message = format!("{} has more than {MAX_WORDS} words", quoted(&entry.key));
+        values.invalid(Diagnostic::error(Code::TooMany, message), entry.node.span);
+        return Found::Mistake;
+    }
     // Split first, fill in afterwards: a value with a blank in it stays one argument.
     let mut texts: Vec<ConfigText> = Vec::with_capacity(words.len());
     for word in &words {
@@ -255,6 +264,16 @@ fn finish_program(
     }
     passed_variables(values, &mut environment);
     let working_directory = working_directory(values);
+    // No program can be given such a text, and what ends at it for one reader goes on for another.
+    let holds_zero = |text: &ConfigText| text.expose().contains('\0');
+    let names_zero = |(name, text): (&String, &ConfigText)| holds_zero(text) || name.contains(['\0', '=']);
+    if holds_zero(&command) || arguments.iter().any(holds_zero) || environment.iter().any(names_zero) {
+        let message = format!(
+            "server {} is given a zero byte, or a variable with `=` in its name",
+            quoted(values.server.name.as_str())
+        );
+        values.invalid(Diagnostic::error(Code::BadValue, message), entry.node.span);
+    }
     Found::Transport(Box::new(TransportSpec::Stdio(StdioSpec { command, arguments, environment, working_directory })))
 }
 
@@ -264,6 +283,8 @@ fn secrecy_of_variable(name: &str) -> Secrecy {
 
 fn working_directory(values: &mut Values<'_, '_>) -> Option<PathBuf> {
     let (default, base) = directories(values);
+    let written = values.string(Field::WorkingDirectory).map(|(text, _)| text.to_owned());
+    values.server.as_written.directory = written.filter(|text| !text.is_empty());
     values.path(Field::WorkingDirectory, &base).or(default)
 }
 
@@ -285,12 +306,20 @@ pub(super) fn directories(values: &Values<'_, '_>) -> (Option<PathBuf>, PathBuf)
 fn environment_file(values: &mut Values<'_, '_>, entry: &Entry, environment: &mut IndexMap<String, ConfigText>) {
     let base = values.file.place.project.clone();
     let Some(path) = values.path(Field::EnvironmentFile, &base) else { return };
-    match dotenv::read(&path) {
-        Ok(variables) => {
-            let written = entry.node.as_str().unwrap_or_default();
-            for (name, value) in variables {
-                let text = ConfigText::expanded(format!("${{{}:{written}:{name}}}", entry.key), value);
-                environment.insert(name, text);
+    let written = entry.node.as_str().unwrap_or_default();
+    values.server.as_written.environment_file = Some((written.to_owned(), path.clone()));
+    match dotenv::read(&path, &values.file.scope.allowance.budget) {
+        Ok(file) => {
+            values.server.as_written.files.push(Referenced { path, content: Some(file.content) });
+            for (name, value) in file.variables {
+                let bytes = written.len().saturating_add(name.len()).saturating_add(value.len());
+                values.charge(&entry.key, bytes, entry.node.span);
+                if values.server.blockers.contains(&Blocker::Invalid) {
+                    return;
+                }
+                let reference = format!("${{{}:{written}:{name}}}", entry.key);
+                values.server.as_written.file_variables.push((name.clone(), reference.clone()));
+                environment.insert(name, ConfigText::expanded(reference, value));
             }
         }
         Err(reason) => values.expansion_problem(&entry.key, &Problem::File(path, reason), entry.node.span),
@@ -301,6 +330,7 @@ fn passed_variables(values: &mut Values<'_, '_>, environment: &mut IndexMap<Stri
     for (field, required) in [(Field::PassedVariables, false), (Field::RequiredVariables, true)] {
         let Some(entry) = values.find(field) else { continue };
         for (name, span) in values.names(entry) {
+            values.server.as_written.passed_variables.push(name.clone());
             if environment.contains_key(&name) {
                 continue;
             }
@@ -354,7 +384,41 @@ fn http(values: &mut Values<'_, '_>, entry: &Entry, declared: Option<Kind>) -> F
         None => shape.bare_url,
     };
     let headers = headers(values);
+    refuse_control_characters(values, &url, &headers, entry);
     Found::Transport(Box::new(TransportSpec::Http(HttpSpec { url, headers, flavour })))
+}
+
+/// A line break in a header would begin another header, whoever wrote the value.
+fn refuse_control_characters(
+    values: &mut Values<'_, '_>,
+    url: &ConfigText,
+    headers: &IndexMap<String, ConfigText>,
+    entry: &Entry,
+) {
+    let is_control = |character: char| character.is_control() && character != '\t';
+    if url.expose().contains(char::is_control) {
+        let message = format!("{} holds a line break or a control character", quoted(&entry.key));
+        values.invalid(Diagnostic::error(Code::BadValue, message), entry.node.span);
+    }
+    for (name, value) in headers {
+        let is_named = !name.is_empty() && name.bytes().all(is_header_name);
+        if is_named && !value.expose().contains(is_control) {
+            continue;
+        }
+        let what = if is_named { "holds a line break or a control character" } else { "is not the name of a header" };
+        let message = format!("the header {} {what}", quoted(name));
+        let span = values.find(Field::Headers).map_or(entry.node.span, |headers| headers.key_span);
+        values.invalid(Diagnostic::error(Code::BadValue, message), span);
+    }
+}
+
+/// What RFC 9110 calls a token.
+const fn is_header_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(
+            byte,
+            b'!' | b'#' | b'$' | b'%' | b'&' | b'\'' | b'*' | b'+' | b'-' | b'.' | b'^' | b'_' | b'`' | b'|' | b'~'
+        )
 }
 
 fn headers(values: &mut Values<'_, '_>) -> IndexMap<String, ConfigText> {
@@ -370,6 +434,7 @@ fn headers(values: &mut Values<'_, '_>) -> IndexMap<String, ConfigText> {
                 continue;
             };
             note_variable(values, variable);
+            values.server.as_written.header_variables.push((inner.key.clone(), variable.to_owned()));
             match values.file.scope.environment.variable(variable) {
                 Some(value) => {
                     headers.insert(inner.key.clone(), ConfigText::expanded(format!("${{{variable}}}"), value));
@@ -383,6 +448,7 @@ fn headers(values: &mut Values<'_, '_>) -> IndexMap<String, ConfigText> {
     }
     if let Some((variable, entry)) = values.string(Field::BearerVariable) {
         note_variable(values, variable);
+        values.server.as_written.bearer_variable = Some(variable.to_owned());
         match values.file.scope.environment.variable(variable) {
             Some(token) => {
                 let text = ConfigText::expanded(format!("Bearer ${{{variable}}}"), format!("Bearer {token}"));

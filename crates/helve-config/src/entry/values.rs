@@ -10,12 +10,18 @@ use crate::document::{Entry, Node, Value};
 use crate::environment::input_variable;
 use crate::field::{Field, Unit};
 use crate::interpolate::{Expansion, Place, Problem, expand};
-use crate::reader::{FileReader, block, duration, wrong_type};
+use crate::reader::{FileReader, add_problem, block, duration, wrong_type};
 use crate::server::{Blocker, ConfiguredServer};
 use crate::source::Span;
 
 /// Time-outs above this are mistakes: somebody wrote milliseconds where seconds are meant.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(7 * 24 * 3_600);
+
+/// More problems of one server are counted, not shown.
+pub(super) const MAX_PROBLEMS: usize = 20;
+
+/// What a text costs beside its bytes.
+const TEXT_COST: usize = 200;
 
 /// What may be shown of a text without references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,8 +57,8 @@ impl<'a> Values<'a, '_> {
     }
 
     pub(super) fn report(&mut self, diagnostic: Diagnostic, span: Span) {
-        let diagnostic = diagnostic.for_server(&self.server.name).at(&self.file.source, span);
-        self.server.diagnostics.push(diagnostic);
+        let diagnostic = diagnostic.for_server(&self.server.name);
+        add_problem(&mut self.server.diagnostics, MAX_PROBLEMS, diagnostic, &self.file.source, span);
     }
 
     /// A mistake that keeps the server from running.
@@ -123,10 +129,18 @@ impl<'a> Values<'a, '_> {
     pub(super) fn text(&mut self, field: &str, text: &str, span: Span, place: Place, secrecy: Secrecy) -> ConfigText {
         let expansion = expand(text, self.file.shape.syntax, &self.file.scope, place);
         self.expansion_problems(field, &expansion, span);
+        self.charge(field, text.len().saturating_add(expansion.len()), span);
         if secrecy == Secrecy::Secret && !expansion.has_references() {
             return ConfigText::hidden(text);
         }
         expansion.into_text(text)
+    }
+
+    /// Counts a text; a server whose text is beyond what a project may hold does not run.
+    pub(super) fn charge(&mut self, field: &str, bytes: usize, span: Span) {
+        if !self.file.scope.allowance.take_text(bytes.saturating_add(TEXT_COST)) {
+            self.expansion_problem(field, &Problem::TooMuch, span);
+        }
     }
 
     fn expansion_problems(&mut self, field: &str, expansion: &Expansion, span: Span) {
@@ -135,6 +149,12 @@ impl<'a> Values<'a, '_> {
                 self.server.variables.push(variable.clone());
             }
         }
+        for file in &expansion.files {
+            if !self.server.as_written.files.contains(file) {
+                self.server.as_written.files.push(file.clone());
+            }
+        }
+        self.server.as_written.inputs.extend_from_slice(&expansion.inputs);
         for problem in &expansion.problems {
             self.expansion_problem(field, problem, span);
         }
@@ -185,6 +205,12 @@ impl<'a> Values<'a, '_> {
                 let message = format!("{field_shown} refers to the file {path}: {reason}");
                 self.invalid(Diagnostic::error(Code::BadReference, message), span);
             }
+            Problem::TooMuch => {
+                let message = format!(
+                    "{field_shown} is not read: the values of this project's files are too long, or refer to too much"
+                );
+                self.invalid(Diagnostic::error(Code::TooMany, message).hint("make the file smaller"), span);
+            }
             Problem::Unterminated => {
                 let message = format!("{field_shown} has a `${{` without a `}}`");
                 self.invalid(Diagnostic::error(Code::BadReference, message), span);
@@ -222,6 +248,10 @@ impl<'a> Values<'a, '_> {
         let mut texts = Vec::with_capacity(nodes.len());
         for (index, node) in nodes.iter().enumerate() {
             let field = format!("{}[{index}]", entry.key);
+            if !self.file.scope.allowance.has_text() {
+                self.charge(&field, 0, node.span);
+                break;
+            }
             match self.scalar(node) {
                 Some(text) => texts.push(self.text(&field, &text, node.span, Place::Elsewhere, Secrecy::Open)),
                 None => self.wrong_type(&quoted(&field), "a string", node),
@@ -246,6 +276,10 @@ impl<'a> Values<'a, '_> {
         let mut texts = Vec::new();
         for inner in entry.node.entries() {
             let field = format!("{}.{}", entry.key, inner.key);
+            if !self.file.scope.allowance.has_text() {
+                self.charge(&field, 0, inner.key_span);
+                break;
+            }
             match self.scalar(&inner.node) {
                 Some(text) => {
                     let text = self.text(&field, &text, inner.node.span, place, secrecy_of(&inner.key));

@@ -1,8 +1,8 @@
 //! Servers that ship inside helve, as `helve.toml` writes them.
 
 use helve_config::edit::{Change, NewServer, NewTransport, edit_text};
-use helve_config::trust::hash_server;
-use helve_config::{Dialect, Environment, FilePlace, read_text};
+use helve_config::trust::NothingTrusted;
+use helve_config::{CommandLine, Dialect, Environment, FilePlace, merge, read_text};
 use helve_model::{HttpFlavour, Layer};
 
 use crate::support::{PROJECT, describe};
@@ -254,8 +254,8 @@ fn what_a_project_may_do_is_in_its_hash() {
     let hash = |text: &str| {
         let text = format!("[servers.a]\n{text}");
         let content = read_text(&place(Layer::Project), &text, &Environment::new("/home/me"));
-        let server = &content.servers[0];
-        hash_server(server.spec.as_ref().expect("a spec"), &server.rules, PROJECT.as_ref())
+        let requests = merge(vec![content], CommandLine::default(), &NothingTrusted).untrusted;
+        requests.into_iter().next().expect("a request").hash
     };
     let variants = [
         "builtin = \"time\"",

@@ -71,7 +71,7 @@ fn references_are_respelt() {
     insta::assert_snapshot!(carried(Dialect::Opencode, "/home/me/.config/opencode/opencode.json", opencode, "a"), @r#"
     [servers.a]
     command = "run"
-    args = ["${API_TOKEN}"]
+    args = ["${API_TOKEN:-}"]
     env = { HOME_DIR = "$${HOME}" }
     "#);
 
@@ -81,7 +81,7 @@ fn references_are_respelt() {
     [servers.a]
     command = "run"
     args = ["${API_TOKEN}", "${NOBODY:-x}"]
-    env = { T = "${NOBODY}" }
+    env = { T = "${NOBODY:-}" }
     "#);
 
     let codex = r#"

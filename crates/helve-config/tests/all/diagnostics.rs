@@ -85,10 +85,10 @@ fn bad_yaml() {
     });
     insta::assert_snapshot!(yaml(&bomb), @r"
     error: this is not YAML: its aliases make too many values
-     --> settings.yaml:5:9
+     --> settings.yaml:5:34
       |
     5 | a4: &a4 [*a3,*a3,*a3,*a3,*a3,*a3,*a3,*a3,*a3,*a3]
-      |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+      |                                  ^^^
     ");
 }
 
@@ -195,7 +195,7 @@ fn unknown_keys_name_the_nearest() {
       | ^^^^^^^
       = help: did you mean `timeout_seconds`?
 
-    warning: unknown key `setings`
+    error: unknown key `setings`
      --> helve.toml:1:2
       |
     1 | [setings]

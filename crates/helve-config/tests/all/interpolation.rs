@@ -14,10 +14,7 @@ fn arguments(dialect: Dialect, path: &str, text: &str, environment: &Environment
 }
 
 fn environment() -> Environment {
-    Environment::new(PROJECT)
-        .with_home("/home/me")
-        .with_variables([("FOO", "foov"), ("EMPTY", ""), ("SPACED", "a b")])
-        .with_answer("who", "me")
+    Environment::new(PROJECT).with_home("/home/me").with_variables([("FOO", "foov"), ("EMPTY", ""), ("SPACED", "a b")])
 }
 
 /// One argument for every family's spelling.
@@ -50,7 +47,8 @@ command = "a"
 args = ["${A:-${B:-${FOO}}}", "$${FOO}", "${input:who}", "${file:token.txt}", "x${FOO}y${FOO}z", "${userHome}", "$", "{}", "${SPACED}"]
 "#;
     let path = directory.path().join("helve.toml");
-    let found = arguments(Dialect::Helve, path.to_str().expect("a path"), text, &environment());
+    let found =
+        arguments(Dialect::Helve, path.to_str().expect("a path"), text, &environment().with_answer(&path, "who", "me"));
     assert_eq!(found, ["foov", "${FOO}", "me", "from-file", "xfoovyfoovz", "/home/me", "$", "{}", "a b"]);
 }
 

@@ -312,9 +312,9 @@ fn the_applications_own_switches_count() {
     insta::assert_snapshot!(describe(&merge(files, CommandLine::default(), &everything)), @r"
     local = l [user] Own
     docs = mine [user] Own
+    g1 = 1 [user] Own
     legacy = old [project] Trusted off by .claude.json:5:69
     notes = n [user] Own off by .claude.json:5:32
-    g1 = 1 [user] Own
     g2 = 2 [user] Own off by settings.json:1:48
     g3 = 3 [user] Own off by settings.json:1:10
     hidden docs = project [project] HigherLayer by .claude.json:4:51
@@ -371,4 +371,23 @@ fn two_hundred_servers_of_five_files() {
     let merged = merge(files, CommandLine::default(), &NothingTrusted);
     assert_eq!(merged.specs().count(), 200);
     assert_eq!(merged.diagnostics, []);
+}
+
+#[test]
+fn c1_a_list_of_another_application_switches_off_its_own_servers_alone() {
+    let claude = r#"{"disabledMcpjsonServers": ["fs", "only"]}"#;
+    let gemini = r#"{"mcp": {"excluded": ["fs"]}, "mcpServers": {"fs": {"command": "gemini"}}}"#;
+    for trusted in [true, false] {
+        let files = vec![
+            own("/home/me/.config/helve/helve.toml", Layer::User, "[servers.fs]\ncommand = \"ours\"\n"),
+            mcp("/p/.mcp.json", Layer::Project, r#""fs": {"command": "theirs"}, "only": {"command": "only"}"#),
+            file(Dialect::ClaudeSettings, "/home/me/.claude/settings.json", Layer::User, claude),
+            file(Dialect::Gemini, "/p/.gemini/settings.json", Layer::Project, gemini),
+        ];
+        let merged = merge(files, CommandLine::default(), &|_: &TrustRequest| trusted);
+        let fs = merged.server("fs").expect("ours");
+        assert_eq!((command(fs.spec.as_ref()).as_str(), &fs.disabled_by), ("ours", &None));
+        assert!(merged.server("only").expect("theirs").disabled_by.is_some());
+        assert_eq!(merged.shadowed.len(), 2);
+    }
 }

@@ -127,7 +127,7 @@ url = "https://d.example.com"
 "#,
             if broken { "timeout_seconds = \"x\"\ncomand = 1" } else { "" }
         );
-        let environment = Environment::new(PROJECT).with_variables([("SECRET", secret.as_str())]).with_answer("asked", secret.as_str());
+        let environment = Environment::new(PROJECT).with_variables([("SECRET", secret.as_str())]).with_answer("helve.toml", "asked", secret.as_str());
         let content = read_text(&place(Dialect::Helve, "helve.toml", Layer::Project), &text, &environment);
         let mut shown = format!("{content:?} {environment:?}");
         let merged = merge(vec![content], CommandLine::default(), &NothingTrusted);

@@ -77,15 +77,24 @@ pub const CODE_PREFIX: &str = "device.";
 #[must_use]
 pub fn begins_with_server(text: &str, server: &ServerName) -> bool {
     let spellings = [
-        ("", Spelling::Slash, "/"),
-        ("", Spelling::Colon, ":"),
-        (PROVIDER_PREFIX, Spelling::Provider, "__"),
-        (CODE_PREFIX, Spelling::Code, "."),
+        ("", Spelling::Slash.render_server(server), "/"),
+        ("", Spelling::Colon.render_server(server), ":"),
+        (PROVIDER_PREFIX, Spelling::Provider.render_server(server), "__"),
+        (PROVIDER_PREFIX, code_identifier(server.as_str()), "__"),
+        (CODE_PREFIX, Spelling::Code.render_server(server), "."),
     ];
-    spellings.into_iter().any(|(prefix, spelling, separator)| {
-        let rest = text.strip_prefix(prefix).and_then(|rest| rest.strip_prefix(&spelling.render_server(server)));
+    spellings.into_iter().any(|(prefix, server, separator)| {
+        let rest = text.strip_prefix(prefix).and_then(|rest| rest.strip_prefix(&server));
         rest.is_some_and(|rest| rest.starts_with(separator))
     })
+}
+
+/// The name of a tool's function in Python and TypeScript: as model providers have it, but with what is not allowed in an
+/// identifier escaped as in code.
+#[must_use]
+pub fn function_name(name: &QualifiedName) -> String {
+    let (server, tool) = (code_identifier(name.server.as_str()), code_identifier(name.tool.as_str()));
+    format!("{PROVIDER_PREFIX}{server}__{tool}")
 }
 
 /// Reads the `server/tool` spelling back without a table.

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use super::spelling::{CODE_PREFIX, PROVIDER_PREFIX, function_name};
 use super::{QualifiedName, Spelling, parse_slash, spelling};
 
 /// The longest name every model provider accepts.
@@ -34,7 +35,7 @@ pub struct NameTable {
 pub enum Resolution<'table> {
     /// Exactly this tool.
     Found(&'table QualifiedName),
-    /// A bare tool name that several servers have.
+    /// A bare tool name that several servers have, or a spelling that several tools would have.
     Ambiguous(Vec<&'table QualifiedName>),
     /// Nothing; these come nearest.
     Unknown(Vec<&'table QualifiedName>),
@@ -84,7 +85,14 @@ impl NameTable {
         match self.by_tool.get(text).map(Vec::as_slice) {
             Some([only]) => Resolution::Found(&self.identities[*only]),
             Some(several) => Resolution::Ambiguous(several.iter().map(|index| &self.identities[*index]).collect()),
-            None => Resolution::Unknown(self.nearest(text)),
+            None => {
+                let spelled = self.plainly_spelled(text);
+                match spelled.as_slice() {
+                    [] => Resolution::Unknown(self.nearest(text)),
+                    [only] => Resolution::Found(only),
+                    _ => Resolution::Ambiguous(spelled),
+                }
+            }
         }
     }
 
@@ -99,13 +107,27 @@ impl NameTable {
         self.identities.get(index)
     }
 
+    /// The tools that would be spelled like this, were there no others, and those whose function has this name.
+    fn plainly_spelled(&self, text: &str) -> Vec<&QualifiedName> {
+        let is_spelled = |name: &&QualifiedName| {
+            if text.starts_with(CODE_PREFIX) {
+                Spelling::Code.render(name) == text
+            } else {
+                function_name(name) == text || Spelling::Provider.render(name) == text
+            }
+        };
+        let is_possible = text.starts_with(CODE_PREFIX) || text.starts_with(PROVIDER_PREFIX);
+        self.identities.iter().filter(|_| is_possible).filter(is_spelled).collect()
+    }
+
     fn nearest(&self, text: &str) -> Vec<&QualifiedName> {
         let wanted = text.to_lowercase();
         let mut scored: Vec<(usize, &QualifiedName)> = self
             .identities
             .iter()
             .filter_map(|name| {
-                let whole = Spelling::Slash.render(name).to_lowercase();
+                let spelling = if text.starts_with(CODE_PREFIX) { Spelling::Code } else { Spelling::Slash };
+                let whole = spelling.render(name).to_lowercase();
                 let tool = name.tool.as_str().to_lowercase();
                 let distance = edit_distance(&wanted, &whole).min(edit_distance(&wanted, &tool));
                 (distance <= wanted.chars().count() / 3 + 1).then_some((distance, name))

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 
-use crate::words::{SHOWN_CHARACTERS, excerpt, printable};
+use helve_model::text::{cut, one_line};
 
 use super::canonical::Node;
 use super::pinned;
@@ -116,22 +116,32 @@ fn place(path: &[String]) -> String {
     match words.as_slice() {
         [] => "the definition".to_owned(),
         ["inputSchema", "required", index] => format!("entry {index} of the required parameters"),
-        ["inputSchema", "properties", name] => format!("parameter `{}`", printable(name)),
+        ["inputSchema", "properties", name] => format!("parameter `{}`", one_line(name)),
         ["inputSchema", "properties", name, rest @ ..] => {
-            format!("`{}` of parameter `{}`", dotted(rest), printable(name))
+            format!("`{}` of parameter `{}`", dotted(rest), one_line(name))
         }
-        ["outputSchema", "properties", name] => format!("result field `{}`", printable(name)),
+        ["outputSchema", "properties", name] => format!("result field `{}`", one_line(name)),
         ["outputSchema", "properties", name, rest @ ..] => {
-            format!("`{}` of result field `{}`", dotted(rest), printable(name))
+            format!("`{}` of result field `{}`", dotted(rest), one_line(name))
         }
         ["annotations", rest @ ..] if !rest.is_empty() => format!("the server's claim `{}`", dotted(rest)),
-        [single] => format!("the {}", printable(single)),
+        [single] => format!("the {}", one_line(single)),
         all => format!("`{}`", dotted(all)),
     }
 }
 
 fn dotted(words: &[&str]) -> String {
-    words.iter().map(|word| printable(word)).collect::<Vec<_>>().join(".")
+    words.iter().map(|word| one_line(word)).collect::<Vec<_>>().join(".")
+}
+
+/// How many characters of a text are shown.
+const SHOWN_CHARACTERS: usize = 120;
+
+/// [`SHOWN_CHARACTERS`] of a text from `start` on, with `…` where something is left out.
+fn excerpt(text: &str, start: usize) -> String {
+    let from = text.char_indices().nth(start).map_or(text.len(), |(at, _)| at);
+    let shown = cut(text.get(from..).unwrap_or_default(), SHOWN_CHARACTERS);
+    if start > 0 { format!("…{shown}") } else { shown.into_owned() }
 }
 
 fn show(node: &Node<'_>) -> String {

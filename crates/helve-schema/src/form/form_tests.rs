@@ -629,3 +629,14 @@ proptest! {
         }
     }
 }
+
+/// S26: a question does not push itself, or what asks it, out of sight.
+#[test]
+fn s26_a_message_keeps_few_line_breaks() {
+    let params =
+        serde_json::json!({"message": "a\n".repeat(3_000), "requestedSchema": {"type": "object", "properties": {}}});
+    let crate::Elicitation::Form(form) = crate::Elicitation::read(&params.to_string()).unwrap() else {
+        panic!("no form")
+    };
+    assert_eq!(form.message().matches('\n').count(), 30);
+}

@@ -9,11 +9,12 @@ use helve_wire::{Era, RpcError, Verdict};
 use crate::agent::Agent;
 use crate::discovery::Step;
 use crate::exchange::Exchange;
+use crate::gate::{self, Meta, Notification, Reader, Request};
 use crate::gateway::Gateway;
-use crate::news::{Level, is_passed_on};
+use crate::ledger::Exceeded;
+use crate::news::Level;
 use crate::refusal::{self, invalid_params};
-use crate::request::{Meta, Request};
-use crate::{extension, links, resources, tasks, tools};
+use crate::{links, resources, tasks, tools};
 
 /// Offered to an agent that asks for a version we do not speak.
 const NEWEST: &str = "2025-11-25";
@@ -27,6 +28,7 @@ const BATCHES_IN: &str = "2025-03-26";
 /// Answers one request.
 pub(crate) async fn answer(exchange: &Exchange, request: &Request, meta: Meta) -> Result<RawJson, RpcError> {
     let _present = exchange.agent.present();
+    let _turn = exchange.gateway.ledger.requests.take(&exchange.agent.taker()).await?;
     let gateway = &*exchange.gateway;
     match request.method.as_str() {
         "initialize" => {
@@ -40,28 +42,29 @@ pub(crate) async fn answer(exchange: &Exchange, request: &Request, meta: Meta) -
         "resources/list" => resources::list(gateway, request).await,
         "resources/templates/list" => resources::list_templates(gateway, request).await,
         "resources/read" => read_resource(exchange, request, &meta).await,
-        "resources/subscribe" => subscribe(exchange, request).await,
+        "resources/subscribe" => subscribe(exchange, request, &meta).await,
         "resources/unsubscribe" => unsubscribe(exchange, request).await,
         "prompts/list" => resources::list_prompts(gateway, request).await,
         "prompts/get" => get_prompt(exchange, request, &meta).await,
-        "completion/complete" => resources::complete(exchange, request).await,
-        "tasks/get" | "tasks/result" | "tasks/cancel" => tasks::relay(exchange, request).await,
-        "tasks/list" => tasks::list(exchange, request).await,
-        _ => extension::relay(exchange, request).await,
+        "completion/complete" => gate::complete(exchange, request, &meta).await,
+        "tasks/get" | "tasks/result" | "tasks/cancel" => tasks::relay(exchange, request, &meta).await,
+        "tasks/list" => tasks::list(exchange, request, &meta).await,
+        _ => gate::relay(exchange, request, &meta).await,
     }
 }
 
 /// A notification of an agent.
-pub(crate) fn notified(gateway: &Arc<Gateway>, agent: &Agent, method: &str, params: Option<&RawJson>) {
-    match method {
-        "notifications/cancelled" => agent.running.cancel(params),
-        "notifications/roots/list_changed" => agent.pass_on(gateway, method, params),
-        // What nobody here knows, a server of this agent may know.
-        _ if is_passed_on(method) && params.is_none_or(|params| params.check().is_ok()) => {
-            agent.pass_on(gateway, method, params);
-        }
-        _ => {}
+///
+/// # Errors
+/// When too many of its principal's are on their way to servers: this one is dropped.
+pub(crate) fn notified(gateway: &Arc<Gateway>, agent: &Agent, notification: Notification) -> Result<(), Exceeded> {
+    match notification.method.as_str() {
+        "notifications/cancelled" => agent.running.cancel(notification.params.as_ref()),
+        // They are about this connection.
+        "notifications/initialized" | "notifications/progress" => {}
+        _ => return gate::tell(gateway, agent, notification),
     }
+    Ok(())
 }
 
 /// Is this a version of this era?
@@ -118,28 +121,33 @@ async fn call_tool(exchange: &Exchange, request: &Request, meta: &Meta) -> Resul
     let server = tool.name().server.clone();
     let context = exchange.context(&server, request, meta);
     let result = tools::call(lodging, tool, arguments, context).await?;
-    tasks::remember(exchange, &server, &result);
+    gate::result(&result, &Reader::Legacy)?;
     links::remember(exchange, &server, &result);
-    Ok(result)
+    tasks::remember(exchange, &server, result)
 }
 
 async fn read_resource(exchange: &Exchange, request: &Request, meta: &Meta) -> Result<RawJson, RpcError> {
     let place = resources::place_of_resource(exchange, &request.required("uri")?).await?;
     let lodging = exchange.host_for(&place.server).await.map_err(|error| refusal::of_call(&error))?;
-    resources::read(&lodging.host, &place, &exchange.context(&place.server, request, meta)).await
+    let read = resources::read(&lodging.host, &place, &exchange.context(&place.server, request, meta)).await?;
+    gate::result(&read, &Reader::Legacy).map(|()| read)
 }
 
 async fn get_prompt(exchange: &Exchange, request: &Request, meta: &Meta) -> Result<RawJson, RpcError> {
     let place = resources::place_of_prompt(&exchange.gateway, &request.required("name")?).await?;
     let lodging = exchange.host_for(&place.server).await.map_err(|error| refusal::of_call(&error))?;
     let arguments = request.param("arguments").unwrap_or_else(RawJson::empty_object);
-    resources::get_prompt(&lodging.host, &place, arguments, &exchange.context(&place.server, request, meta)).await
+    let context = exchange.context(&place.server, request, meta);
+    let got = resources::get_prompt(&lodging.host, &place, arguments, &context).await?;
+    gate::result(&got, &Reader::Legacy).map(|()| got)
 }
 
-async fn subscribe(exchange: &Exchange, request: &Request) -> Result<RawJson, RpcError> {
+async fn subscribe(exchange: &Exchange, request: &Request, meta: &Meta) -> Result<RawJson, RpcError> {
     let uri = request.required("uri")?;
     let place = resources::place_of_resource(exchange, &uri).await?;
     let lodging = exchange.host_for(&place.server).await.map_err(|error| refusal::of_call(&error))?;
+    gate::follow(exchange, &lodging.host, &place, meta).await?;
+    let _turn = exchange.turn_at(&place.server).await?;
     exchange.agent.watching().add(&lodging.host, &place, &uri).await?;
     Ok(RawJson::empty_object())
 }

@@ -7,18 +7,26 @@ use helve_wire::RpcError;
 use helve_wire::plane::quoted;
 
 use crate::exchange::Exchange;
+use crate::gate::{self, Meta, Request};
 use crate::message::Message;
 use crate::news::{Listener, News};
 use crate::outbox::Outlet;
 use crate::refusal::invalid_params;
-use crate::request::Request;
 use crate::resources;
 use crate::watching::Watching;
 
+/// Resources that one request may want to hear about.
+const MOST_URIS: usize = 512;
+
 /// Listens until the agent takes the request back.
-pub(crate) async fn listen(exchange: &Exchange, request: &Request) -> Result<RawJson, RpcError> {
+pub(crate) async fn listen(exchange: &Exchange, request: &Request, meta: &Meta) -> Result<RawJson, RpcError> {
     let wanted = request.param("notifications").filter(RawJson::is_object);
     let wanted = wanted.ok_or_else(|| invalid_params("`notifications` is missing, or no object"))?;
+    let uris = wanted.member("resourceSubscriptions").and_then(|uris| uris.elements()).unwrap_or_default();
+    if uris.len() > MOST_URIS {
+        let message = format!("resourceSubscriptions has {} URIs: no more than {MOST_URIS} are taken", uris.len());
+        return Err(invalid_params(message));
+    }
     let wants = |key: &str| wanted.member(key).is_some_and(|value| value.as_str() == "true");
     let listening = Arc::new(Listening {
         tag: format!(r#""_meta":{{"io.modelcontextprotocol/subscriptionId":{}}}"#, request.id),
@@ -32,11 +40,13 @@ pub(crate) async fn listen(exchange: &Exchange, request: &Request) -> Result<Raw
         updates.tell("notifications/resources/updated", Some(params));
     }));
     let mut watched = Vec::new();
-    let uris: Vec<String> =
-        wanted.member("resourceSubscriptions").and_then(|uris| uris.parse().ok()).unwrap_or_default();
-    for uri in uris {
+    for uri in uris.iter().filter_map(|uri| uri.parse::<String>().ok()) {
         let Ok(place) = resources::place_of_resource(exchange, &uri).await else { continue };
         let Ok(lodging) = exchange.host_for(&place.server).await else { continue };
+        if gate::follow(exchange, &lodging.host, &place, meta).await.is_err() {
+            continue;
+        }
+        let Ok(_turn) = exchange.turn_at(&place.server).await else { continue };
         if watching.add(&lodging.host, &place, &uri).await.is_ok() {
             watched.push(quoted(&uri));
         }

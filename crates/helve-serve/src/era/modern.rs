@@ -13,12 +13,12 @@ use crate::capabilities;
 use crate::conversation::{Line, OpenCall};
 use crate::discovery::Step;
 use crate::exchange::Exchange;
+use crate::gate::{self, Meta, Reader, Request, with_member};
 use crate::gateway::{Gateway, Lodging};
 use crate::news::Level;
 use crate::refusal::{self, invalid_params};
-use crate::request::{Meta, Request, with_member};
 use crate::seal::{CallDigest, Sealed};
-use crate::{extension, links, resources, tasks, tools};
+use crate::{links, named_questions, resources, tasks, tools};
 
 /// The method by which an agent asks who we are.
 const DISCOVER: &str = "server/discover";
@@ -71,6 +71,7 @@ pub(crate) fn check(meta: &Meta) -> Result<(), RpcError> {
 /// Answers one request whose metadata was checked.
 pub(crate) async fn answer(exchange: &Exchange, request: &Request, meta: Meta) -> Result<RawJson, RpcError> {
     let _present = exchange.agent.present();
+    let _turn = exchange.gateway.ledger.requests.take(&exchange.agent.taker()).await?;
     let gateway = &exchange.gateway;
     let result = match request.method.as_str() {
         DISCOVER => {
@@ -84,13 +85,13 @@ pub(crate) async fn answer(exchange: &Exchange, request: &Request, meta: Meta) -
         "resources/read" => read_resource(exchange, request, meta).await.map(|read| fresh(&read)),
         "prompts/list" => resources::list_prompts(gateway, request).await.map(|list| cacheable(&list)),
         "prompts/get" => get_prompt(exchange, request, meta).await,
-        "completion/complete" => resources::complete(exchange, request).await,
-        "subscriptions/listen" => listen::listen(exchange, request).await,
+        "completion/complete" => gate::complete(exchange, request, &meta).await,
+        "subscriptions/listen" => listen::listen(exchange, request, &meta).await,
         "tasks/get" | "tasks/update" | "tasks/cancel" => {
             needs_tasks(&meta)?;
-            tasks::relay(exchange, request).await
+            tasks::relay(exchange, request, &meta).await
         }
-        _ => extension::relay(exchange, request).await,
+        _ => gate::relay(exchange, request, &meta).await,
     };
     match result {
         Ok(result) => Ok(complete(gateway, &result)),
@@ -131,9 +132,8 @@ async fn call_tool(exchange: &Exchange, request: &Request, meta: Meta) -> Result
         Box::pin(async move { tools::call(lodging, tool, arguments, context).await })
     })
     .await?;
-    tasks::remember(exchange, &server, &result);
     links::remember(exchange, &server, &result);
-    Ok(result)
+    tasks::remember(exchange, &server, result)
 }
 
 async fn read_resource(exchange: &Exchange, request: &Request, meta: Meta) -> Result<RawJson, RpcError> {
@@ -178,8 +178,7 @@ async fn in_rounds(
         log_from: meta.log_level.as_deref().and_then(Level::from_word),
     };
     let responses = request.param("inputResponses");
-    let subject = request.required("name").or_else(|_| request.required("uri")).unwrap_or_default();
-    let digest = CallDigest::new(server, &request.method, &subject, request.param("arguments").as_ref());
+    let digest = CallDigest::new(server, &request.method, &request.subject(), request.param("arguments").as_ref());
     let state = match request.param("requestState") {
         None => None,
         Some(state) => match open_state(exchange, digest, &state)? {
@@ -191,19 +190,20 @@ async fn in_rounds(
     };
     let declared = meta.client_capabilities.clone().unwrap_or_else(RawJson::empty_object);
     let can = capabilities::read(&declared);
-    let call = OpenCall::new(digest, can.clone(), line);
+    let call = OpenCall::new(gateway.asked_by_servers(agent), server, digest, can.clone(), line);
     let answerer: Arc<dyn Answerer> = Arc::<crate::conversation::Conversation>::clone(&call.conversation);
-    gateway.asked_by_servers(agent).converses(server, &call.conversation);
     let context = CallContext {
         on_progress: Some(call.conversation.on_progress()),
         relayed: Some(Relayed { capabilities: Some(declared), responses, state, task: None }),
         ..exchange.common_context(server, answerer, request, &meta)
     };
     let lodging = exchange.host_for(server).await.map_err(|error| refusal::of_call(&error))?;
-    let result = call.run(gateway, &agent.principal, make(lodging, context)).await;
+    let (made, asker) = (make(lodging, context), server.clone());
+    let named = async move { made.await.map(|result| named_questions::in_result(&asker, result)) };
+    let result = call.run(gateway, &agent.principal, Box::pin(named)).await;
     match result {
         Ok(result) => {
-            may_ask(&result, &can)?;
+            gate::result(&result, &Reader::Modern(Box::new(can)))?;
             Ok(seal_state(exchange, digest, result))
         }
         Err(error) => Err(explained(error, &agent.capabilities())),
@@ -235,28 +235,12 @@ fn explained(error: RpcError, can: &ClientCapabilities) -> RpcError {
     }
 }
 
-fn missing_capability(required: &str) -> RpcError {
+pub(crate) fn missing_capability(required: &str) -> RpcError {
     RpcError {
         code: MISSING_CAPABILITY,
         message: "Missing required client capability".to_owned(),
         data: Some(RawJson::assembled(format!(r#"{{"requiredCapabilities":{required}}}"#))),
     }
-}
-
-/// A server may ask only what the agent said it can answer; of anything else the agent could make nothing.
-fn may_ask(result: &RawJson, can: &ClientCapabilities) -> Result<(), RpcError> {
-    let questions = if is_question(result) { result.member("inputRequests") } else { None };
-    let Some(questions) = questions else { return Ok(()) };
-    for member in scan::members(questions.as_str()).into_iter().flatten().map_while(Result::ok) {
-        let question = RawJson::part_of(questions.shared(), member.value);
-        let method = question.member_str("method").unwrap_or_default();
-        let params = question.member("params");
-        let Some(missing) = capabilities::missing_for(QuestionKind::of_method(&method), params.as_ref(), can) else {
-            continue;
-        };
-        return Err(missing_capability(missing));
-    }
-    Ok(())
 }
 
 fn is_question(result: &RawJson) -> bool {

@@ -5,6 +5,7 @@
 //! before it, or it takes long, it becomes a stream of events.
 
 mod body;
+mod connections;
 mod cors;
 mod events;
 mod guard;
@@ -27,12 +28,16 @@ use hyper::body::Body as HttpBody;
 use tokio::task::AbortHandle;
 
 pub use body::Body;
+pub use connections::Connection;
 pub use guard::Guard;
 
 use crate::gateway::Gateway;
+use crate::ledger::Exceeded;
 use crate::principal::{Peer, Principal};
+use body::RequestHolds;
+use connections::Connections;
 use guard::Barred;
-use respond::plain;
+use respond::{limited, plain};
 use sessions::Sessions;
 
 /// How often sessions are looked through for those that nobody uses.
@@ -49,6 +54,7 @@ struct Shared {
     guard: Guard,
     sessions: Sessions,
     old_sessions: Sessions,
+    connections: Arc<Connections>,
 }
 
 /// A request whose head was looked at and whose body was read.
@@ -64,8 +70,9 @@ impl HttpFace {
     /// A service for this gateway. Must be made within a runtime.
     #[must_use]
     pub fn new(gateway: Arc<Gateway>, guard: Guard) -> Self {
-        let shared =
-            Arc::new(Shared { gateway, guard, sessions: Sessions::default(), old_sessions: Sessions::default() });
+        let connections = Arc::new(Connections::new(gateway.options.limits.connections));
+        let (sessions, old_sessions) = (Sessions::default(), Sessions::default());
+        let shared = Arc::new(Shared { gateway, guard, sessions, old_sessions, connections });
         let weak = Arc::downgrade(&shared);
         let sweeper = tokio::spawn(async move {
             loop {
@@ -100,18 +107,37 @@ impl HttpFace {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let (head, body) = request.into_parts();
+        let ledger = &self.shared.gateway.ledger;
         let page = cors::named_origin(&self.shared.guard, &head.headers);
-        let principal = match self.shared.guard.admit(&head.headers, peer) {
+        let principal = match self.shared.guard.admit(&head.uri, &head.headers, peer) {
             Err(Barred::Token) | Ok(_) if page.is_some() && cors::is_preflight(&head.method, &head.headers) => {
                 return cors::preflight(&head.headers);
             }
             Ok(principal) => principal,
-            Err(barred) => return bar(barred),
+            Err(barred) => {
+                ledger.pace.enter(&None).await;
+                return bar(barred);
+            }
         };
-        let body = match reading::read(body, &self.shared.gateway.options.limits).await {
-            Ok(body) => body,
+        if let Err(barred) = self.shared.guard.counts(&head.headers) {
+            return bar(barred);
+        }
+        let busy = match self.shared.connections.ask(peer.connection, &principal) {
+            Ok(busy) => busy,
+            Err(exceeded) => return turn_away(exceeded),
+        };
+        ledger.pace.enter(&Some(principal.clone())).await;
+        let (body, bytes) = match reading::read(body, &self.shared.gateway, &principal).await {
+            Ok(read) => read,
             Err(refusal) => return *refusal,
         };
+        let mut response = self.answer_whole(head, body, principal).await;
+        response.body_mut().hold(RequestHolds { _busy: busy, _bytes: bytes });
+        response
+    }
+
+    /// Answers a request whose body was read.
+    async fn answer_whole(&self, head: http::request::Parts, body: ByteString, principal: Principal) -> Response<Body> {
         let query = head.uri.query().unwrap_or_default().to_owned();
         let path = head.uri.path().to_owned();
         let incoming = Incoming { method: head.method, query, headers: head.headers, body, principal };
@@ -121,6 +147,18 @@ impl HttpFace {
             sse::MESSAGES => sse::post(&self.shared, &incoming),
             _ => plain(StatusCode::NOT_FOUND, "agents are served at /mcp"),
         }
+    }
+
+    /// Does it matter which user of the machine a connection belongs to? Where tokens say who comes, it does not.
+    #[must_use]
+    pub fn wants_user(&self) -> bool {
+        self.shared.guard.tokens.is_empty()
+    }
+
+    /// A connection has come, and is served until what this gives is dropped. It may have to make room for another.
+    #[must_use]
+    pub fn connected(&self, peer: Peer) -> Connection {
+        self.shared.connections.add(peer.connection)
     }
 
     /// A connection has ended.
@@ -155,6 +193,13 @@ async fn streamable(shared: &Arc<Shared>, incoming: Incoming) -> Response<Body> 
     }
 }
 
+/// Refuses a principal that has as many connections as it may, and closes this one.
+fn turn_away(exceeded: Exceeded) -> Response<Body> {
+    let mut response = limited(None, exceeded);
+    response.headers_mut().insert(header::CONNECTION, http::HeaderValue::from_static("close"));
+    response
+}
+
 fn not_allowed(allowed: &'static str) -> Response<Body> {
     let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, allowed);
     response.headers_mut().insert(header::ALLOW, http::HeaderValue::from_static(allowed));
@@ -163,8 +208,10 @@ fn not_allowed(allowed: &'static str) -> Response<Body> {
 
 fn bar(barred: Barred) -> Response<Body> {
     let status = match barred {
+        Barred::Doubled => StatusCode::BAD_REQUEST,
         Barred::Host | Barred::Origin | Barred::User => StatusCode::FORBIDDEN,
         Barred::Token => StatusCode::UNAUTHORIZED,
+        Barred::Circle => StatusCode::LOOP_DETECTED,
     };
     let mut response = plain(status, &barred.to_string());
     if barred == Barred::Token {

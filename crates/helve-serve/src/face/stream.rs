@@ -12,18 +12,19 @@ use bytestring::ByteString;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use helve_model::json::RawJson;
 use helve_wire::RpcError;
-use helve_wire::plane::{self, Incoming, Line, LineBuffer};
+use helve_wire::plane::{Line, LineBuffer};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::time::timeout;
 
 use crate::agent::Agent;
 use crate::batch::Batch;
 use crate::exchange::Exchange;
+use crate::gate::{self, Barred, Passed, Request};
 use crate::gateway::{Gateway, HostSource, Options, Purpose};
+use crate::ledger::Exceeded;
 use crate::message::Message;
 use crate::outbox::{Outbox, Outlet};
 use crate::principal::Peer;
-use crate::request::Request;
 use crate::{batch, era, refusal};
 
 /// How long answers are still worked on, and how long they may take to be written, when an agent has closed its side.
@@ -42,6 +43,7 @@ pub async fn serve(
     let outbox = Arc::new(Outbox::new(&gateway.options.limits));
     let outlet: Arc<dyn Outlet> = Arc::<Outbox>::clone(&outbox);
     let agent = Arc::new(Agent::new(peer.principal(), Arc::clone(&outlet)));
+    agent.knows(&gateway.tasks);
     let lines = Lines::new(reader, gateway.options.limits.message_bytes);
     let writing = pin!(outbox.write_into(writer));
     converse(gateway, agent, &outbox, lines, None, writing).await
@@ -86,6 +88,7 @@ pub async fn serve_alone(
     };
     let host = source.start(Arc::<Agent>::clone(&agent), Purpose::Everything).await.map_err(io::Error::other)?;
     let gateway = Gateway::new(host.clone(), options);
+    agent.knows(&gateway.tasks);
     let served = converse(&gateway, agent, &outbox, lines, Some(first), writing).await;
     host.shutdown().await;
     served
@@ -114,16 +117,13 @@ impl Opening {
                 Ok(_) => refusal::of_noise(text),
             }));
         }
-        match plane::read(text) {
-            Incoming::Request { id, method, params } => {
-                let request = Request { id, method, params };
-                match era::answer_without_host(&request) {
-                    Some(answer) => Self::Settled(Message::answer(&request.id, &answer)),
-                    None => Self::Begins(era::declared(&request)),
-                }
-            }
-            Incoming::Notification { .. } | Incoming::Answer { .. } | Incoming::Unacceptable { .. } => Self::Nothing,
-            Incoming::Noise => Self::Settled(unaddressed(refusal::of_noise(text))),
+        match gate::read(text) {
+            Ok(Passed::Request(request)) => match era::answer_without_host(&request) {
+                Some(answer) => Self::Settled(Message::answer(&request.id, &answer)),
+                None => Self::Begins(era::declared(&request)),
+            },
+            Ok(Passed::Notification(_) | Passed::Answer { .. }) | Err(Barred::Dropped) => Self::Nothing,
+            Err(Barred::Refused { id, error }) => Self::Settled(addressed(id.as_ref(), error)),
         }
     }
 }
@@ -197,10 +197,11 @@ impl Connection<'_> {
             Err(error) => return self.refuse(error),
         };
         if !batch::is_batch(text) {
-            return match plane::read(text) {
-                Incoming::Request { id, method, params } => take(Asked::One(Request { id, method, params })),
-                Incoming::Noise => self.refuse(refusal::of_noise(text)),
-                other => self.hear(other),
+            return match gate::read(text) {
+                Ok(Passed::Request(request)) => take(Asked::One(request)),
+                Ok(other) => self.hear(other),
+                Err(Barred::Refused { id, error }) => self.outlet.send(addressed(id.as_ref(), error)),
+                Err(Barred::Dropped) => {}
             };
         }
         match batch::read(self.agent.version().as_deref(), text) {
@@ -215,16 +216,14 @@ impl Connection<'_> {
     }
 
     /// Takes what asks for no answer.
-    fn hear(&self, message: Incoming) {
+    fn hear(&self, message: Passed) {
         match message {
-            Incoming::Notification { method, params } => {
-                era::legacy::notified(self.gateway, self.agent, &method, params.as_ref());
+            Passed::Notification(notification) => {
+                // Nobody waits for an answer that could say so.
+                let _: Result<(), Exceeded> = era::legacy::notified(self.gateway, self.agent, notification);
             }
-            Incoming::Answer { id, body } => self.agent.asked.answered(id, body),
-            Incoming::Unacceptable { id, problem } => {
-                self.agent.asked.answered(id, Err(refusal::invalid_request(format!("the answer {problem}"))));
-            }
-            Incoming::Request { .. } | Incoming::Noise => {}
+            Passed::Answer { id, body } => self.agent.asked.answered(id, body),
+            Passed::Request(_) => {}
         }
     }
 
@@ -264,7 +263,11 @@ fn text_of(line: &Line) -> Result<&ByteString, RpcError> {
 
 /// The answer to something that has no id.
 fn unaddressed(error: RpcError) -> Message {
-    Message::answer(&RawJson::from_static("null"), &Err(error))
+    addressed(None, error)
+}
+
+fn addressed(id: Option<&RawJson>, error: RpcError) -> Message {
+    Message::answer(id.unwrap_or(&RawJson::from_static("null")), &Err(error))
 }
 
 /// The lines of a stream.

@@ -82,17 +82,22 @@ async fn what_has_to_be_asked_is_asked_of_the_agents_person() {
     agent.send(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})).await;
     let question = agent.next().await;
     assert_eq!(question["method"], "elicitation/create", "{question}");
-    assert!(question["params"]["message"].as_str().unwrap().contains("one/echo"));
+    // S26: signed, without the place of a rule, the arguments on one line.
+    insta::assert_snapshot!(question["params"]["message"].as_str().unwrap(), @r#"
+    helve asks: May an agent call the tool `one/echo` (high risk)?
+    Arguments: {"x":1}
+    "#);
     let yes = json!({"action": "accept", "content": {"decision": "once"}});
     agent.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": yes})).await;
     assert_eq!(agent.next().await["result"]["structuredContent"], json!({"x": 1}));
 
-    // Nobody is behind this one: the model is told why, and what would help.
+    // Nobody is behind this one: the model is told why, and no rule, file or command.
     let mut alone = StreamAgent::connect(&gateway);
     alone.initialize(json!({})).await;
     let (refused, _) = alone.ask(1, "tools/call", call).await;
     assert_eq!(refused["result"]["isError"], true);
-    assert!(refused["result"]["content"][0]["text"].as_str().unwrap().contains("hint: "), "{refused}");
+    let told = refused["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(told.contains("needs the person's yes") && !told.contains("hint: "), "{refused}");
     host.shutdown().await;
 }
 
@@ -235,4 +240,34 @@ async fn an_agent_that_hangs_up_takes_its_call_back() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     gateway.host().shutdown().await;
+}
+
+/// S26: whichever eras agent and server speak, and by form or page, the person reads first who asks.
+#[tokio::test]
+async fn s26_a_server_asks_under_its_own_name() {
+    for scenario in [Scenario::legacy(), Scenario::modern()] {
+        for kind in ["form", "url"] {
+            let call = json!({"name": "ask", "arguments": {"kind": kind}});
+            let (gateway, face) = shared(&scenario, Limits::default()).await;
+            let mut agent = StreamAgent::connect(&gateway);
+            agent.initialize(everything()).await;
+            agent.send(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})).await;
+            let mut question = agent.next().await;
+            while question["method"] != "elicitation/create" {
+                assert_ne!(question["id"], 1, "{question}");
+                question = agent.next().await;
+            }
+            let message = question["params"]["message"].as_str().unwrap();
+            assert!(message.starts_with("The server `one` asks: "), "{message}");
+
+            let agent = HttpAgent::new(&face, 1);
+            let (asked, _) = agent.modern(1, "tools/call", call, &everything()).await;
+            let questions = asked["result"]["inputRequests"].as_object().unwrap_or_else(|| panic!("{asked}"));
+            for question in questions.values() {
+                let message = question["params"]["message"].as_str().unwrap();
+                assert!(message.starts_with("The server `one` asks: "), "{message}");
+            }
+            gateway.host().shutdown().await;
+        }
+    }
 }

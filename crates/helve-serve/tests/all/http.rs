@@ -50,6 +50,46 @@ async fn a_session_belongs_to_whoever_opened_it() {
     gateway.host().shutdown().await;
 }
 
+/// The server's log has no call of a connection whose user nobody knows, nor of another user.
+#[tokio::test]
+async fn s2_without_a_token_an_unknown_user_runs_nothing() {
+    let (gateway, face) = face_with(Guard { only_user: Some(1000), ..Guard::default() }).await;
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "echo", "arguments": {},
+        "_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}}});
+    let status = async |connection: u64, user: Option<u32>| {
+        let mut agent = HttpAgent::new(&face, connection);
+        agent.peer = Peer { connection, user };
+        let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", "echo")];
+        agent.post(&call, &headers).await.status().as_u16()
+    };
+    assert_eq!(status(1, None).await, 403);
+    assert_eq!(status(2, Some(1001)).await, 403);
+    assert_eq!(status(3, Some(1000)).await, 200);
+    gateway.host().shutdown().await;
+}
+
+/// Of two headers of a name each reader could believe another one.
+#[tokio::test]
+async fn s16_doubled_headers_are_refused() {
+    let (gateway, face) = face_with(Guard { tokens: vec!["one".into()], ..Guard::default() }).await;
+    let status = async |headers: &[(&str, &str)]| {
+        let mut request = Request::post("/mcp").header("content-type", "application/json");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let body = Full::new(Bytes::from_static(b"{}"));
+        face.handle(request.body(body).unwrap(), Peer { connection: 1, user: None }).await.status().as_u16()
+    };
+    let (host, token) = (("host", "localhost"), ("authorization", "Bearer one"));
+    assert_ne!(status(&[host, token]).await, 401);
+    assert_eq!(status(&[host, ("host", "evil.example.com"), token]).await, 400);
+    assert_eq!(status(&[host, host, token]).await, 400);
+    assert_eq!(status(&[host, token, ("authorization", "Bearer two")]).await, 400);
+    assert_eq!(status(&[host, token, ("origin", "null"), ("origin", "http://localhost")]).await, 400);
+    assert_eq!(status(&[host, token, ("mcp-session-id", "a"), ("mcp-session-id", "b")]).await, 400);
+    gateway.host().shutdown().await;
+}
+
 #[tokio::test]
 async fn a_stream_that_broke_is_read_on() {
     let (gateway, face) = face_with(Guard::default()).await;

@@ -37,8 +37,18 @@ impl HttpAgent {
         self.post_with(message, &[&usual, headers].concat()).await
     }
 
+    /// Sends a text as it is.
+    pub(crate) async fn post_text(&self, text: &str, headers: &[(&str, &str)]) -> Response<Body> {
+        let usual = [("accept", "application/json, text/event-stream")];
+        self.post_body(text.to_owned(), &[&usual, headers].concat()).await
+    }
+
     /// Sends one message with these headers alone, besides those that every message has.
     pub(crate) async fn post_with(&self, message: &Value, headers: &[(&str, &str)]) -> Response<Body> {
+        self.post_body(message.to_string(), headers).await
+    }
+
+    async fn post_body(&self, body: String, headers: &[(&str, &str)]) -> Response<Body> {
         let mut request = Request::post("/mcp").header("host", "localhost").header("content-type", "application/json");
         if let Some(session) = &self.session {
             request = request.header("mcp-session-id", session);
@@ -46,7 +56,7 @@ impl HttpAgent {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let request = request.body(Full::new(Bytes::from(message.to_string()))).unwrap();
+        let request = request.body(Full::new(Bytes::from(body))).unwrap();
         timeout(DEADLINE, self.face.handle(request, self.peer)).await.expect("no response")
     }
 
@@ -128,7 +138,8 @@ impl HttpAgent {
             meta.as_object_mut().unwrap().extend(more.clone());
         }
         params["_meta"] = meta;
-        let name = params["name"].as_str().or(params["uri"].as_str()).unwrap_or_default().to_owned();
+        let named = ["name", "uri", "taskId"].iter().find_map(|key| params[key].as_str());
+        let name = named.unwrap_or_default().to_owned();
         let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         let mut headers = vec![("mcp-protocol-version", "2026-07-28"), ("mcp-method", method)];
         if !name.is_empty() {

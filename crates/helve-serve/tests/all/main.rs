@@ -3,10 +3,15 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a helper that fails fails its test")]
 
 mod fault;
+mod gate;
+mod gate_property;
 mod http;
 mod http_agent;
 mod http_streams;
+mod interference;
+mod limits;
 mod matrix;
+mod owners;
 mod payload;
 mod sharing;
 mod stream;

@@ -18,7 +18,7 @@ use crate::http_agent::{HttpAgent, Messages};
 use crate::support::{DEADLINE, answer_to, everything, stdio_server};
 
 /// Starts hosts with these servers and rules, the first rule first; all else is allowed.
-struct Ruled(Vec<ServerSpec>, Vec<SourcedRule>);
+pub(crate) struct Ruled(pub(crate) Vec<ServerSpec>, pub(crate) Vec<SourcedRule>);
 
 impl Ruled {
     fn plan(&self) -> Plan {
@@ -39,13 +39,13 @@ impl HostSource for Ruled {
     }
 }
 
-fn rule(tool: &str, action: Action, kind: Option<CallKind>) -> SourcedRule {
+pub(crate) fn rule(tool: &str, action: Action, kind: Option<CallKind>) -> SourcedRule {
     let (origin, layer) = (Origin::Program, Layer::User);
     let rule = Rule { tool: tool.to_owned(), pattern: None, risk: None, kind, action, origin, layer };
     SourcedRule { rule, trust: Trust::Trusted }
 }
 
-async fn serve(source: Ruled, limits: Limits) -> (Arc<Gateway>, Arc<HttpFace>) {
+pub(crate) async fn serve(source: Ruled, limits: Limits) -> (Arc<Gateway>, Arc<HttpFace>) {
     let options = Options { naming: Naming::Server, wait: Some(DEADLINE), limits, ..Options::default() };
     let gateway = Gateway::shared(Arc::new(source), options).await.unwrap();
     assert!(gateway.host().settled(DEADLINE).await);
@@ -53,7 +53,7 @@ async fn serve(source: Ruled, limits: Limits) -> (Arc<Gateway>, Arc<HttpFace>) {
     (gateway, face)
 }
 
-fn call(tool: &str, arguments: Value) -> Value {
+pub(crate) fn call(tool: &str, arguments: Value) -> Value {
     json!({"name": tool, "arguments": arguments})
 }
 
@@ -184,7 +184,8 @@ async fn one_user_is_only_so_many_agents() {
         let capabilities = json!({"extensions": {"x/y": {"number": 7}}, "nonsense": number});
         agent.modern(number, "tools/call", echo.clone(), &capabilities).await;
     }
-    assert_eq!(processes(&record), 4);
+    // One that is ending may still be seen; one too many would stay.
+    until("four processes still", || processes(&record) == 4).await;
     let large = json!({"extensions": {"x/y": "x".repeat(100_000)}});
     let (refused, _) = agent.modern(9, "tools/list", json!({}), &large).await;
     insta::assert_snapshot!(refused["error"], @r#"{"code":-32602,"message":"clientCapabilities has 100025 bytes: no more than 16384 are taken"}"#);
@@ -285,6 +286,61 @@ async fn a_question_finds_its_agent_while_another_call_is_open() {
     // Open for longer than a moment: it is a stream.
     let open = agent.modern_response(1, "tools/call", sleeping, &everything()).await;
     let ask = call("one__ask", json!({"kind": "form"}));
+    let mut session = HttpAgent::new(&face, 2);
+    session.initialize(everything()).await;
+    let slept =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call("one__sleep", json!({"ms": 60_000}))});
+    let open_too = session.post(&slept, &[]).await;
+    let (asked, questions) = session.ask(2, "tools/call", ask.clone()).await;
+    assert!(asked["result"].to_string().contains("the agent's answer"), "{asked}: {questions:?}");
+    drop((open, open_too));
+    gateway.host().shutdown().await;
+}
+
+/// A modern agent is whoever has its token and can do the same: a server that does not say for which call it asks asks
+/// nobody while more than one is open, or may be (S21).
+#[tokio::test]
+async fn s21_a_question_is_not_put_to_another_client() {
+    let (gateway, face) = serve(Ruled(vec![stdio_server("one", &Scenario::legacy())], vec![]), Limits::default()).await;
+    let (one, two) = (HttpAgent::new(&face, 1), HttpAgent::new(&face, 1));
+    let open = one.modern_response(1, "tools/call", call("one__sleep", json!({"ms": 60_000})), &everything()).await;
+    let ask = call("one__ask", json!({"kind": "form"}));
+    let (refused, _) = two.modern(2, "tools/call", ask.clone(), &everything()).await;
+    let said = refused.to_string();
+    assert!(said.contains("nobody was asked") && !said.contains("input_required"), "{said}");
+    drop(open);
+    gateway.host().shutdown().await;
+}
+
+/// A yes is a client's: where several may be behind an agent, none is offered that lasts (S21).
+#[tokio::test]
+async fn s21_a_yes_of_one_client_is_not_anothers() {
+    let mut one = stdio_server("one", &Scenario::legacy());
+    one.shared = Some(true);
+    let (gateway, face) = serve(Ruled(vec![one], vec![rule("one/echo", Action::Ask, None)]), Limits::default()).await;
+    let agent = HttpAgent::new(&face, 1);
+    let echo = call("one__echo", json!({"x": 1}));
+    for id in 1..3 {
+        let (asked, _) = agent.modern(id, "tools/call", echo.clone(), &everything()).await;
+        let question = asked["result"]["inputRequests"].as_object().unwrap_or_else(|| panic!("not asked: {asked}"));
+        let (key, form) = question.iter().next().unwrap();
+        let choices = &form["params"]["requestedSchema"]["properties"]["decision"]["enum"];
+        assert_eq!(*choices, json!(["once", "no"]));
+        let mut answered = echo.clone();
+        let yes = json!({"action": "accept", "content": {"decision": "until the agent ends"}});
+        answered["inputResponses"] = json!({key.clone(): yes});
+        answered["requestState"] = asked["result"]["requestState"].clone();
+        let (done, _) = agent.modern(id + 10, "tools/call", answered, &everything()).await;
+        assert_eq!(done["result"]["structuredContent"], json!({"x": 1}), "{done}");
+    }
+    gateway.host().shutdown().await;
+}
+
+#[tokio::test]
+async fn a_question_finds_its_agent_by_result() {
+    let (gateway, face) = serve(Ruled(vec![stdio_server("one", &Scenario::legacy())], vec![]), Limits::default()).await;
+    let agent = HttpAgent::new(&face, 1);
+    let ask = call("one__ask", json!({"kind": "form"}));
     let (asked, _) = agent.modern(2, "tools/call", ask.clone(), &everything()).await;
     assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
     let mut answered = ask;
@@ -293,7 +349,6 @@ async fn a_question_finds_its_agent_while_another_call_is_open() {
     answered["requestState"] = asked["result"]["requestState"].clone();
     let (done, _) = agent.modern(3, "tools/call", answered, &everything()).await;
     assert!(done["result"].to_string().contains("the agent's answer"), "{done}");
-    drop(open);
     gateway.host().shutdown().await;
 }
 
@@ -374,8 +429,8 @@ async fn what_may_not_be_read_or_got_is_not_listed() {
     assert_eq!(refused["error"]["message"], "Unknown prompt: one__greet", "{refused}");
     let (refused, _) = agent.ask(4, "resources/read", json!({"uri": "test://text"})).await;
     // Which file and line says so is no agent's business.
-    insta::assert_snapshot!(refused["error"]["message"], @r#""`one/test://text` is refused: it is not allowed here""#);
-    insta::assert_snapshot!(refused["error"]["data"]["hints"], @r#"["whoever runs this host can allow it: `helve explain` says what decides"]"#);
+    insta::assert_snapshot!(refused["error"]["message"], @r#""`one/test://text` is refused: the person's rules do not allow it""#);
+    insta::assert_snapshot!(refused["error"]["data"]["hints"], @"[]");
     gateway.host().shutdown().await;
 }
 

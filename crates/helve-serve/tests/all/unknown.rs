@@ -1,13 +1,12 @@
-//! What nobody here knows gets through all the same: members of requests, capabilities, notifications in both directions.
+//! What nobody here knows gets through all the same: members of requests, capabilities.
 
 use std::path::Path;
-use std::sync::Arc;
 
-use helve_serve::{Gateway, Naming, Options};
+use helve_serve::Naming;
 use helve_testkit::{Offers, Recording, Scenario};
 use serde_json::{Value, json};
 
-use crate::support::{DEADLINE, Servers, StreamAgent, answer_to, everything, gateway, host, stdio_server};
+use crate::support::{DEADLINE, StreamAgent, answer_to, everything, gateway, host, stdio_server};
 
 /// The newest message of this method that the server got, once there is one.
 async fn recorded(record: &Path, method: &str) -> Value {
@@ -99,50 +98,6 @@ async fn capabilities_of_agents() {
     });
     agent.initialize(capabilities.clone()).await;
     assert_eq!(recorded(&record, "initialize").await["params"]["capabilities"], capabilities);
-    agent.leave().await;
-}
-
-#[tokio::test]
-async fn notifications_of_servers() {
-    let servers = || vec![stdio_server("one", &Scenario::legacy())];
-    let shared_host = host(servers()).await;
-    let options = Options { naming: Naming::None, wait: Some(DEADLINE), ..Options::default() };
-    // A server that all agents share, and one of which each agent has its own.
-    let of_all = gateway(&shared_host, Naming::None);
-    let of_each = Gateway::shared(Arc::new(Servers(servers())), options).await.unwrap();
-    for (gateway, others_hear) in [(of_all, true), (of_each, false)] {
-        let (mut agent, mut other) = (StreamAgent::connect(&gateway), StreamAgent::connect(&gateway));
-        agent.initialize(json!({})).await;
-        other.initialize(json!({})).await;
-        let arguments = json!({"method": "notifications/vendor/said", "count": 1, "params": {"b": 1, "a": 2}});
-        agent.send(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "notify", "arguments": arguments}})).await;
-        let (mut said, mut answered) = (None, false);
-        while said.is_none() || !answered {
-            let message = agent.next_text().await;
-            answered |= message.contains("\"id\":1");
-            said = said.or_else(|| message.contains("vendor").then_some(message));
-        }
-        assert_eq!(said.unwrap(), r#"{"jsonrpc":"2.0","method":"notifications/vendor/said","params":{"a":2,"b":1}}"#);
-        if others_hear {
-            while !other.next_text().await.contains("vendor") {}
-        } else {
-            let (_, before) = other.ask(1, "ping", json!({})).await;
-            assert!(!before.iter().any(|message| message["method"] == "notifications/vendor/said"));
-        }
-        gateway.host().shutdown().await;
-    }
-}
-
-#[tokio::test]
-async fn notifications_of_agents() {
-    let directory = tempfile::tempdir().unwrap();
-    let record = directory.path().join("record");
-    let scenario = Scenario::legacy().record_to(&record);
-    let mut agent = StreamAgent::alone(vec![stdio_server("one", &scenario)], Naming::None);
-    agent.initialize(json!({})).await;
-    agent.ask(1, "tools/call", json!({"name": "echo", "arguments": {}})).await;
-    agent.send(json!({"jsonrpc": "2.0", "method": "notifications/vendor/says", "params": {"x": 1}})).await;
-    assert_eq!(recorded(&record, "notifications/vendor/says").await["params"], json!({"x": 1}));
     agent.leave().await;
 }
 

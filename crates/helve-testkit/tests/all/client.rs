@@ -47,7 +47,10 @@ impl Client {
         let params = json!({ "protocolVersion": version, "capabilities": capabilities,
                              "clientInfo": { "name": "by hand", "version": "1" } });
         let answer = self.request("initialize", params).await;
-        self.write(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
+        // A server that refused may be gone already.
+        if answer.get("error").is_none() {
+            self.write(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
+        }
         answer
     }
 

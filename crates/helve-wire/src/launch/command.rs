@@ -11,6 +11,7 @@ use helve_model::ErrorCode;
 use rustix::fs::{Access, access};
 
 use super::environment::Environment;
+use super::executable::Executable;
 use crate::{Error, Result};
 
 /// The process to start. Nothing is added to it: the server gets exactly these arguments and this environment.
@@ -27,6 +28,8 @@ pub struct ServerCommand {
     pub working_directory: Option<PathBuf>,
     /// The complete environment. [`super::child_environment`] builds it.
     pub environment: Environment,
+    /// The open file to run in place of what [`Self::program`] leads to by then (Linux); the name stays what it is called.
+    pub executable: Option<Executable>,
 }
 
 impl ServerCommand {

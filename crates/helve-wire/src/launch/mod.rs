@@ -11,6 +11,7 @@
 mod close;
 mod command;
 mod environment;
+mod executable;
 mod plain;
 mod process;
 mod spawn;
@@ -28,6 +29,7 @@ use crate::Result;
 pub use close::{CloseReport, CloseStep, CloseTimes, close};
 pub use command::ServerCommand;
 pub use environment::{Environment, child_environment};
+pub use executable::Executable;
 pub use plain::PlainLauncher;
 pub use process::{ExitReport, ServerProcess};
 #[cfg(target_os = "linux")]

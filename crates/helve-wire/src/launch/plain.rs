@@ -17,7 +17,16 @@ pub struct PlainLauncher;
 impl Launcher for PlainLauncher {
     fn launch(&self, command: &ServerCommand) -> Result<Launched> {
         let program = command.resolve()?;
-        let mut process = spawn::command(&program, command);
+        let mut process = match &command.executable {
+            #[cfg(target_os = "linux")]
+            Some(executable) => {
+                let path = executable.path().map_err(|error| start_error(&program, error))?;
+                let mut process = spawn::command(&path, command);
+                process.arg0(&program);
+                process
+            }
+            _ => spawn::command(&program, command),
+        };
         process.args(&command.args).process_group(0);
         spawn::spawn(process, Tree::Group).map_err(|error| start_error(&program, error))
     }

@@ -41,9 +41,13 @@ impl Launcher for WardenLauncher {
             error.with_hint("it is the warden, which holds the server's processes: install it, or use a plain launcher")
         })?;
         let mut process = spawn::command(&warden, command);
+        process.args(&self.warden.leading);
+        let host = std::process::id().to_string();
+        match &command.executable {
+            Some(executable) => process.args([warden::WATCH_FILE, &host, &executable.hand_over().to_string()]),
+            None => process.args([warden::WATCH, &host]),
+        };
         process
-            .args(&self.warden.leading)
-            .args([warden::WATCH, &std::process::id().to_string()])
             .arg(program)
             .args(&command.args)
             // Keys pressed in the host's terminal are for the host.

@@ -52,6 +52,8 @@ pub struct Diagnostics {
     pub first_noise: Vec<String>,
     /// Answers and progress reports to nothing that was asked, or asked no longer.
     pub unmatched: u64,
+    /// Notifications that were left out because the server did not read what waited for it.
+    pub dropped: u64,
     /// How the server's process ended, if it is a process and has ended.
     #[cfg(unix)]
     pub exit: Option<ExitReport>,
@@ -120,6 +122,7 @@ impl Session {
             noise,
             first_noise,
             unmatched,
+            dropped: link.dropped(),
             #[cfg(unix)]
             exit: link.exit(),
         }

@@ -65,7 +65,7 @@ impl StreamLink {
         times: Times,
         listener: Option<Listener>,
     ) -> Result<Answer> {
-        let slot = Arc::new(Slot::new(listener));
+        let slot = Arc::new(Slot::new(listener, request.wants_progress));
         self.dispatcher.pending.insert(request.id, Arc::clone(&slot))?;
         let mut in_flight =
             InFlight { link: self, id: request.id, cancellable: request.cancellable, meta: request.cancel_meta };
@@ -80,10 +80,15 @@ impl StreamLink {
     }
 
     pub(crate) async fn notify(&self, message: Vec<u8>) -> Result<()> {
-        match self.writer.send(None, message, 0) {
+        match self.writer.tell(message) {
             Ok(()) => Ok(()),
             Err(error) => Err(self.why_unwritable(error).await),
         }
+    }
+
+    /// How many notifications were left out because the peer did not read.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.writer.dropped()
     }
 
     /// A peer that cannot be written to has ended, as a rule: in a moment the reader can say how.

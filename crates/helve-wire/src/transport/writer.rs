@@ -9,6 +9,7 @@ use std::fmt;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
@@ -29,6 +30,8 @@ const DIRECT_WRITES: usize = 4;
 const GATHERED: usize = 64;
 /// So many queued messages do not wait for more: the peer can begin with them while the next are being made.
 const FLUSHED_AT_ONCE: usize = 16;
+/// Bytes that may wait for a peer that does not read, before notifications are left out.
+const NOTIFICATION_BYTES: usize = 256 << 10;
 /// How long a failed write waits for the reader to find out how the peer ended.
 pub(super) const REASON_TIME: Duration = Duration::from_millis(100);
 
@@ -39,6 +42,8 @@ pub(crate) struct Writer {
     message_bytes: usize,
     outgoing_bytes: usize,
     write_stall: Duration,
+    /// Notifications that were left out.
+    dropped: AtomicU64,
 }
 
 struct State {
@@ -74,6 +79,7 @@ impl Writer {
             message_bytes: limits.message_bytes,
             outgoing_bytes: limits.outgoing_bytes,
             write_stall: limits.write_stall,
+            dropped: AtomicU64::new(0),
         }
     }
 
@@ -111,6 +117,20 @@ impl Writer {
         }
         self.queued.notify_one();
         Ok(())
+    }
+
+    /// Sends one notification, unless too much waits to be read already: nobody waits for it.
+    pub(crate) fn tell(&self, bytes: Vec<u8>) -> Result<()> {
+        if lock(&self.state).queued_bytes + bytes.len() > NOTIFICATION_BYTES.max(bytes.len()) {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+            return Ok(());
+        }
+        self.send(None, bytes, 0)
+    }
+
+    /// How many notifications were not sent because the peer did not read.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
     }
 
     /// Takes a request back if no byte of it is out yet.

@@ -200,7 +200,8 @@ async fn a_server_without_tools_is_not_asked_for_any() {
 #[tokio::test]
 async fn the_open_request_refuses_what_needs_a_permit() {
     let session = in_process(&Scenario::legacy(), options()).await.unwrap();
-    for method in ["tools/call", "resources/read", "prompts/get"] {
+    let others = ["Tools/call", "completion/complete", "resources/subscribe", "tasks/get", "skills/list", "vendor/do"];
+    for method in ["tools/call", "resources/read", "prompts/get"].into_iter().chain(others) {
         let error = session.request(method, None, times()).await.unwrap_err();
         assert_eq!(error.code(), ErrorCode::Denied);
     }
@@ -256,4 +257,55 @@ async fn unknown_fields_and_key_order_survive() {
     let listing = session.list_tools(times()).await.unwrap();
     let odd = listing.items.iter().find(|tool| tool.name().as_str() == "odd").unwrap();
     assert_eq!(odd.raw().as_str(), literal);
+}
+
+/// S1: what is no notification of a client is none, whoever sends it.
+#[tokio::test]
+async fn s1_the_open_notification_refuses_what_is_not_on_its_list() {
+    let peer = Scenario::legacy().in_process();
+    let session = helve_wire::connect_stream(peer.stream, options()).await.unwrap();
+    for method in
+        ["tools/call", "resources/read", "Tools/call", "vendor/do", "notifications/initialized", "notifications/vendor"]
+    {
+        let error = session.notify(method, None).await.unwrap_err();
+        assert_eq!(error.code(), ErrorCode::Denied, "{method}");
+    }
+    session.notify("notifications/roots/list_changed", None).await.unwrap();
+    session.ping(times()).await.unwrap();
+    let methods = peer.recorder.methods();
+    assert!(methods.ends_with(&["notifications/roots/list_changed".to_owned(), "ping".to_owned()]), "{methods:?}");
+    assert!(!methods.iter().any(|method| method.contains("call") || method.contains("vendor")), "{methods:?}");
+}
+
+/// S15: notifications for a server that does not read are left out, and counted.
+#[tokio::test]
+async fn s15_notifications_for_a_server_that_does_not_read_are_left_out() {
+    let (session, hand) = crate::hand::Hand::legacy(options()).await;
+    let params = RawJson::assembled(format!(r#"{{"x":"{}"}}"#, "x".repeat(8 << 10)));
+    for _ in 0..2_000 {
+        session.notify("notifications/roots/list_changed", Some(&params)).await.unwrap();
+    }
+    assert!(session.diagnostics().dropped > 1_900, "{:?}", session.diagnostics());
+    drop(hand);
+}
+
+/// S23: progress is for requests that asked for it, and keys are compared as they read.
+#[tokio::test]
+async fn s23_a_token_of_somebody_elses_does_not_get_through() {
+    for scenario in [Scenario::legacy(), Scenario::modern()] {
+        let peer = scenario.in_process();
+        let session = helve_wire::connect_stream(peer.stream, options()).await.unwrap();
+        let meta = RawJson::from_static(
+            r#"{"progress\u0054oken":1,"io.modelcontextprotocol\/protocolVersion":"1999","trace":"kept"}"#,
+        );
+        let options = CallOptions { meta: Some(meta), ..within(PATIENCE) };
+        session.call_tool(&tool("echo", "{}"), options).await.unwrap();
+        let called = peer.recorder.messages().into_iter().find(|message| message["method"] == "tools/call").unwrap();
+        let sent = peer.recorder.frames().into_iter().find(|frame| frame.contains("tools/call")).unwrap();
+        assert_eq!(called["params"]["_meta"]["trace"], "kept");
+        let is_modern = session.greeting().verdict.era == Era::Modern;
+        assert!(!sent.contains("\\u0054"), "{sent}");
+        assert!(!is_modern || !sent.contains("1999"), "{sent}");
+        assert_eq!(sent.matches("progressToken").count(), 1, "{sent}");
+    }
 }

@@ -118,6 +118,7 @@ pub(crate) fn command(scenario: &Scenario) -> ServerCommand {
         args: vec![scenario.to_json().into()],
         working_directory: None,
         environment: child_environment([], []),
+        executable: None,
     }
 }
 
@@ -140,6 +141,7 @@ pub(crate) fn shell(script: &str) -> ServerCommand {
         args: vec!["-c".into(), script.into()],
         working_directory: None,
         environment: [("PATH", "/usr/bin:/bin")].into_iter().collect(),
+        executable: None,
     }
 }
 

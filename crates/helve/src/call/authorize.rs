@@ -1,7 +1,7 @@
 //! From a decision to a permit: by rule, by an earlier approval, or by asking.
 
 use helve_model::json::RawJson;
-use helve_policy::{Answer, Decision, Permit, Question, Span, ToolPolicy};
+use helve_policy::{Answer, Decision, Permit, Question, Span, ToolPolicy, Whereabouts};
 
 use super::CallContext;
 use super::record::Recording;
@@ -21,10 +21,11 @@ pub(super) fn decide(
     host: &Shared,
     policy: &ToolPolicy,
     arguments: RawJson,
+    whereabouts: Whereabouts,
     context: &CallContext,
     recording: &mut Recording<'_>,
 ) -> Result<Answer, CallError> {
-    let decision = policy.decide(context.caller, arguments);
+    let decision = policy.decide_at(context.caller, arguments, whereabouts);
     recording.decided(&decision);
     match decision {
         Decision::Allow(permit) => Ok(Answer::Approved(permit)),

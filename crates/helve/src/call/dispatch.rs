@@ -3,10 +3,11 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use helve_model::{ErrorCode, Outcome, ServerName};
+use helve_model::{ErrorCode, Outcome};
 use helve_policy::Permit;
 use helve_wire::{CallOptions, PeerHandler, Times};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -63,6 +64,10 @@ pub(super) async fn send(
     timeout: Duration,
     recording: &mut Recording<'_>,
 ) -> Result<Outcome, CallError> {
+    let _turn = match &context.turns {
+        Some(turns) => Some(turns.take(&tool.name().server).await.map_err(|error| error.at(tool.name()))?),
+        None => None,
+    };
     match (tool.native(), &tool.link) {
         (Some(native), _) => {
             recording.attempt();
@@ -100,12 +105,8 @@ async fn to_server(
     recording: &mut Recording<'_>,
 ) -> Result<Outcome, CallError> {
     let mut deadline = Instant::now() + timeout;
-    let _turn = match link.turns().try_acquire() {
-        Ok(turn) => turn,
-        Err(_) => match timeout_at(deadline, link.turns().acquire()).await {
-            Ok(Ok(turn)) => turn,
-            _ => return Err(no_turn(tool, host.settings.in_flight_per_server)),
-        },
+    let Some(_slot) = link.slots().take(deadline).await else {
+        return Err(no_slot(tool, host.settings.in_flight_per_server));
     };
     let _call = link.count_call();
     let retries = link.max_retries().unwrap_or(host.settings.max_retries);
@@ -114,7 +115,7 @@ async fn to_server(
     loop {
         let session = link.session(deadline).await.map_err(|error| error.at(tool.name()))?;
         recording.attempt();
-        let options = options(host, &tool.name().server, context, timeout);
+        let options = options(host, link, context, timeout);
         let error = match session.call_tool(permit, options).await {
             Ok(outcome) => return Ok(outcome),
             Err(error) => error,
@@ -126,6 +127,7 @@ async fn to_server(
         {
             let visit = Box::pin(pages::visit(host, &tool.name().server, &pages));
             visit.await.map_err(|refusal| refusal.at(tool.name()))?;
+            link.question_count().fetch_add(1, Ordering::Relaxed);
             was_sent_somewhere = true;
             // A person takes the time a person takes.
             deadline = Instant::now() + timeout;
@@ -143,10 +145,11 @@ async fn to_server(
 }
 
 /// How the wire is to make a call.
-pub(super) fn options(host: &Shared, server: &ServerName, context: &CallContext, timeout: Duration) -> CallOptions {
+pub(super) fn options(host: &Shared, link: &Link, context: &CallContext, timeout: Duration) -> CallOptions {
     let handler = context.answerer.as_ref().map(|answerer| -> Arc<dyn PeerHandler> {
-        let answerer = Arc::clone(answerer);
-        Arc::new(CallHandler { server: server.clone(), events: host.events.clone(), answerer })
+        let (answerer, slots) = (Arc::clone(answerer), Arc::clone(link.slots()));
+        let (server, questions) = (link.server().clone(), Arc::clone(link.question_count()));
+        Arc::new(CallHandler { server, events: host.events.clone(), answerer, questions, slots })
     });
     CallOptions {
         times: Times { idle: timeout, total: host.settings.call_total.max(timeout) },
@@ -159,10 +162,10 @@ pub(super) fn options(host: &Shared, server: &ServerName, context: &CallContext,
     }
 }
 
-/// Nothing can have happened, or happening twice is happening once; and another attempt may fare better.
+/// Nothing can have happened, or happening twice is known to be happening once; and another attempt may fare better.
 fn may_repeat(tool: &ToolEntry, error: &helve_wire::Error) -> bool {
     let can_get_better = error.code() == ErrorCode::TransportError && error.rpc().is_none();
-    can_get_better && (!error.may_have_run() || tool.view().annotations.idempotent == Some(true))
+    can_get_better && (!error.may_have_run() || tool.policy().may_be_repeated())
 }
 
 fn explain(error: helve_wire::Error, tool: &ToolEntry, link: &Link, timeout: Duration) -> CallError {
@@ -202,7 +205,7 @@ fn nobody_runs(tool: &ToolEntry) -> CallError {
     CallError::new(ErrorCode::ServerUnavailable, "nobody runs this tool").at(tool.name())
 }
 
-fn no_turn(tool: &ToolEntry, limit: usize) -> CallError {
+fn no_slot(tool: &ToolEntry, limit: usize) -> CallError {
     let name = tool.name();
     CallError::new(
         ErrorCode::LimitExceeded,

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use helve_model::json::RawJson;
-use helve_model::{CallKind, ErrorCode, PromptDefinition, PromptOutcome, QualifiedName, ReadOutcome, ToolName};
-use helve_policy::{Answer, Permit, Subject};
+use helve_model::{
+    CallKind, ErrorCode, PromptDefinition, PromptOutcome, QualifiedName, ReadOutcome, ServerName, ToolName,
+};
+use helve_policy::{Answer, Permit, Subject, Whereabouts};
 use helve_schema::check_prompt_arguments;
 use helve_wire::{Session, Times};
 use serde_json::{Map, Value};
@@ -21,6 +23,7 @@ use crate::link::Link;
 use crate::spill::{spill_contents, spill_messages};
 use crate::state::Shared;
 use crate::sync::lock;
+use crate::turn::Turn;
 
 /// What reading a resource produced.
 #[derive(Debug, Clone)]
@@ -44,11 +47,12 @@ pub(crate) async fn read_resource(
     let result = async {
         let subject = Subject::resource(&name.server, uri);
         let permit = permit(host, subject, RawJson::empty_object(), context, &mut recording).await?;
+        let _turn = turn(context, &name.server).await?;
         let timeout = timeout(host, link, context);
         let session = link.session(Instant::now() + timeout).await?;
         offered(&session, link, "resources", ErrorCode::ResourceNotFound)?;
         recording.attempt();
-        let options = dispatch::options(host, &name.server, context, timeout);
+        let options = dispatch::options(host, link, context, timeout);
         let read = session.read_resource(&permit, options).await;
         let outcome = read.map_err(|error| CallError::from_wire(error, &name.server))?;
         recording.took_bytes(outcome.raw().as_str().len());
@@ -82,8 +86,9 @@ pub(crate) async fn get_prompt(
         check(&name, &definition, &arguments)?;
         let subject = Subject::prompt(&name.server, &definition);
         let permit = permit(host, subject, arguments, context, &mut recording).await?;
+        let _turn = turn(context, &name.server).await?;
         recording.attempt();
-        let got = session.get_prompt(&permit, dispatch::options(host, &name.server, context, timeout)).await;
+        let got = session.get_prompt(&permit, dispatch::options(host, link, context, timeout)).await;
         let outcome = got.map_err(|error| CallError::from_wire(error, &name.server))?;
         recording.took_bytes(outcome.raw().as_str().len());
         Ok(cut_prompt(host, &name, outcome, context).await)
@@ -110,6 +115,14 @@ pub(crate) fn timeout(host: &Shared, link: &Link, context: &CallContext) -> Dura
     context.timeout.or_else(|| link.call_timeout()).unwrap_or(host.settings.call_timeout)
 }
 
+/// A turn at the server, where callers share it.
+async fn turn(context: &CallContext, server: &ServerName) -> Result<Option<Turn>, CallError> {
+    match &context.turns {
+        Some(turns) => turns.take(server).await.map(Some),
+        None => Ok(None),
+    }
+}
+
 async fn permit(
     host: &Shared,
     subject: Subject,
@@ -120,7 +133,7 @@ async fn permit(
     let Some(rules) = host.rule_set() else {
         return Err(CallError::new(ErrorCode::ServerUnavailable, "the host has no servers yet"));
     };
-    match authorize::decide(host, &rules.for_tool(subject), arguments, context, recording)? {
+    match authorize::decide(host, &rules.for_tool(subject), arguments, Whereabouts::default(), context, recording)? {
         Answer::Approved(permit) => Ok(permit),
         Answer::Open(question) => authorize::ask(host, context, question).await,
     }

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use helve_model::json::RawJson;
-use helve_model::{Definition as _, Outcome};
+use helve_model::{Definition as _, Outcome, Owner, QualifiedName};
 use helve_policy::Permit;
 use helve_policy::pin::DefinitionHash;
 use helve_schema::{OutputCheck, OutputVerdict, check_output};
+use helve_wire::Relayed;
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
@@ -17,15 +18,31 @@ use crate::spill::spill;
 use crate::state::Shared;
 use crate::sync::lock;
 
-/// The name a result may be kept under; `None` when it must not be kept.
-pub(super) fn cache_key(host: &Shared, tool: &ToolEntry, permit: &Permit) -> Option<ResultKey> {
+/// The name a result may be kept under; `None` when it must not be kept. What was unlocked by answering a question, or
+/// brings answers nobody asked for, is never kept: the answers would count for calls that were made without them.
+pub(super) fn cache_key(host: &Shared, tool: &ToolEntry, permit: &Permit, context: &CallContext) -> Option<ResultKey> {
     host.settings.result_cache_ttl?;
-    let claims = &tool.view().annotations;
-    let is_harmless = claims.read_only == Some(true) && claims.idempotent == Some(true);
-    (is_harmless || host.settings.cacheable.contains(tool.name())).then(|| {
-        let definition = DefinitionHash::of(tool.definition().raw().as_str());
-        ResultKey::new(tool.name().clone(), definition, permit.arguments())
-    })
+    let is_plain = |relayed: &Relayed| {
+        // Taken apart, so that something new that is relayed has to be decided on.
+        let Relayed { capabilities: _, responses, state, task } = relayed;
+        responses.is_none() && state.is_none() && task.is_none()
+    };
+    if !may_be_kept(host, tool) || !context.relayed.as_ref().is_none_or(is_plain) {
+        return None;
+    }
+    let answerer = || context.answerer.as_ref().map(|answerer| answerer.capabilities().to_json());
+    let declared = context.relayed.as_ref().and_then(|relayed| relayed.capabilities.as_ref());
+    let can = declared.map_or_else(answerer, |declared| Some(declared.as_str().to_owned()));
+    let told = [context.meta.as_ref().map(RawJson::as_str), context.more.as_ref().map(RawJson::as_str), can.as_deref()];
+    let definition = DefinitionHash::of(tool.definition().raw().as_str());
+    let QualifiedName { server, tool } = tool.name().clone();
+    let owner = Owner::new(context.principal.clone(), server);
+    Some(ResultKey::new(owner, tool, definition, permit.arguments(), told))
+}
+
+/// True for tools whose results the person lets us keep, and for those that are known to change nothing.
+fn may_be_kept(host: &Shared, tool: &ToolEntry) -> bool {
+    tool.policy().is_harmless_to_keep() || host.settings.cacheable.contains(tool.name())
 }
 
 /// What an earlier call of the same produced.
@@ -45,7 +62,7 @@ pub(super) fn into_cache(host: &Shared, tool: &ToolEntry, key: Option<ResultKey>
             lock(&host.results).insert(key, outcome.clone(), Instant::now().into_std());
         }
         Some(_) => {}
-        None if tool.view().annotations.read_only == Some(true) => {}
+        None if tool.policy().only_reads() || may_be_kept(host, tool) => {}
         None => lock(&host.results).forget_server(&tool.name().server),
     }
 }

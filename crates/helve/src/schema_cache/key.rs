@@ -11,7 +11,7 @@ use std::path::Path;
 use helve_model::{ConfigText, HttpFlavour, ServerSpec, TransportSpec};
 use sha2::{Digest as _, Sha256};
 
-use super::UNFINISHED_PREFIX;
+use super::{UNFINISHED_PREFIX, relative};
 
 const SALT_FILE: &str = "salt";
 const SALT_BYTES: usize = 32;
@@ -21,7 +21,8 @@ const SALT_BYTES: usize = 32;
 /// It covers the transport: program, arguments, variables, working directory; address, headers; the set of built-in
 /// tools and its options; what is known about signing in; and the protocol version. It does not cover the server's
 /// name, nor lists, rules and times, which change nothing about what the server offers. A server without a working
-/// directory of its own is the same wherever helve runs.
+/// directory of its own is the same wherever helve runs, unless its program or an argument is a relative path: then
+/// another directory is another server.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CacheKey([u8; 32]);
 
@@ -77,7 +78,8 @@ impl Salt {
         fs_err::read(path).ok()?.try_into().ok().map(Self)
     }
 
-    pub(crate) fn key(&self, spec: &ServerSpec) -> CacheKey {
+    /// `started_in` is where programs run that have no directory of their own.
+    pub(crate) fn key(&self, spec: &ServerSpec, started_in: Option<&Path>) -> CacheKey {
         let mut hash = Fed(Sha256::new());
         hash.bytes(&self.0);
         hash.text("helve server 1");
@@ -90,6 +92,10 @@ impl Salt {
                 hash.named(stdio.environment.iter().map(|(name, value)| (name.clone(), value)).collect());
                 hash.optional_bytes(stdio.working_directory.as_deref().map(|path| path.as_os_str().as_encoded_bytes()));
                 hash.number(usize::from(spec.inherit_environment));
+                if let Some(directory) = started_in.filter(|directory| relative::depends_on(stdio, directory)) {
+                    hash.text("started in");
+                    hash.bytes(directory.as_os_str().as_encoded_bytes());
+                }
             }
             TransportSpec::Http(http) => {
                 hash.text("http");

@@ -75,3 +75,22 @@ fn what_a_spill_writes_is_ours() {
     let spilled = super::super::spill(&large, &name, 10, Some(directory.path())).unwrap().unwrap();
     assert!(spilled.files.iter().all(|file| is_ours(file.file_name().unwrap().to_str().unwrap())));
 }
+
+/// A flood of results cannot fill the disk, and takes away nothing that was just named.
+#[test]
+fn s16_kept_results_are_limited_in_number_and_bytes_at_every_moment() {
+    let directory = tempfile::tempdir().unwrap();
+    let now = SystemTime::UNIX_EPOCH + Duration::from_secs(2_000_000_000);
+    kept(directory.path(), "s-t-00000001.json", KEPT_BYTES - 10, Duration::ZERO, now);
+    assert!(has_room(directory.path(), 10, now).unwrap());
+    assert!(!has_room(directory.path(), 11, now).unwrap(), "all of it is young");
+    assert!(has_room(directory.path(), 11, now + NEVER_BEFORE * 2).unwrap());
+    assert!(left(directory.path()).is_empty());
+
+    for number in 0..KEPT_FILES {
+        kept(directory.path(), &format!("s-t-{number:08}.json"), 1, Duration::ZERO, now);
+    }
+    assert!(!has_room(directory.path(), 1, now).unwrap());
+    assert!(has_room(directory.path(), 1, now + NEVER_BEFORE * 2).unwrap());
+    assert_eq!(left(directory.path()).len(), KEPT_FILES - 1);
+}

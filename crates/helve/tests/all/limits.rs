@@ -31,16 +31,28 @@ async fn sent(server: &HttpServer, host: &Host, tool: &str) -> (Result<(), Error
 #[tokio::test]
 async fn a_call_that_may_have_run_is_repeated_only_when_twice_is_once() {
     let reset = || HttpFaultKind::ResetBeforeHeaders;
+    let believed = |retries: Option<u32>| {
+        move |spec: &mut ServerSpec| {
+            spec.access.trust_annotations = true;
+            spec.max_retries = retries;
+        }
+    };
     // `fail` says nothing about itself, `echo` says that it is idempotent.
-    let (server, host) = breaking(1, reset(), |_| ()).await;
+    let (server, host) = breaking(1, reset(), believed(None)).await;
     assert_eq!(sent(&server, &host, "a/fail").await, (Err(ErrorCode::TransportError), 1, 1));
-    let (server, host) = breaking(2, reset(), |_| ()).await;
+    let (server, host) = breaking(2, reset(), believed(None)).await;
     assert_eq!(sent(&server, &host, "a/echo").await, (Ok(()), 3, 3));
-    let (server, host) = breaking(9, reset(), |_| ()).await;
+    let (server, host) = breaking(9, reset(), believed(None)).await;
     assert_eq!(sent(&server, &host, "a/echo").await, (Err(ErrorCode::TransportError), 3, 3));
-    let (server, host) = breaking(9, reset(), |spec| spec.max_retries = Some(4)).await;
+    let (server, host) = breaking(9, reset(), believed(Some(4))).await;
     assert_eq!(sent(&server, &host, "a/echo").await, (Err(ErrorCode::TransportError), 5, 5));
-    let (server, host) = breaking(9, reset(), |spec| spec.max_retries = Some(0)).await;
+    let (server, host) = breaking(9, reset(), believed(Some(0))).await;
+    assert_eq!(sent(&server, &host, "a/echo").await, (Err(ErrorCode::TransportError), 1, 1));
+}
+
+#[tokio::test]
+async fn s13_a_claim_that_nobody_believes_repeats_nothing() {
+    let (server, host) = breaking(9, HttpFaultKind::ResetBeforeHeaders, |_| ()).await;
     assert_eq!(sent(&server, &host, "a/echo").await, (Err(ErrorCode::TransportError), 1, 1));
 }
 

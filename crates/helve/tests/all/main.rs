@@ -14,6 +14,7 @@ mod limits;
 mod lists;
 mod native;
 mod offers;
+mod owners;
 mod plan;
 mod questions;
 mod random;

@@ -18,8 +18,9 @@ async fn every_end_is_recorded_once() {
         ..HostSettings::default()
     };
     let missing = program("gone", "no-such-program-anywhere", &[]);
-    let host =
-        builder([stdio("a", &Scenario::legacy()), missing]).rules(rules).settings(settings).start().await.unwrap();
+    let mut believed = stdio("a", &Scenario::legacy());
+    believed.access.trust_annotations = true;
+    let host = builder([believed, missing]).rules(rules).settings(settings).start().await.unwrap();
     assert!(host.settled(PATIENCE).await);
     let short = Some(Duration::from_millis(200));
     let mut lines = Vec::new();

@@ -13,7 +13,9 @@ use helve_wire::BoxFuture;
 use hyper::body::{Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep};
 
+use super::connections::Busy;
 use super::events::{EventStream, Next};
+use crate::ledger::Held;
 
 /// A stream on which nothing is said for so long carries a comment: proxies leave it open, and a reader that is gone is
 /// noticed.
@@ -21,8 +23,25 @@ const COMMENTED_EVERY: Duration = Duration::from_secs(15);
 
 const COMMENT: &[u8] = b":\n\n";
 
+/// What is handed on at one time of a large message: so that it counts for its reader until it was read, and not until
+/// it was begun.
+const PIECE: usize = 256 << 10;
+
 /// The body of a response.
-pub struct Body(Content);
+pub struct Body {
+    content: Content,
+    /// What its message counts.
+    _answer: Option<Arc<Held>>,
+    /// What its request holds until it is answered.
+    request: Option<RequestHolds>,
+}
+
+/// What a request holds until its answer was handed on.
+#[derive(Debug)]
+pub(super) struct RequestHolds {
+    pub(super) _busy: Option<Busy>,
+    pub(super) _bytes: Vec<Held>,
+}
 
 enum Content {
     /// All of it is here.
@@ -48,15 +67,29 @@ pub(super) type OnLeave = Box<dyn FnOnce(Option<BoxFuture<'static, ()>>) + Send>
 
 impl Body {
     pub(super) const fn empty() -> Self {
-        Self(Content::Parts(VecDeque::new()))
+        Self::of(Content::Parts(VecDeque::new()))
     }
 
     pub(super) fn parts(parts: impl IntoIterator<Item = Bytes>) -> Self {
-        Self(Content::Parts(parts.into_iter().filter(|part| !part.is_empty()).collect()))
+        Self::of(Content::Parts(parts.into_iter().filter(|part| !part.is_empty()).collect()))
     }
 
     pub(super) const fn events(events: Events) -> Self {
-        Self(Content::Events(events))
+        Self::of(Content::Events(events))
+    }
+
+    const fn of(content: Content) -> Self {
+        Self { content, _answer: None, request: None }
+    }
+
+    /// The same, with what its message counts.
+    pub(super) fn holding(self, answer: Option<Arc<Held>>) -> Self {
+        Self { _answer: answer, ..self }
+    }
+
+    /// From now on it holds what its request held.
+    pub(super) fn hold(&mut self, request: RequestHolds) {
+        self.request = Some(request);
     }
 }
 
@@ -65,22 +98,29 @@ impl hyper::body::Body for Body {
     type Error = Infallible;
 
     fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let part = match &mut self.get_mut().0 {
-            Content::Parts(parts) => Poll::Ready(parts.pop_front()),
+        let part = match &mut self.get_mut().content {
+            Content::Parts(parts) => Poll::Ready(next_piece(parts)),
             Content::Events(events) => events.poll_part(context),
         };
         part.map(|part| part.map(|part| Ok(Frame::data(part))))
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(&self.0, Content::Parts(parts) if parts.is_empty())
+        matches!(&self.content, Content::Parts(parts) if parts.is_empty())
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.0 {
+        match &self.content {
             Content::Parts(parts) => SizeHint::with_exact(parts.iter().map(|part| part.len() as u64).sum()),
             Content::Events(_) => SizeHint::default(),
         }
+    }
+}
+
+fn next_piece(parts: &mut VecDeque<Bytes>) -> Option<Bytes> {
+    match parts.front_mut() {
+        Some(part) if part.len() > PIECE => Some(part.split_to(PIECE)),
+        _ => parts.pop_front(),
     }
 }
 
@@ -112,7 +152,7 @@ impl Events {
         {
             self.work = None;
         }
-        if let Some(part) = self.parts.pop_front() {
+        if let Some(part) = next_piece(&mut self.parts) {
             return Poll::Ready(Some(part));
         }
         match self.stream.poll_next(self.reader, context) {
@@ -123,7 +163,7 @@ impl Events {
                     let whole: Vec<u8> = std::mem::take(&mut self.parts).into_iter().flatten().collect();
                     return Poll::Ready(Some(Bytes::from(whole)));
                 }
-                Poll::Ready(self.parts.pop_front())
+                Poll::Ready(next_piece(&mut self.parts))
             }
             Poll::Ready(Next::End) => Poll::Ready(None),
             Poll::Pending => Poll::Pending,
@@ -145,7 +185,7 @@ impl Drop for Events {
 
 impl fmt::Debug for Body {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match &self.0 {
+        formatter.write_str(match &self.content {
             Content::Parts(_) => "Body::Parts",
             Content::Events(_) => "Body::Events",
         })

@@ -212,10 +212,10 @@ impl EventStream {
         Poll::Pending
     }
 
-    /// True when everything was handed on and no more will come.
-    pub(crate) fn is_over(&self) -> bool {
+    /// True when no more will come and nobody reads what is left: an agent may come back to it, or not.
+    pub(crate) fn is_finished(&self) -> bool {
         let state = lock(&self.state);
-        state.has_ended && !state.is_waiting()
+        state.has_ended && (state.unread_since.is_some() || !state.is_waiting())
     }
 
     /// The bytes held.

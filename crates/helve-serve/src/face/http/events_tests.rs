@@ -49,9 +49,9 @@ fn a_stream_is_resumed_where_it_broke() {
     // The older reader is gone, and an event that was never sent cannot be named.
     assert!(matches!(stream.poll_next(reader, &Context::from_waker(Waker::noop())), Poll::Ready(Next::End)));
     assert_eq!(stream.read_from(Some(9)), None);
-    assert!(!stream.is_over());
+    assert!(!stream.is_finished());
     stream.end();
-    assert!(stream.is_over());
+    assert!(stream.is_finished());
 }
 
 #[test]

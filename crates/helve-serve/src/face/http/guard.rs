@@ -1,4 +1,5 @@
-//! Who may come in: the host name a request is meant for, the page it comes from, the token it brings.
+//! Who may come in: the host name a request is meant for, the page it comes from, the token it brings or the user it
+//! comes from. What is not known is barred.
 //!
 //! A web page can make a browser send requests to any port of the machine it runs on, under a name of the page's choice.
 //! So a request has to be meant for a name that is known to be ours, and a page has to be one of ours.
@@ -6,8 +7,10 @@
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::fmt;
 
-use http::{HeaderMap, header};
+use helve_wire::Nesting;
+use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 use secrecy::{ExposeSecret as _, SecretString};
+use subtle::ConstantTimeEq as _;
 
 use crate::principal::{Peer, Principal};
 
@@ -16,6 +19,21 @@ const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// The user whom nothing on the machine keeps out.
 const SUPERUSER: u32 = 0;
+
+/// Headers that decide something and may come once: of two, each reader could believe another one.
+const SINGLE: [HeaderName; 6] = [
+    header::HOST,
+    header::AUTHORIZATION,
+    header::ORIGIN,
+    header::CONTENT_TYPE,
+    header::CONTENT_LENGTH,
+    header::TRANSFER_ENCODING,
+];
+
+/// So do all headers of the protocol: the session's id, the version, the method, the name, mirrored arguments.
+const SINGLE_PREFIX: &str = "mcp-";
+/// The header by which an agent comes back to a stream.
+const LAST_EVENT: &str = "last-event-id";
 
 /// What is checked before anything is read.
 #[derive(Debug, Default)]
@@ -29,44 +47,60 @@ pub struct Guard {
     pub origins: Vec<String>,
     /// Tokens of which a request has to bring one. Empty: none is needed.
     pub tokens: Vec<SecretString>,
-    /// Where no token is needed: only this user of the machine may come in, and the superuser. `None`: anybody.
+    /// Where no token is needed: only this user of the machine may come in, and the superuser. A connection whose user is
+    /// unknown may not. `None`: anybody may.
     pub only_user: Option<u32>,
+    /// How deep the gateway runs, as its servers are told: what agents that are gateways say counts for it too.
+    pub nesting: Nesting,
 }
 
 /// Why a request may not come in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Barred {
+    /// A header that decides something came twice.
+    Doubled,
     Host,
     Origin,
     Token,
     User,
+    Circle,
 }
 
 impl Guard {
-    pub(super) fn admit(&self, headers: &HeaderMap, peer: Peer) -> Result<Principal, Barred> {
-        let text = |name: header::HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
-        if !text(header::HOST).is_some_and(|host| self.knows_host(without_port(host))) {
+    pub(super) fn admit(&self, uri: &Uri, headers: &HeaderMap, peer: Peer) -> Result<Principal, Barred> {
+        if is_doubled(headers) {
+            return Err(Barred::Doubled);
+        }
+        let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+        // A request line may name a host too, and other readers let that one count.
+        let is_ours = |host: &str| self.knows_host(without_port(host));
+        if !text(header::HOST).is_some_and(is_ours) || !uri.authority().is_none_or(|named| is_ours(named.as_str())) {
             return Err(Barred::Host);
         }
         if text(header::ORIGIN).is_some_and(|origin| !self.knows_origin(origin)) {
             return Err(Barred::Origin);
         }
         if self.tokens.is_empty() {
-            if let (Some(owner), Some(user)) = (self.only_user, peer.user)
-                && user != owner
-                && user != SUPERUSER
-            {
-                return Err(Barred::User);
-            }
-            return Ok(peer.principal());
+            let is_let_in = |owner: u32| peer.user.is_some_and(|user| user == owner || user == SUPERUSER);
+            return if self.only_user.is_none_or(is_let_in) { Ok(peer.principal()) } else { Err(Barred::User) };
         }
         let brought = text(header::AUTHORIZATION).and_then(bearer).ok_or(Barred::Token)?;
         // All are compared, each in full: the time taken tells nothing about any of them.
         let matching = self.tokens.iter().enumerate().fold(None, |found, (index, token)| {
-            let is_equal = same(brought.as_bytes(), token.expose_secret().as_bytes());
+            let is_equal = bool::from(brought.as_bytes().ct_eq(token.expose_secret().as_bytes()));
             if is_equal { Some(index) } else { found }
         });
         matching.map(Principal::Token).ok_or(Barred::Token)
+    }
+
+    /// A request that has passed too many gateways goes round in a circle. A count that cannot be read counts as too many.
+    pub(super) fn counts(&self, headers: &HeaderMap) -> Result<(), Barred> {
+        let counts = headers.get_all(Nesting::HEADER).iter();
+        let count = |value: &HeaderValue| value.to_str().ok().and_then(|text| text.parse().ok()).unwrap_or(u32::MAX);
+        match counts.map(count).max() {
+            Some(hops) if !self.nesting.hears(hops) => Err(Barred::Circle),
+            _ => Ok(()),
+        }
     }
 
     fn knows_host(&self, host: &str) -> bool {
@@ -98,95 +132,31 @@ fn bearer(value: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
 }
 
-/// Compares without stopping at the first difference.
-fn same(left: &[u8], right: &[u8]) -> bool {
-    left.len() == right.len()
-        && left.iter().zip(right).fold(0, |differing, (left, right)| differing | (left ^ right)) == 0
+/// True when a header that decides something came more than once.
+fn is_doubled(headers: &HeaderMap) -> bool {
+    let is_single = |name: &HeaderName| {
+        SINGLE.contains(name) || name.as_str().starts_with(SINGLE_PREFIX) || name.as_str() == LAST_EVENT
+    };
+    // Hardly any request repeats a header at all.
+    headers.len() != headers.keys_len()
+        && headers.keys().any(|name| is_single(name) && headers.get_all(name).iter().nth(1).is_some())
 }
 
 impl fmt::Display for Barred {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
-            Self::Host => "this host name is not served here; `--allow-host` adds one",
-            Self::Origin => "pages of this origin may not come in; `--allow-origin` adds one",
-            Self::User => "this belongs to another user of this machine; it has to be given a token to share it",
+            Self::Doubled => "a header that may come once came twice",
+            Self::Host => "this host name is not served here; the person who runs this can allow it",
+            Self::Origin => "pages of this origin are not let in; the person who runs this can allow it",
+            Self::User => "this belongs to another user of this machine; it takes a token to share it",
+            Self::Circle => {
+                "this request has passed too many gateways: one of their servers leads back to one of them, in a circle"
+            }
             Self::Token => "a token is needed: Authorization: Bearer …",
         })
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn admit(guard: &Guard, headers: &[(header::HeaderName, &str)]) -> Result<Principal, Barred> {
-        let mut map = HeaderMap::new();
-        for (name, value) in headers {
-            map.insert(name, value.parse().unwrap());
-        }
-        guard.admit(&map, Peer { connection: 7, user: Some(1000) })
-    }
-
-    #[test]
-    fn only_names_that_are_ours() {
-        let guard = Guard { hosts: vec!["tools.example.com".into()], ..Guard::default() };
-        for host in ["localhost", "LOCALHOST:80", "127.0.0.1:7332", "[::1]:7332", "[::1]", "tools.example.com:443"] {
-            assert_eq!(admit(&guard, &[(header::HOST, host)]), Ok(Principal::User(1000)), "{host}");
-        }
-        for host in ["evil.example.com", "localhost.evil.example.com:80", "127.0.0.1.evil.example.com", ""] {
-            assert_eq!(admit(&guard, &[(header::HOST, host)]), Err(Barred::Host), "{host}");
-        }
-        assert_eq!(admit(&guard, &[]), Err(Barred::Host));
-    }
-
-    #[test]
-    fn who_listens_everywhere_is_reached_at_any_address_but_under_no_name() {
-        let guard = Guard { any_address: true, ..Guard::default() };
-        for host in ["192.0.2.7", "192.0.2.7:7332", "[2001:db8::7]:7332"] {
-            assert!(admit(&guard, &[(header::HOST, host)]).is_ok(), "{host}");
-            assert_eq!(admit(&Guard::default(), &[(header::HOST, host)]), Err(Barred::Host), "{host}");
-        }
-        for host in ["evil.example.com", "192.0.2.7.evil.example.com", "[evil]", "192.0.2", ""] {
-            assert_eq!(admit(&guard, &[(header::HOST, host)]), Err(Barred::Host), "{host}");
-        }
-    }
-
-    #[test]
-    fn without_a_token_only_the_same_user() {
-        let of = |owner: u32, tokens: Vec<SecretString>, user: Option<u32>| {
-            let headers = HeaderMap::from_iter([
-                (header::HOST, "localhost".parse().unwrap()),
-                (header::AUTHORIZATION, "Bearer one".parse().unwrap()),
-            ]);
-            let guard = Guard { only_user: Some(owner), tokens, ..Guard::default() };
-            guard.admit(&headers, Peer { connection: 7, user })
-        };
-        assert_eq!(of(1000, vec![], Some(1000)), Ok(Principal::User(1000)));
-        assert_eq!(of(1000, vec![], Some(0)), Ok(Principal::User(0)));
-        assert_eq!(of(1000, vec![], None), Ok(Principal::Connection(7)));
-        assert_eq!(of(1000, vec![], Some(1001)), Err(Barred::User));
-        assert_eq!(of(1000, vec!["one".into()], Some(1001)), Ok(Principal::Token(0)));
-    }
-
-    #[test]
-    fn only_pages_that_are_ours() {
-        let guard = Guard { origins: vec!["https://app.example.com".into()], ..Guard::default() };
-        let from = |origin: &str| admit(&guard, &[(header::HOST, "localhost"), (header::ORIGIN, origin)]);
-        assert!(from("http://localhost:3000").is_ok() && from("https://app.example.com").is_ok());
-        assert_eq!(from("http://app.example.com"), Err(Barred::Origin));
-        assert_eq!(from("null"), Err(Barred::Origin));
-        assert_eq!(from("http://evil.example.com"), Err(Barred::Origin));
-    }
-
-    #[test]
-    fn a_token_says_who_it_is() {
-        let guard = Guard { tokens: vec!["one".into(), "two".into()], ..Guard::default() };
-        let with = |value: &str| admit(&guard, &[(header::HOST, "localhost"), (header::AUTHORIZATION, value)]);
-        assert_eq!(with("Bearer two"), Ok(Principal::Token(1)));
-        assert_eq!(with("bearer one"), Ok(Principal::Token(0)));
-        for wrong in ["Bearer three", "Bearer ", "Basic two", "two"] {
-            assert_eq!(with(wrong), Err(Barred::Token), "{wrong}");
-        }
-        assert_eq!(admit(&guard, &[(header::HOST, "localhost")]), Err(Barred::Token));
-    }
-}
+#[path = "guard_tests.rs"]
+mod tests;

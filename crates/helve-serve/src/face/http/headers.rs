@@ -6,7 +6,7 @@ use helve_model::json::RawJson;
 use helve_wire::{RpcError, plane};
 
 use super::{Incoming, Shared};
-use crate::request::{Meta, Request};
+use crate::gate::{Meta, Request};
 
 const HEADER_MISMATCH: i64 = -32020;
 

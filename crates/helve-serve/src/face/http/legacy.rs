@@ -5,43 +5,43 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use helve_model::json::RawJson;
-use helve_wire::plane::{self, Incoming as Read};
 use helve_wire::{BoxFuture, RpcError};
 use http::{HeaderValue, Response, StatusCode};
 
 use super::body::{Body, Events, OnLeave};
 use super::events::{EventStream, parse_event_id};
-use super::respond::{Answered, Streaming, Work, event_stream, plain, refused, respond};
-use super::sessions::{HttpSession, STANDALONE};
+use super::respond::{Answered, Streaming, Work, event_stream, limited, plain, refused, respond};
+use super::sessions::{HttpSession, STANDALONE, Unopened};
 use super::{Incoming, Shared};
 use crate::exchange::Exchange;
+use crate::gate::{self, Barred, Passed, Request};
+use crate::ledger::Exceeded;
 use crate::message::Message;
 use crate::outbox::Outlet;
-use crate::request::Request;
-use crate::{batch, era, refusal};
+use crate::{batch, era};
 
 const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
+const METHOD_NOT_FOUND: i64 = -32601;
 
 pub(super) async fn post(shared: &Arc<Shared>, incoming: Incoming) -> Response<Body> {
     if batch::is_batch(&incoming.body) {
         return post_batch(shared, incoming).await;
     }
-    let (request, opens) = match plane::read(&incoming.body) {
-        Read::Request { id, method, params } => {
-            let opens = method == "initialize";
-            (Some(Request { id, method, params }), opens)
-        }
-        Read::Noise => {
-            let error = refusal::of_noise(&incoming.body);
-            return refused(StatusCode::BAD_REQUEST, None, &error);
-        }
-        Read::Answer { .. } | Read::Notification { .. } | Read::Unacceptable { .. } => (None, false),
+    let passed = match gate::read(&incoming.body) {
+        Ok(passed) => Some(passed),
+        Err(Barred::Refused { id, error }) => return refused(status(&error), id.as_ref(), &error),
+        Err(Barred::Dropped) => None,
     };
+    let (request, other) = match passed {
+        Some(Passed::Request(request)) => (Some(request), None),
+        other => (None, other),
+    };
+    let opens = request.as_ref().is_some_and(|request| request.method == "initialize");
     let session = if opens {
         match shared.sessions.open(&shared.gateway, incoming.principal.clone()) {
-            Some(session) => session,
-            None => return plain(StatusCode::SERVICE_UNAVAILABLE, "there are too many sessions"),
+            Ok(session) => session,
+            Err(unopened) => return no_session(unopened, request.as_ref().map(|request| &request.id)),
         }
     } else {
         match find(shared, &incoming, request.as_ref().map(|request| &request.id)) {
@@ -50,9 +50,14 @@ pub(super) async fn post(shared: &Arc<Shared>, incoming: Incoming) -> Response<B
         }
     };
     let Some(request) = request else {
-        take(shared, &session, plane::read(&incoming.body));
-        return plain(StatusCode::ACCEPTED, "");
+        return match other.map_or(Ok(()), |other| take(shared, &session, other)) {
+            Ok(()) => plain(StatusCode::ACCEPTED, ""),
+            Err(exceeded) => limited(None, exceeded),
+        };
     };
+    if !opens {
+        session.does_something();
+    }
     let mut streaming = InSession::new(shared, &session, &incoming, vec![request.id.clone()]);
     // The head of the first answer tells the session, which is there when the answer is: however long that takes, it is no
     // stream.
@@ -85,17 +90,24 @@ async fn post_batch(shared: &Arc<Shared>, incoming: Incoming) -> Response<Body> 
         Err(error) => return refused(StatusCode::BAD_REQUEST, None, &error),
     };
     for message in std::mem::take(&mut batch.others) {
-        take(shared, &session, message);
+        // What the requests beside it are answered with says more than that it was dropped.
+        let _: Result<(), Exceeded> = take(shared, &session, message);
     }
     if !batch.asks() {
         return plain(StatusCode::ACCEPTED, "");
     }
+    session.does_something();
     let ids = batch.requests.iter().map(|request| request.id.clone()).collect();
     let streaming = InSession::new(shared, &session, &incoming, ids);
     let stream = Arc::new(EventStream::new(&shared.gateway.options.limits));
     let exchange = streaming.exchange(&stream);
     let work: Work = Box::pin(async move {
-        let message = batch.answer(|request| answer(&exchange, request)).await?;
+        let who = Some(exchange.agent.principal.clone());
+        let one_by_one = async |request| {
+            exchange.gateway.ledger.pace.enter(&who).await;
+            answer(&exchange, request).await
+        };
+        let message = exchange.counted(&RawJson::from_static("null"), batch.answer(one_by_one).await?);
         Some(Answered { message, status: StatusCode::OK })
     });
     respond(work, stream, streaming).await
@@ -119,6 +131,7 @@ pub(super) fn get(shared: &Arc<Shared>, incoming: &Incoming) -> Response<Body> {
     let Some((reader, stream)) = place else {
         return plain(StatusCode::BAD_REQUEST, "there is no such event, or not any more");
     };
+    session.does_something();
     session.reader_came();
     let leaving = Arc::clone(&session);
     let limits = shared.gateway.options.limits.clone();
@@ -141,27 +154,37 @@ pub(super) fn delete(shared: &Shared, incoming: &Incoming) -> Response<Body> {
     }
 }
 
+/// Tells why there is no session.
+pub(super) fn no_session(unopened: Unopened, request: Option<&RawJson>) -> Response<Body> {
+    match unopened {
+        Unopened::TooMany(exceeded) => limited(request, exceeded),
+        Unopened::NoRandomness => plain(StatusCode::SERVICE_UNAVAILABLE, "no session can be opened now"),
+    }
+}
+
 /// The answer to one request; `None` when the agent took it back.
 async fn answer(exchange: &Exchange, request: Request) -> Option<Message> {
     let meta = request.meta();
     let work = Box::pin(era::legacy::answer(exchange, &request, meta));
     let answer = exchange.agent.running.run(&request.id, work).await?;
-    Some(Message::answer(&request.id, &answer))
+    Some(exchange.answered(&request.id, &answer))
 }
 
 /// Takes what asks for no answer: notifications, and answers to what we asked.
-fn take(shared: &Arc<Shared>, session: &HttpSession, message: Read) {
+pub(super) fn take(shared: &Arc<Shared>, session: &HttpSession, message: Passed) -> Result<(), Exceeded> {
     match message {
-        Read::Notification { method, params } => {
-            era::legacy::notified(&shared.gateway, &session.agent, &method, params.as_ref());
+        Passed::Notification(notification) => {
+            return era::legacy::notified(&shared.gateway, &session.agent, notification);
         }
-        Read::Answer { id, body } => session.agent.asked.answered(id, body),
-        Read::Unacceptable { id, problem } => {
-            let problem = refusal::invalid_request(format!("the answer {problem}"));
-            session.agent.asked.answered(id, Err(problem));
-        }
-        Read::Request { .. } | Read::Noise => {}
+        Passed::Answer { id, body } => session.agent.asked.answered(id, body),
+        Passed::Request(_) => {}
     }
+    Ok(())
+}
+
+/// A method that nobody has is refused in the answer; what cannot be read is no request.
+fn status(error: &RpcError) -> StatusCode {
+    if error.code == METHOD_NOT_FOUND { StatusCode::OK } else { StatusCode::BAD_REQUEST }
 }
 
 fn find(

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use helve_model::json::RawJson;
-use helve_wire::plane::{self, Incoming as Read};
 use http::{Response, StatusCode};
 
 use super::body::{Body, OnLeave};
@@ -13,10 +12,8 @@ use super::respond::{Answered, Streaming, Work, plain, refused, respond};
 use super::{Incoming, Shared, headers};
 use crate::era;
 use crate::exchange::Exchange;
-use crate::message::Message;
+use crate::gate::{self, Barred, Passed};
 use crate::outbox::Outlet;
-use crate::refusal;
-use crate::request::Request;
 
 /// Codes of errors that are the request's own fault, and so have a status of their own.
 const METHOD_NOT_FOUND: i64 = -32601;
@@ -41,21 +38,21 @@ fn says_version(incoming: &Incoming) -> bool {
     let is_near = memchr::memmem::find(incoming.body.as_bytes(), b"io.modelcontextprotocol/protocolVersion").is_some();
     let discovers = || memchr::memmem::find(incoming.body.as_bytes(), b"server/discover").is_some();
     (is_near || discovers())
-        && match plane::read(&incoming.body) {
-            Read::Request { id, method, params } => {
-                let request = Request { id, method, params };
-                era::modern::is_modern(&request, &request.meta())
-            }
+        && match gate::read(&incoming.body) {
+            Ok(Passed::Request(request)) => era::modern::is_modern(&request, &request.meta()),
             _ => false,
         }
 }
 
 pub(super) async fn post(shared: &Arc<Shared>, incoming: Incoming) -> Response<Body> {
-    let request = match plane::read(&incoming.body) {
-        Read::Request { id, method, params } => Request { id, method, params },
-        Read::Noise => return refused(StatusCode::BAD_REQUEST, None, &refusal::of_noise(&incoming.body)),
+    let request = match gate::read(&incoming.body) {
+        Ok(Passed::Request(request)) => request,
+        Err(Barred::Refused { id, error }) => {
+            let status = if error.code == METHOD_NOT_FOUND { StatusCode::NOT_FOUND } else { StatusCode::BAD_REQUEST };
+            return refused(status, id.as_ref(), &error);
+        }
         // What asks for no answer concerns nothing that is remembered.
-        Read::Answer { .. } | Read::Notification { .. } | Read::Unacceptable { .. } => {
+        Ok(Passed::Answer { .. } | Passed::Notification(_)) | Err(Barred::Dropped) => {
             return plain(StatusCode::ACCEPTED, "");
         }
     };
@@ -76,7 +73,7 @@ pub(super) async fn post(shared: &Arc<Shared>, incoming: Incoming) -> Response<B
     let work: Work = Box::pin(async move {
         let answer = era::modern::answer(&exchange, &request, meta).await;
         let status = answer.as_ref().map_or_else(|error| status(error.code), |_| StatusCode::OK);
-        Some(Answered { message: Message::answer(&request.id, &answer), status })
+        Some(Answered { message: exchange.answered(&request.id, &answer), status })
     });
     respond(work, stream, Stateless { is_possible: incoming.accepts_events() }).await
 }

@@ -14,6 +14,7 @@ use tokio::time::sleep;
 
 use super::body::{Body, Events, OnLeave};
 use super::events::EventStream;
+use crate::ledger::{Exceeded, RETRY_AFTER};
 use crate::message::Message;
 use crate::outbox::Outlet as _;
 
@@ -98,7 +99,8 @@ pub(super) fn event_stream(events: Events) -> Response<Body> {
 
 /// One message as a body of JSON.
 pub(super) fn json(status: StatusCode, message: Message) -> Response<Body> {
-    let mut response = Response::new(Body::parts(message.parts()));
+    let held = message.held();
+    let mut response = Response::new(Body::parts(message.parts()).holding(held));
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
@@ -108,6 +110,13 @@ pub(super) fn json(status: StatusCode, message: Message) -> Response<Body> {
 pub(super) fn refused(status: StatusCode, id: Option<&RawJson>, error: &RpcError) -> Response<Body> {
     let null = RawJson::from_static("null");
     json(status, Message::answer(id.unwrap_or(&null), &Err(error.clone())))
+}
+
+/// The refusal of one who holds as much as it may, with when to try again.
+pub(super) fn limited(id: Option<&RawJson>, exceeded: Exceeded) -> Response<Body> {
+    let mut response = refused(StatusCode::TOO_MANY_REQUESTS, id, &RpcError::from(exceeded));
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(RETRY_AFTER.as_secs()));
+    response
 }
 
 /// A line of text, or nothing.

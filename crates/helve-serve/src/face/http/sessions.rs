@@ -1,14 +1,19 @@
 //! The sessions of legacy agents over HTTP: found by an id nobody can guess, and gone when nobody uses them.
+//!
+//! Where a principal has as many as it may, one of its own makes room for the next: one that never did anything, else the
+//! one idle longest.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::events::EventStream;
 use crate::agent::Agent;
 use crate::gateway::Gateway;
+use crate::ledger::{Exceeded, Held, Limit, Tally};
 use crate::limits::Limits;
 use crate::outbox::Outlet;
 use crate::principal::Principal;
@@ -17,22 +22,45 @@ use crate::sync::lock;
 /// Bytes of randomness in a session's id.
 const ID_BYTES: usize = 24;
 
+/// A new session looks for those that nobody uses at most so often: looking through all of them takes time.
+const LOOKED_EVERY: Duration = Duration::from_secs(1);
+
 /// The stream that belongs to no request.
 pub(super) const STANDALONE: u64 = 0;
 
 /// All sessions.
 #[derive(Debug, Default)]
-pub(super) struct Sessions {
-    open: Mutex<HashMap<String, Arc<HttpSession>>>,
-    /// Bytes of finished streams that sessions keep.
-    kept: Arc<AtomicUsize>,
+pub(super) struct Sessions(Mutex<Open>);
+
+#[derive(Debug, Default)]
+struct Open {
+    by_id: HashMap<String, Arc<HttpSession>>,
+    /// Each principal's, the oldest first.
+    of: HashMap<Principal, BTreeMap<u64, Arc<HttpSession>>>,
+    /// How many ever came.
+    came: u64,
+    /// When they were last looked through for those that nobody uses.
+    looked: Option<Instant>,
+}
+
+/// Why there is no session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unopened {
+    /// There are as many as there may be, and all of them are busy.
+    TooMany(Exceeded),
+    /// The machine gives no random numbers.
+    NoRandomness,
 }
 
 /// One session, with the streams that can be resumed in it.
 #[derive(Debug)]
 pub(super) struct HttpSession {
     pub(super) id: String,
+    /// Its place among all that ever came.
+    number: u64,
     pub(super) agent: Arc<Agent>,
+    /// More was asked in it than to be opened.
+    did_something: AtomicBool,
     streams: Mutex<Streams>,
     /// Streams that are being read.
     readers: AtomicUsize,
@@ -45,92 +73,143 @@ struct Streams {
     open: BTreeMap<u64, Arc<EventStream>>,
     /// The open ones that are finished, the oldest first: an agent that did not get its answer whole may come back.
     finished: BTreeMap<u64, Finished>,
-    /// Of all sessions together.
-    kept: Arc<AtomicUsize>,
+    /// Of all sessions of the principal together.
+    kept: Tally,
+    principal: Principal,
 }
 
 /// What a finished stream costs.
 #[derive(Debug)]
 struct Finished {
     bytes: usize,
-    kept: Arc<AtomicUsize>,
+    _held: Held,
 }
 
 impl Sessions {
-    /// A new session; `None` when there are as many as there may be, or no randomness.
-    pub(super) fn open(&self, gateway: &Gateway, principal: Principal) -> Option<Arc<HttpSession>> {
+    /// A new session.
+    pub(super) fn open(&self, gateway: &Gateway, principal: Principal) -> Result<Arc<HttpSession>, Unopened> {
         let limits = &gateway.options.limits;
-        self.expire(limits);
-        let id = random_id()?;
+        let id = random_id().ok_or(Unopened::NoRandomness)?;
+        let is_due = |looked: Instant| looked.elapsed() >= LOOKED_EVERY.min(limits.session_idle);
+        if lock(&self.0).looked.is_none_or(is_due) {
+            self.expire(limits);
+        }
+        let mut open = lock(&self.0);
+        let gone = open.make_room(&principal, limits).map_err(Unopened::TooMany)?;
+        open.came += 1;
         let standalone = Arc::new(EventStream::new(limits));
         standalone.make_resumable(STANDALONE, false);
         let outlet: Arc<dyn Outlet> = Arc::<EventStream>::clone(&standalone);
         let session = Arc::new(HttpSession {
             id: id.clone(),
-            agent: Arc::new(Agent::new(principal, outlet)),
+            number: open.came,
+            agent: Arc::new(Agent::new(principal.clone(), outlet)),
+            did_something: AtomicBool::new(false),
             streams: Mutex::new(Streams {
                 last: STANDALONE,
                 open: BTreeMap::from([(STANDALONE, standalone)]),
                 finished: BTreeMap::new(),
-                kept: Arc::clone(&self.kept),
+                kept: gateway.ledger.kept_answers.clone(),
+                principal: principal.clone(),
             }),
             readers: AtomicUsize::new(0),
             used: Mutex::new(Instant::now()),
         });
+        session.agent.knows(&gateway.tasks);
+        open.of.entry(owner(&principal)).or_default().insert(session.number, Arc::clone(&session));
+        open.by_id.insert(id, Arc::clone(&session));
+        drop(open);
         gateway.listeners.add(&session.agent);
-        let mut sessions = lock(&self.open);
-        if sessions.len() >= limits.sessions {
-            return None;
-        }
-        sessions.insert(id, Arc::clone(&session));
-        Some(session)
+        gone.iter().for_each(|session| session.end());
+        Ok(session)
     }
 
     /// The session of this id, if it is this agent's. A connection that ended does not end who was at its other end, so
     /// there the id alone has to do: nobody else knows it.
     pub(super) fn find(&self, id: &str, principal: &Principal) -> Option<Arc<HttpSession>> {
-        let session = lock(&self.open).get(id).cloned()?;
-        let is_theirs = match (&session.agent.principal, principal) {
-            (Principal::Connection(_), Principal::Connection(_)) => true,
-            (owner, other) => owner == other,
-        };
-        is_theirs.then(|| {
+        let session = lock(&self.0).by_id.get(id).cloned()?;
+        (owner(&session.agent.principal) == owner(principal)).then(|| {
             *lock(&session.used) = Instant::now();
             session
         })
     }
 
     pub(super) fn close(&self, session: &HttpSession) {
-        drop(lock(&self.open).remove(&session.id));
+        lock(&self.0).remove(session);
         session.end();
     }
 
     /// Ends the sessions that nobody has used for too long, and lets go of streams that nobody came back to.
     pub(super) fn sweep(&self, limits: &Limits) {
         self.expire(limits);
-        let sessions: Vec<Arc<HttpSession>> = lock(&self.open).values().cloned().collect();
+        let sessions: Vec<Arc<HttpSession>> = lock(&self.0).by_id.values().cloned().collect();
         sessions.iter().for_each(|session| session.settle(limits));
-    }
-
-    /// Bytes of finished streams that sessions keep.
-    #[cfg(test)]
-    pub(super) fn kept(&self) -> usize {
-        self.kept.load(Ordering::Relaxed)
     }
 
     fn expire(&self, limits: &Limits) {
         let expired: Vec<Arc<HttpSession>> = {
-            let mut sessions = lock(&self.open);
-            let is_idle = |session: &HttpSession| {
-                session.readers.load(Ordering::Relaxed) == 0 && lock(&session.used).elapsed() > limits.session_idle
+            let mut open = lock(&self.0);
+            open.looked = Some(Instant::now());
+            let is_old = |session: &&Arc<HttpSession>| {
+                session.idle_since().is_some_and(|since| since.elapsed() > limits.session_idle)
             };
-            sessions.extract_if(|_, session| is_idle(session)).map(|(_, session)| session).collect()
+            let old: Vec<Arc<HttpSession>> = open.by_id.values().filter(is_old).cloned().collect();
+            old.iter().for_each(|session| open.remove(session));
+            old
         };
         expired.iter().for_each(|session| session.end());
     }
 
     pub(super) fn len(&self) -> usize {
-        lock(&self.open).len()
+        lock(&self.0).by_id.len()
+    }
+}
+
+impl Open {
+    /// Makes room for one more session of a principal, and gives those that went for it. Nobody loses one for another
+    /// principal that has as many or more.
+    fn make_room(&mut self, principal: &Principal, limits: &Limits) -> Result<Vec<Arc<HttpSession>>, Exceeded> {
+        let own = owner(principal);
+        let mut gone = Vec::new();
+        let theirs = self.of.get(&own).map_or(0, BTreeMap::len);
+        if theirs >= limits.sessions_per_principal.max(1) {
+            gone.push(self.replaceable(&own).ok_or(Exceeded(Limit::Sessions))?);
+        } else if self.by_id.len() >= limits.sessions.max(1) {
+            let most = self.of.iter().map(|(of, sessions)| (sessions.len(), of)).max_by_key(|(count, _)| *count);
+            let most = most.map_or_else(|| own.clone(), |(_, of)| of.clone());
+            gone.push(self.replaceable(&most).ok_or(Exceeded(Limit::Sessions))?);
+        }
+        gone.iter().for_each(|session| self.remove(session));
+        Ok(gone)
+    }
+
+    /// The session of a principal that is missed least: the oldest that never did anything, else the one idle longest.
+    fn replaceable(&self, owner: &Principal) -> Option<Arc<HttpSession>> {
+        let theirs = || self.of.get(owner).into_iter().flat_map(BTreeMap::values);
+        let unused = |session: &&Arc<HttpSession>| {
+            !session.did_something.load(Ordering::Relaxed) && session.idle_since().is_some()
+        };
+        let idle = || theirs().filter_map(|session| Some((session.idle_since()?, session)));
+        theirs().find(unused).or_else(|| idle().min_by_key(|(since, _)| *since).map(|(_, session)| session)).cloned()
+    }
+
+    fn remove(&mut self, session: &HttpSession) {
+        drop(self.by_id.remove(&session.id));
+        let owner = owner(&session.agent.principal);
+        if let Some(theirs) = self.of.get_mut(&owner) {
+            drop(theirs.remove(&session.number));
+            if theirs.is_empty() {
+                drop(self.of.remove(&owner));
+            }
+        }
+    }
+}
+
+/// Whose sessions are counted together. A connection that ended does not end who was at its other end.
+fn owner(principal: &Principal) -> Principal {
+    match principal {
+        Principal::Connection(_) => Principal::Connection(0),
+        known => known.clone(),
     }
 }
 
@@ -143,7 +222,7 @@ impl HttpSession {
         stream.make_resumable(number, primed);
         streams.open.insert(number, Arc::clone(stream));
         if streams.open.len() > limits.resumable_streams {
-            let finished = streams.open.iter().find(|(number, stream)| **number != STANDALONE && stream.is_over());
+            let finished = streams.open.iter().find(|(number, stream)| **number != STANDALONE && stream.is_finished());
             if let Some(oldest) = finished.map(|(number, _)| *number) {
                 streams.forget(oldest);
             }
@@ -156,7 +235,7 @@ impl HttpSession {
         let over: Vec<(u64, usize)> = streams
             .open
             .iter()
-            .filter(|(number, stream)| **number != STANDALONE && stream.is_over())
+            .filter(|(number, stream)| **number != STANDALONE && stream.is_finished())
             .map(|(number, stream)| (*number, stream.bytes()))
             .collect();
         for (number, bytes) in over {
@@ -173,6 +252,17 @@ impl HttpSession {
 
     pub(super) fn stream(&self, number: u64) -> Option<Arc<EventStream>> {
         lock(&self.streams).open.get(&number).cloned()
+    }
+
+    /// More is asked in it than to be opened.
+    pub(super) fn does_something(&self) {
+        self.did_something.store(true, Ordering::Relaxed);
+    }
+
+    /// Since when it was not used, unless something of it is open.
+    fn idle_since(&self) -> Option<Instant> {
+        let is_open = self.readers.load(Ordering::Relaxed) > 0 || self.agent.idle_since().is_none();
+        (!is_open).then(|| *lock(&self.used))
     }
 
     /// A stream is being read.
@@ -202,24 +292,14 @@ impl Streams {
             let Some(oldest) = self.finished.keys().next().copied() else { return self.forget(number) };
             self.forget(oldest);
         }
-        let taken = self.kept.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |kept| {
-            kept.checked_add(bytes).filter(|kept| *kept <= limits.answer_bytes)
-        });
-        if taken.is_err() {
-            return self.forget(number);
+        match self.kept.try_hold(&self.principal, bytes) {
+            Ok(held) => drop(self.finished.insert(number, Finished { bytes, _held: held })),
+            Err(_) => self.forget(number),
         }
-        let kept = Arc::clone(&self.kept);
-        self.finished.insert(number, Finished { bytes, kept });
     }
 
     fn forget(&mut self, number: u64) {
         drop((self.open.remove(&number), self.finished.remove(&number)));
-    }
-}
-
-impl Drop for Finished {
-    fn drop(&mut self) {
-        self.kept.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 

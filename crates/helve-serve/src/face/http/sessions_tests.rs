@@ -34,8 +34,9 @@ async fn finished_streams_are_kept_within_bounds() {
     let limits = Limits { session_answer_bytes: 25_000, answer_bytes: 40_000, ..Limits::default() };
     let gateway = gateway(limits.clone()).await;
     let sessions = Sessions::default();
-    let open = |connection| sessions.open(&gateway, Principal::Connection(connection)).unwrap();
-    let (one, two) = (open(1), open(2));
+    let open = |token| sessions.open(&gateway, Principal::Token(token)).unwrap();
+    let (one, two, other) = (open(1), open(1), open(2));
+    let kept = || gateway.ledger.kept_answers.held(&Principal::Token(1));
     let first = finished(&one, &limits, 10_000);
     let second = finished(&one, &limits, 10_000);
     assert!(one.stream(first).is_some() && one.stream(second).is_some());
@@ -43,15 +44,16 @@ async fn finished_streams_are_kept_within_bounds() {
     let third = finished(&one, &limits, 10_000);
     assert!(one.stream(first).is_none() && one.stream(third).is_some());
     assert_eq!(one.stream(finished(&two, &limits, 30_000)).map(|stream| stream.bytes()), None);
-    // All sessions together have a bound too.
+    // All sessions of a principal together have a bound too, and it is that principal's alone.
+    let elsewhere = finished(&other, &limits, 20_000);
     let fourth = finished(&two, &limits, 15_000);
     assert!(two.stream(fourth).is_some());
     assert!(two.stream(finished(&two, &limits, 8_000)).is_none());
-    assert!(sessions.kept() > 35_000 && sessions.kept() <= 40_000);
+    assert!(kept() > 35_000 && kept() <= 40_000 && other.stream(elsewhere).is_some());
     // Nobody comes back.
     tokio::time::advance(limits.answer_time + std::time::Duration::from_secs(1)).await;
     sessions.sweep(&limits);
-    assert_eq!(sessions.kept(), 0);
+    assert_eq!(kept(), 0);
     assert!(one.stream(third).is_none() && one.stream(STANDALONE).is_some());
 }
 
@@ -68,4 +70,48 @@ async fn nobody_guesses_the_id_of_a_session() {
         let letters: BTreeSet<u8> = ids.iter().map(|id| id.as_bytes()[place]).collect();
         assert!(letters.len() > 40, "{place}: {}", letters.len());
     }
+}
+
+/// One principal's sessions cost another none, and those that never did anything go first.
+#[tokio::test(start_paused = true)]
+async fn s8_sessions_that_never_did_anything_go_first() {
+    let limits = Limits { sessions: 10, sessions_per_principal: 6, ..Limits::default() };
+    let gateway = gateway(limits.clone()).await;
+    let sessions = Sessions::default();
+    let open = |token| sessions.open(&gateway, Principal::Token(token));
+    let is_open = |session: &HttpSession| sessions.find(&session.id, &session.agent.principal).is_some();
+    let quiet: Vec<_> = (0..3).map(|_| open(1).unwrap()).collect();
+    let used = open(2).unwrap();
+    used.does_something();
+    for _ in 0..10_000 {
+        open(2).unwrap();
+    }
+    assert!(quiet.iter().all(|session| is_open(session)), "another principal's session went");
+    assert!(is_open(&used), "a session that did something went before those that did nothing");
+    assert_eq!(sessions.len(), 3 + 6);
+    // All did something: the one idle longest goes, and one with a reader never.
+    let theirs: Vec<_> = lock(&sessions.0).of[&Principal::Token(2)].values().cloned().collect();
+    theirs.iter().for_each(|session| session.does_something());
+    theirs[0].reader_came();
+    tokio::time::advance(std::time::Duration::from_secs(1)).await;
+    theirs[2..].iter().for_each(|session| drop(sessions.find(&session.id, &session.agent.principal)));
+    open(2).unwrap();
+    assert!(is_open(&theirs[0]) && !is_open(&theirs[1]) && is_open(&theirs[2]));
+    // As many as there may be in all: the principal that has most makes room.
+    let third = open(3).unwrap();
+    assert_eq!(sessions.len(), 10);
+    let fourth = open(4).unwrap();
+    assert!(is_open(&third) && is_open(&fourth) && quiet.iter().all(|session| is_open(session)));
+    assert_eq!(sessions.len(), 10);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s8_busy_sessions_stay_and_the_next_one_is_refused() {
+    let gateway = gateway(Limits { sessions_per_principal: 2, ..Limits::default() }).await;
+    let sessions = Sessions::default();
+    let busy: Vec<_> = (0..2).map(|_| sessions.open(&gateway, Principal::Token(1)).unwrap()).collect();
+    busy.iter().for_each(|session| session.reader_came());
+    let refused = sessions.open(&gateway, Principal::Token(1)).map(drop);
+    assert_eq!(refused, Err(Unopened::TooMany(Exceeded(Limit::Sessions))));
+    assert!(sessions.open(&gateway, Principal::Token(2)).is_ok());
 }

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use helve_wire::plane::{self, Incoming as Read};
 use http::{Method, Response, StatusCode};
 
 use super::body::{Body, Events, OnLeave};
-use super::respond::{event_stream, plain, refused};
+use super::legacy::{no_session, take};
+use super::respond::{event_stream, limited, plain, refused};
 use super::sessions::{HttpSession, STANDALONE};
 use super::{Incoming, Shared};
 use crate::exchange::Exchange;
+use crate::gate::{self, Barred, Passed, Request};
 use crate::message::Message;
 use crate::outbox::Outlet;
-use crate::request::Request;
 use crate::{batch, era, refusal};
 
 /// Where agents of this transport send their messages.
@@ -23,10 +23,12 @@ pub(super) fn open(shared: &Arc<Shared>, incoming: &Incoming) -> Response<Body> 
     if incoming.method != Method::GET {
         return plain(StatusCode::METHOD_NOT_ALLOWED, "GET");
     }
-    let session = shared.old_sessions.open(&shared.gateway, incoming.principal.clone());
-    let place = session.and_then(|session| Some((session.stream(STANDALONE)?, session)));
-    let Some((stream, session)) = place else {
-        return plain(StatusCode::SERVICE_UNAVAILABLE, "there are too many sessions");
+    let session = match shared.old_sessions.open(&shared.gateway, incoming.principal.clone()) {
+        Ok(session) => session,
+        Err(unopened) => return no_session(unopened, None),
+    };
+    let Some(stream) = session.stream(STANDALONE) else {
+        return plain(StatusCode::NOT_FOUND, "there is no such session");
     };
     let endpoint = format!("event: endpoint\ndata: {MESSAGES}?sessionId={}\n\n", session.id);
     stream.name_events();
@@ -53,17 +55,25 @@ pub(super) fn post(shared: &Arc<Shared>, incoming: &Incoming) -> Response<Body> 
         let error = batch::read(None, &incoming.body).err().unwrap_or_else(|| refusal::of_noise(&incoming.body));
         return refused(StatusCode::BAD_REQUEST, None, &error);
     }
-    match plane::read(&incoming.body) {
-        Read::Request { id, method, params } => answer(shared, &session, Request { id, method, params }),
-        Read::Notification { method, params } => {
-            era::legacy::notified(&shared.gateway, &session.agent, &method, params.as_ref());
+    match gate::read(&incoming.body) {
+        Ok(Passed::Request(request)) => {
+            if request.method != "initialize" {
+                session.does_something();
+            }
+            answer(shared, &session, request);
         }
-        Read::Answer { id, body } => session.agent.asked.answered(id, body),
-        Read::Unacceptable { id, problem } => {
-            let problem = refusal::invalid_request(format!("the answer {problem}"));
-            session.agent.asked.answered(id, Err(problem));
+        Ok(other) => {
+            if let Err(exceeded) = take(shared, &session, other) {
+                return limited(None, exceeded);
+            }
         }
-        Read::Noise => return refused(StatusCode::BAD_REQUEST, None, &refusal::of_noise(&incoming.body)),
+        Err(Barred::Refused { id: Some(id), error }) => {
+            if let Some(stream) = session.stream(STANDALONE) {
+                stream.send(Message::answer(&id, &Err(error)));
+            }
+        }
+        Err(Barred::Refused { id: None, error }) => return refused(StatusCode::BAD_REQUEST, None, &error),
+        Err(Barred::Dropped) => {}
     }
     plain(StatusCode::ACCEPTED, "")
 }
@@ -78,7 +88,7 @@ fn answer(shared: &Arc<Shared>, session: &Arc<HttpSession>, request: Request) {
         let meta = request.meta();
         let work = Box::pin(era::legacy::answer(&exchange, &request, meta));
         if let Some(answer) = exchange.agent.running.run(&request.id, work).await {
-            exchange.stream.send(Message::answer(&request.id, &answer));
+            exchange.stream.send(exchange.answered(&request.id, &answer));
         }
     });
 }

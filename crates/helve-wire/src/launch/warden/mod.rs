@@ -33,6 +33,8 @@ use std::process::ExitCode;
 
 use rustix::process::{Pid, Signal};
 
+use super::executable::Handover;
+
 /// The host's order to kill the tree now. Not `SIGKILL`: that would end the warden and set the tree free.
 pub(super) const KILL: Signal = Signal::USR1;
 
@@ -47,6 +49,9 @@ const EXIT_NOT_FOUND: u8 = 127;
 pub(super) const WATCH: &str = "watch";
 /// First word: become the server. Then the warden's process number, the program, its arguments.
 const STAGE: &str = "stage";
+/// The same, with the open file to run in front of the program's name.
+pub(super) const WATCH_FILE: &str = "watch-file";
+const STAGE_FILE: &str = "stage-file";
 
 /// Runs a warden, or its stage. This is the whole program: call it early in `main`, before threads are started, and
 /// return what it returns.
@@ -55,15 +60,22 @@ const STAGE: &str = "stage";
 /// them. [`super::WardenLauncher`] puts them together.
 pub fn run(leading: &[&str], arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut arguments = arguments.into_iter();
-    let (verb, parent, program) = (arguments.next(), arguments.next(), arguments.next());
+    let (verb, parent) = (arguments.next(), arguments.next());
     let parent = parent.and_then(|number| number.to_str()?.parse().ok()).and_then(Pid::from_raw);
-    let (Some(verb), Some(parent), Some(program)) = (verb, parent, program) else {
+    let (Some(verb), Some(parent)) = (verb.as_ref().and_then(|verb| verb.to_str()), parent) else {
         return usage();
     };
-    let server = Server { program, args: arguments.collect() };
-    match verb.to_str() {
-        Some(WATCH) => watch::watch(leading, parent, &server),
-        Some(STAGE) => stage::become_server(parent, &server),
+    let file = if matches!(verb, WATCH_FILE | STAGE_FILE) {
+        let Some(file) = arguments.next().and_then(|file| file.to_str()?.parse().ok()) else { return usage() };
+        Some(file)
+    } else {
+        None
+    };
+    let Some(program) = arguments.next() else { return usage() };
+    let server = Server { program, args: arguments.collect(), file };
+    match verb {
+        WATCH | WATCH_FILE => watch::watch(leading, parent, &server),
+        STAGE | STAGE_FILE => stage::become_server(parent, &server),
         _ => usage(),
     }
 }
@@ -72,6 +84,8 @@ pub fn run(leading: &[&str], arguments: impl IntoIterator<Item = OsString>) -> E
 struct Server {
     program: OsString,
     args: Vec<OsString>,
+    /// The open file that is run, whatever the name leads to.
+    file: Option<Handover>,
 }
 
 fn usage() -> ExitCode {

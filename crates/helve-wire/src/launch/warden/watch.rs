@@ -17,7 +17,7 @@ use rustix::process::{
 use super::descendants::{descendants, direct_children};
 use super::host::Host;
 use super::orders::Orders;
-use super::{EXIT_BROKEN, STAGE, Server, complain};
+use super::{EXIT_BROKEN, STAGE, STAGE_FILE, Server, complain};
 
 /// How long what the server or the host leaves behind may take to end after `SIGTERM`.
 const GRACE: Duration = Duration::from_millis(300);
@@ -77,13 +77,14 @@ impl Warden {
         // Opened now: when it fails later, the server already runs.
         let nowhere = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
         // The handle is not needed: children are collected by number, all in one place.
-        let child = Command::new("/proc/self/exe")
-            .arg0("helve-warden")
-            .args(leading)
-            .args([STAGE, &getpid().to_string()])
-            .arg(&server.program)
-            .args(&server.args)
-            .spawn()?;
+        let mut stage = Command::new("/proc/self/exe");
+        stage.arg0("helve-warden").args(leading);
+        let warden = getpid().to_string();
+        match &server.file {
+            Some(file) => stage.args([STAGE_FILE, &warden, &file.to_string()]),
+            None => stage.args([STAGE, &warden]),
+        };
+        let child = stage.arg(&server.program).args(&server.args).spawn()?;
         rustix::stdio::dup2_stdin(&nowhere)?;
         rustix::stdio::dup2_stdout(&nowhere)?;
         rustix::stdio::dup2_stderr(&nowhere)?;

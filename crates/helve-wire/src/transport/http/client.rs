@@ -12,7 +12,9 @@ use http_body_util::Full;
 use url::{Position, Url};
 
 use crate::error::{Error, Result};
+use crate::nesting::Nesting;
 use crate::transport::http::body::Body;
+use crate::transport::http::headers::HOPS;
 use crate::transport::http::pool::Pool;
 use crate::transport::http::refusal::excerpt;
 use crate::transport::http::target::{HeaderSource, HttpTarget, checked, shown};
@@ -28,6 +30,7 @@ pub(crate) struct HttpClient {
     uri: Uri,
     headers: HeaderMap,
     source: Option<Source>,
+    nesting: Option<Nesting>,
 }
 
 struct Source(Arc<dyn HeaderSource>);
@@ -59,7 +62,7 @@ impl HttpClient {
         headers.insert(HOST, host);
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let uri = path_of(&target.url)?;
-        Ok(Self { pool, url: target.url, uri, headers, source: target.source.map(Source) })
+        Ok(Self { pool, url: target.url, uri, headers, source: target.source.map(Source), nesting: target.nesting })
     }
 
     /// The headers every request has.
@@ -116,6 +119,9 @@ impl HttpClient {
                 let (name, value) = checked(&name, &value)?;
                 drop(headers.insert(name, value));
             }
+        }
+        if let Some(nesting) = &self.nesting {
+            headers.insert(HOPS, nesting.header());
         }
         let mut outgoing = Request::new(Full::new(request.body.clone()));
         *outgoing.method_mut() = request.method.clone();

@@ -6,16 +6,19 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use http::{HeaderName, HeaderValue};
 
+use crate::nesting::Nesting;
+
 pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(crate) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 pub(crate) const NAME: HeaderName = HeaderName::from_static("mcp-name");
 pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+pub(crate) const HOPS: HeaderName = HeaderName::from_static(Nesting::HEADER);
 
 const SENTINEL: (&str, &str) = ("=?base64?", "?=");
 
 /// The headers nobody but the transport sets.
-const RESERVED: [&str; 18] = [
+const RESERVED: [&str; 19] = [
     "accept",
     "accept-encoding",
     "connection",
@@ -23,6 +26,7 @@ const RESERVED: [&str; 18] = [
     "content-length",
     "content-type",
     "expect",
+    Nesting::HEADER,
     "host",
     "keep-alive",
     "last-event-id",

@@ -91,7 +91,7 @@ impl SseLink {
         times: Times,
         listener: Option<Listener>,
     ) -> Result<Answer> {
-        let slot = Arc::new(Slot::new(listener));
+        let slot = Arc::new(Slot::new(listener, request.wants_progress));
         self.poster.dispatcher.pending.insert(request.id, Arc::clone(&slot))?;
         let sent = Arc::new(AtomicBool::new(false));
         let in_flight = InFlight {

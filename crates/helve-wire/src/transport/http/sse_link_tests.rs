@@ -70,6 +70,7 @@ impl Client {
     async fn call(&self, times: Times) -> Result<RawJson> {
         let id = self.next_id.fetch_add(1, Ordering::SeqCst);
         let request = Outgoing {
+            wants_progress: true,
             id,
             method: "tools/call",
             subject: Some("echo"),

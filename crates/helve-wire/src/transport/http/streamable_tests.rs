@@ -66,6 +66,7 @@ impl Client {
     ) -> Result<RawJson> {
         let id = self.next_id.fetch_add(1, Ordering::SeqCst) as u64;
         let request = Outgoing {
+            wants_progress: true,
             id,
             method,
             subject,
@@ -249,6 +250,7 @@ async fn a_probe_names_its_version_itself() {
         let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"}}"#).into_bytes();
         let headers = Vec::new();
         let probe = Outgoing {
+            wants_progress: true,
             id,
             method,
             subject: None,

@@ -13,6 +13,7 @@ use url::{Position, Url};
 
 use crate::error::{Error, Result};
 use crate::handler::BoxFuture;
+use crate::nesting::Nesting;
 use crate::transport::http::headers;
 
 /// The address of a server that speaks HTTP, with the headers every request carries.
@@ -23,6 +24,7 @@ pub struct HttpTarget {
     pub(crate) url: Url,
     pub(crate) headers: HeaderMap,
     pub(crate) source: Option<Arc<dyn HeaderSource>>,
+    pub(crate) nesting: Option<Nesting>,
     pub(crate) certificates: Vec<Vec<u8>>,
 }
 
@@ -61,7 +63,7 @@ impl HttpTarget {
         let _: [Result<(), ()>; 2] = [url.set_username(""), url.set_password(None)];
         let mut headers = HeaderMap::new();
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("helve/", env!("CARGO_PKG_VERSION"))));
-        let target = Self { url, headers, source: None, certificates: Vec::new() };
+        let target = Self { url, headers, source: None, nesting: None, certificates: Vec::new() };
         match password {
             None if user.is_empty() => Ok(target),
             password => target.with_basic(&user, &password.unwrap_or_default()),
@@ -110,11 +112,24 @@ impl HttpTarget {
         self
     }
 
+    /// Tells the server with each request how deep the asking host runs.
+    #[must_use]
+    pub fn with_nesting(mut self, nesting: Nesting) -> Self {
+        self.nesting = Some(nesting);
+        self
+    }
+
     /// Trusts this certificate authority (DER) besides the public ones.
     #[must_use]
     pub fn with_root_certificate(mut self, der: Vec<u8>) -> Self {
         self.certificates.push(der);
         self
+    }
+
+    /// The host, an address of version 6 in brackets, and the port.
+    #[must_use]
+    pub fn host_and_port(&self) -> (&str, u16) {
+        (self.url.host_str().unwrap_or_default(), self.url.port_or_known_default().unwrap_or_default())
     }
 
     /// The address, without a query (it may hold a key).

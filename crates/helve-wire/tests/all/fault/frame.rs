@@ -482,8 +482,8 @@ async fn refusals_as_a_person_reads_them() {
       because: Prompt x not found (-32602)
       hint: list again what the server has: it may have changed
     ");
-    insta::assert_snapshot!(refused("x/y", -32000, "go away").await, @r"
-    PROTOCOL_ERROR: the server refused `x/y`
+    insta::assert_snapshot!(refused("logging/setLevel", -32000, "go away").await, @r"
+    PROTOCOL_ERROR: the server refused `logging/setLevel`
       because: go away (-32000)
       hint: the reason is the server's own; its log may say more
     ");

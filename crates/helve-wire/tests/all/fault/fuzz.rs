@@ -85,7 +85,7 @@ impl Feeding {
         for caller in callers {
             caller.await.unwrap();
         }
-        let last = tokio::spawn(async move { self.session.request("last", None, times()).await });
+        let last = tokio::spawn(async move { self.session.request("prompts/list", None, times()).await });
         let id = reading.await.unwrap();
         self.writer
             .write_all(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}\n").as_bytes())
@@ -148,7 +148,7 @@ async fn read_until_last(mut reader: BufReader<ReadHalf<DuplexStream>>, newest_i
         if let Some(method) = message.member_str("method") {
             let Some(id) = message.member("id").and_then(|id| id.parse().ok()) else { continue };
             newest_id.store(id, Ordering::Relaxed);
-            if method == "last" {
+            if method == "prompts/list" {
                 return id;
             }
         }

@@ -29,7 +29,7 @@ async fn a_call_that_is_never_answered() {
         assert_eq!(started.elapsed(), Duration::from_secs(3));
         assert_eq!(text(&call(&session, "echo", "{}").await.unwrap()), "{}");
         by_default.push(shown(&session.call_tool(&permit, CallOptions::default()).await.unwrap_err()));
-        let error = session.request("ping/nobody", None, Times::exactly(Duration::ZERO)).await.unwrap_err();
+        let error = session.request("ping", None, Times::exactly(Duration::ZERO)).await.unwrap_err();
         assert_eq!(error.code(), helve_model::ErrorCode::Timeout);
     }
     insta::assert_snapshot!(the_same(told), @r"

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use helve_wire::launch::{CloseStep, CloseTimes, Environment, ExitReport, Launched, ServerCommand, close};
+use helve_wire::launch::{CloseStep, CloseTimes, Environment, Executable, ExitReport, Launched, ServerCommand, close};
 
 use rustix::process::Signal;
 
@@ -203,4 +203,67 @@ async fn the_server_inherits_the_same_signals_and_descriptors_from_every_launche
     let (blocked, ignored) = (mask(), mask());
     let broken_pipe = 1 << (Signal::PIPE.as_raw() - 1);
     assert_eq!((blocked, ignored & broken_pipe), (0, 0), "a Rust program ignores it, its children must not");
+}
+
+/// A program in a directory of its own, opened.
+fn opened_program(directory: &std::path::Path) -> (std::path::PathBuf, Executable) {
+    let program = directory.join("bin/program");
+    fs_err::create_dir(directory.join("bin")).unwrap();
+    fs_err::copy(fs_err::canonicalize("/usr/bin/env").unwrap(), &program).unwrap();
+    let file = fs_err::File::open(&program).unwrap().into_parts().0;
+    (program, Executable::new(std::sync::Arc::new(file)).unwrap())
+}
+
+fn evil(path: &std::path::Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs_err::write(path, "#!/bin/sh\necho evil\n").unwrap();
+    fs_err::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[tokio::test]
+async fn s6_an_open_program_is_run_whatever_its_name_leads_to() {
+    for launcher in launchers() {
+        let directory = tempfile::tempdir().unwrap();
+        let (program, executable) = opened_program(directory.path());
+        fs_err::rename(directory.path().join("bin"), directory.path().join("aside")).unwrap();
+        fs_err::create_dir(directory.path().join("bin")).unwrap();
+        evil(&program);
+        let environment: Environment = [("GREETING", "hello")].into_iter().collect();
+        let command = ServerCommand {
+            program: program.into(),
+            args: Vec::new(),
+            environment,
+            executable: Some(executable),
+            ..shell("")
+        };
+        let mut launched = launcher.launch(&command).unwrap();
+        assert_eq!(read_to_end(&mut launched.stdout).await, "GREETING=hello\n", "{launcher:?}");
+        assert_eq!(launched.process.wait().await, ExitReport::Exited(0));
+    }
+}
+
+#[tokio::test]
+async fn s6_a_program_that_was_written_or_replaced_since_is_not_run() {
+    let replace = |program: &std::path::Path| {
+        evil(&program.with_extension("new"));
+        fs_err::rename(program.with_extension("new"), program).unwrap();
+    };
+    for (how, change) in [("written", evil as fn(&std::path::Path)), ("replaced", replace)] {
+        for launcher in launchers() {
+            let directory = tempfile::tempdir().unwrap();
+            let (program, executable) = opened_program(directory.path());
+            change(&program);
+            let command =
+                ServerCommand { program: program.into(), args: Vec::new(), executable: Some(executable), ..shell("") };
+            // One launcher looks before it starts anything, the other one where the program would begin.
+            let said = match launcher.launch(&command) {
+                Ok(mut launched) => {
+                    assert_eq!(read_to_end(&mut launched.stdout).await, "", "{how}, {launcher:?}");
+                    read_to_end(&mut launched.stderr).await
+                }
+                Err(error) => std::error::Error::source(&error).unwrap().to_string(),
+            };
+            assert!(said.contains("somebody wrote or replaced it"), "{how}, {launcher:?}: {said}");
+        }
+    }
 }

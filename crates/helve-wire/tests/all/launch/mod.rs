@@ -31,6 +31,7 @@ fn shell(script: &str) -> ServerCommand {
         args: vec!["-c".into(), script.into()],
         working_directory: None,
         environment: [("PATH", "/usr/bin:/bin")].into_iter().collect(),
+        executable: None,
     }
 }
 

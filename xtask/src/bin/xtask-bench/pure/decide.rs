@@ -5,7 +5,7 @@ use std::hint::black_box;
 use anyhow::{Result, ensure};
 use helve_model::json::RawJson;
 use helve_model::{AccessSpec, CallKind, Layer, Origin, QualifiedName, ServerName, ToolName};
-use helve_policy::{Caller, Decision, RuleSet, ServerAccess, Subject, ToolPolicy, Trust};
+use helve_policy::{Caller, Decision, Directories, RuleSet, ServerAccess, Subject, ToolPolicy, Trust};
 
 use super::{Work, rounds};
 use crate::report::{Goal, Line};
@@ -59,6 +59,8 @@ fn rule_set(count: usize) -> Result<RuleSet> {
             origin: Origin::Program,
             layer: Layer::User,
             trust: Trust::Trusted,
+            identity: None,
+            directories: Directories::default(),
         });
     }
     let (compiled, problems) = RuleSet::compile(rules(count, TOOL), servers);

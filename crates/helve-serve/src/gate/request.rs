@@ -4,17 +4,20 @@ use std::fmt::Write as _;
 
 use bytestring::ByteString;
 use helve_model::json::{RawJson, scan};
+use helve_model::method::{self, Need};
 use helve_wire::RpcError;
 
 use crate::refusal::invalid_params;
 
-/// A request of an agent.
+/// A request of an agent that has passed the gate: its parameters are JSON in which nothing is said twice.
 #[derive(Debug)]
 pub(crate) struct Request {
     /// As the agent wrote it.
     pub(crate) id: RawJson,
     pub(crate) method: String,
     pub(crate) params: Option<RawJson>,
+    /// Nobody but the gate makes one.
+    _passed: (),
 }
 
 /// What a request says about itself.
@@ -37,6 +40,27 @@ const KNOWN: [&str; 7] = ["name", "arguments", "uri", "_meta", "task", "inputRes
 const RESERVED: &str = "io.modelcontextprotocol/";
 
 impl Request {
+    pub(super) const fn passed(id: RawJson, method: String, params: Option<RawJson>) -> Self {
+        Self { id, method, params, _passed: () }
+    }
+
+    /// The same call of another tool, which the arguments of this one name.
+    pub(crate) fn meant(&self, name: &RawJson, arguments: &RawJson) -> Option<Self> {
+        let params = with_member(self.params.as_ref()?, "name", name.as_str());
+        // Without arguments this was not the call of a tool that takes a name.
+        let params = with_member(&params, "arguments", arguments.as_str());
+        Some(Self::passed(self.id.clone(), self.method.clone(), Some(params)))
+    }
+
+    /// What the request is about, by its method: what else stands beside it is not.
+    pub(crate) fn subject(&self) -> String {
+        let member = match method::request(&self.method).map(|known| known.need) {
+            Some(Need::Resource(member) | Need::Prompt(member)) => member,
+            _ => "name",
+        };
+        self.required(member).unwrap_or_default()
+    }
+
     /// The value of a parameter.
     pub(crate) fn param(&self, key: &str) -> Option<RawJson> {
         self.params.as_ref()?.member(key)
@@ -66,12 +90,7 @@ impl Request {
 
     /// The parameters as a server gets them: what the request says about itself to us is left out.
     pub(crate) fn params_for_server(&self) -> Option<RawJson> {
-        let params = self.params.as_ref()?;
-        if params.member("_meta").is_none() {
-            return Some(params.clone());
-        }
-        let rest = self.meta().rest.unwrap_or_else(RawJson::empty_object);
-        Some(with_member(params, "_meta", rest.as_str()))
+        self.params.as_ref().map(for_server)
     }
 
     pub(crate) fn meta(&self) -> Meta {
@@ -85,7 +104,9 @@ impl Meta {
         let mut rest = String::new();
         for member in scan::members(text).into_iter().flatten().map_while(Result::ok) {
             let value = || RawJson::part_of(text, member.value);
-            match (member.raw_key, member.raw_key.strip_prefix(RESERVED)) {
+            // As it reads, whatever it is written with: what cannot be read is nobody's.
+            let Some(key) = member.key() else { continue };
+            match (&*key, key.strip_prefix(RESERVED)) {
                 ("progressToken", _) => meta.progress_token = Some(value()),
                 (_, Some("protocolVersion")) => meta.protocol_version = Some(value()),
                 (_, Some("clientCapabilities")) => meta.client_capabilities = Some(value()),
@@ -108,6 +129,13 @@ impl Meta {
     }
 }
 
+/// Parameters as a server gets them: what they say about the message to us is left out.
+pub(super) fn for_server(params: &RawJson) -> RawJson {
+    let Some(meta) = params.member("_meta") else { return params.clone() };
+    let rest = Meta::read(meta.shared()).rest.unwrap_or_else(RawJson::empty_object);
+    with_member(params, "_meta", rest.as_str())
+}
+
 /// The object with the value of one of its members replaced; everything else stays as it is written.
 pub(crate) fn with_member(object: &RawJson, key: &str, value: &str) -> RawJson {
     let text = object.as_str();
@@ -126,11 +154,8 @@ mod tests {
     #[test]
     fn metadata_is_sorted_by_whom_it_is_for() {
         let params = r#"{"name":"x","_meta":{"progressToken":"a","io.modelcontextprotocol/protocolVersion":"v","io.modelcontextprotocol/clientCapabilities":{"roots":{}},"trace":"1-2","protocolVersion":"its own","io.modelcontextprotocol/logLevel":"info"}}"#;
-        let request = Request {
-            id: RawJson::from_static("1"),
-            method: "tools/call".to_owned(),
-            params: Some(RawJson::from_static(params)),
-        };
+        let request =
+            Request::passed(RawJson::from_static("1"), "tools/call".to_owned(), Some(RawJson::from_static(params)));
         let meta = request.meta();
         assert_eq!(meta.progress_token.unwrap().as_str(), r#""a""#);
         assert_eq!(meta.protocol_version.unwrap().as_str(), r#""v""#);

@@ -1,0 +1,51 @@
+//! The files of a project's server, as the person trusted them, looked after whenever it is started.
+
+use helve::{ChangedFile, Guard, GuardedStart, StartGuard};
+use helve_config::ConfiguredServer;
+use helve_config::trust::{self, CoveredFile, Difference, HeldFile, Trust};
+use helve_wire::launch::Executable;
+
+/// The guard of a server that runs files of a project.
+pub(crate) fn guard(server: &ConfiguredServer) -> Option<Guard> {
+    let needs_one = server.trust == Trust::Trusted && !server.files.is_empty();
+    needs_one.then(|| Guard::new(TrustedFiles(server.files.clone())))
+}
+
+#[derive(Debug)]
+struct TrustedFiles(Vec<CoveredFile>);
+
+#[derive(Debug)]
+struct Held {
+    files: Vec<HeldFile>,
+    executable: Option<Executable>,
+}
+
+impl StartGuard for TrustedFiles {
+    fn begin(&self) -> Result<Box<dyn GuardedStart>, ChangedFile> {
+        let files = self.0.iter().map(CoveredFile::hold).collect::<Result<Vec<_>, _>>().map_err(told)?;
+        let program = files.iter().find(|file| file.is_program());
+        // Where the system cannot say which file a descriptor is, the program is run by its name and looked at again.
+        let executable = program.and_then(|program| Executable::new(program.file().clone()).ok());
+        Ok(Box::new(Held { files, executable }))
+    }
+}
+
+impl GuardedStart for Held {
+    fn executable(&self) -> Option<Executable> {
+        self.executable.clone()
+    }
+
+    fn check(&self) -> Result<(), ChangedFile> {
+        self.files.iter().try_for_each(HeldFile::check).map_err(told)
+    }
+}
+
+fn told(changed: trust::ChangedFile) -> ChangedFile {
+    let how = match changed.how {
+        Difference::Content => "and holds something else than what you trusted".to_owned(),
+        Difference::Touched => "while the server started".to_owned(),
+        Difference::Unread(reason) => format!("and {reason}"),
+        _ => "and is not what you trusted".to_owned(),
+    };
+    ChangedFile { path: changed.path, how }
+}

@@ -1,0 +1,448 @@
+//! helve among its own servers (S0): known by its file it is not started, and where it cannot be known the depth ends it.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{PATIENCE, TestEnv};
+
+const HELVE: &str = env!("CARGO_BIN_EXE_helve");
+
+/// The file Claude Code keeps the servers of a person in.
+fn claude(servers: &Value) -> String {
+    json!({ "mcpServers": servers }).to_string()
+}
+
+fn in_claude(servers: Value) -> TestEnv {
+    let env = TestEnv::new().with_variable("PATH", "/usr/bin:/bin");
+    env.write("home/.claude.json", &claude(&servers));
+    env
+}
+
+/// What `helve servers` says about each.
+fn states(env: &TestEnv) -> Vec<(String, String)> {
+    let text = |report: &Value, key: &str| report[key].as_str().unwrap_or_default().to_owned();
+    let reports = env.json(&["servers", "--json"]);
+    let reports = reports.as_array().expect("a list");
+    let state = |report: &Value| format!("{} {}", text(report, "state"), text(report, "reason")).trim().to_owned();
+    reports.iter().map(|report| (text(report, "name"), state(report))).collect()
+}
+
+/// The only server is known to be helve itself, the built-in ones serve, and nothing else runs.
+fn check_known(env: &TestEnv) {
+    let states = states(env);
+    let (built_in, known): (Vec<_>, Vec<_>) =
+        states.into_iter().partition(|(name, _)| name == "filesystem" || name == "time");
+    assert!(!known.is_empty());
+    for (name, state) in known {
+        assert_eq!(state, "disabled helve itself", "{name}");
+    }
+    assert_eq!(built_in.len(), 2, "{built_in:?}");
+    assert!(env.stdout(&["tools"]).contains("time/"));
+    let mut agent = Agent::new(env, &["serve", "--prefix", "none"]);
+    let names = agent.tools();
+    assert!(names.iter().any(|name| name == "list_directory"), "{names:?}");
+    assert_eq!(processes(env), 1);
+}
+
+/// An agent that has started `helve serve`.
+pub(crate) struct Agent {
+    child: Child,
+    answers: BufReader<std::process::ChildStdout>,
+}
+
+impl Agent {
+    pub(crate) fn new(env: &TestEnv, arguments: &[&str]) -> Self {
+        let mut child = env.command(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("started");
+        let answers = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut agent = Self { child, answers };
+        let hello = json!({
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "agent", "version": "1" }
+        });
+        agent.ask(&json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello }));
+        agent.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        agent
+    }
+
+    fn say(&mut self, message: &Value) {
+        let mut input = self.child.stdin.as_ref().expect("a pipe");
+        writeln!(input, "{message}").expect("said");
+    }
+
+    fn ask(&mut self, message: &Value) -> Value {
+        self.say(message);
+        loop {
+            let mut line = String::new();
+            assert!(self.answers.read_line(&mut line).expect("read") > 0, "helve has ended");
+            let answer: Value = serde_json::from_str(&line).expect("JSON");
+            if answer["id"] == message["id"] {
+                return answer;
+            }
+        }
+    }
+
+    /// Waits for a notification; whatever else comes is dropped.
+    pub(crate) fn hear(&mut self, method: &str) {
+        let mut line = String::new();
+        while !line.contains(&format!("\"{method}\"")) {
+            line.clear();
+            assert!(self.answers.read_line(&mut line).expect("read") > 0, "helve has ended");
+        }
+    }
+
+    pub(crate) fn tools(&mut self) -> Vec<String> {
+        let answer = self.ask(&json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" }));
+        let tools = answer["result"]["tools"].as_array().expect("a list");
+        tools.iter().map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect()
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// How many processes of helve there are in this home, wardens aside.
+fn processes(env: &TestEnv) -> usize {
+    let home = format!("HOME={}", env.home().display());
+    let is_ours = |directory: &std::path::Path| {
+        let read = |name: &str| fs_err::read(directory.join(name)).unwrap_or_default();
+        let is_helve = fs_err::read_link(directory.join("exe")).is_ok_and(|path| path.as_os_str() == HELVE);
+        is_helve
+            && read("environ").split(|byte| *byte == 0).any(|variable| variable == home.as_bytes())
+            && read("cmdline").split(|byte| *byte == 0).nth(1) != Some(b"__warden")
+    };
+    let entries = fs_err::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
+    entries.filter(|entry| is_ours(&entry.path())).count()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn s0_helve_knows_itself_by_its_file() {
+    check_known(&in_claude(json!({ "helve": { "command": HELVE, "args": ["serve"] } })));
+    check_known(&in_claude(json!({
+        "plain": { "command": HELVE, "args": ["serve", "--wait", "3s"] },
+        "kept": { "command": HELVE, "args": ["keep", "run"] },
+        "other": { "command": HELVE, "args": ["--no-discover", "serve"] },
+        "shell": { "command": "sh", "args": ["-c", format!("cd / && exec '{HELVE}' serve 2>/dev/null")] },
+        "variable": { "command": "env", "args": ["X=y", HELVE, "serve"] },
+        "positions": { "command": "bash", "args": ["-c", "exec \"$@\"", "bash", HELVE, "serve"] },
+    })));
+
+    // As the README says, by its name alone, and behind links of other names.
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = |name: &str| directory.path().join(name);
+    std::os::unix::fs::symlink(HELVE, path("helve")).expect("linked");
+    std::os::unix::fs::symlink(path("helve"), path("other")).expect("linked");
+    let shown = |name: &str| path(name).to_string_lossy().into_owned();
+    let env = TestEnv::new().with_variable("PATH", &format!("{}:/usr/bin:/bin", directory.path().display()));
+    env.write(
+        "home/.claude.json",
+        &claude(&json!({
+            "helve": { "command": "helve", "args": ["serve"] },
+            "link": { "command": shown("other"), "args": ["serve"] },
+            "runner": { "command": "npx", "args": ["-y", "helve", "serve"] },
+        })),
+    );
+    check_known(&env);
+    // Another file system may hold the temporary directory; a hard link lies beside the program then.
+    let beside = std::path::Path::new(HELVE).with_file_name(format!("helve-hard-{}", std::process::id()));
+    fs_err::hard_link(HELVE, &beside).expect("linked");
+    let env = in_claude(json!({ "hard": { "command": beside, "args": ["serve"] } }));
+    let states = states(&env);
+    fs_err::remove_file(&beside).expect("removed");
+    assert!(states.contains(&("hard".to_owned(), "disabled helve itself".to_owned())), "{states:?}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn s0_three_agents_files_hold_helve() {
+    let env = TestEnv::new().with_variable("PATH", "/usr/bin:/bin");
+    let entry = json!({ "command": HELVE, "args": ["serve"] });
+    env.write("home/.claude.json", &claude(&json!({ "first": entry })));
+    env.write("home/.gemini/settings.json", &claude(&json!({ "second": entry })));
+    env.write("home/.codex/config.toml", &format!("[mcp_servers.third]\ncommand = \"{HELVE}\"\nargs = [\"serve\"]\n"));
+    check_known(&env);
+    insta::assert_snapshot!(env.run(&[]), @"
+    exit status 0
+    --- stdout
+    SERVER      STATE         VIA       FROM
+    first       helve itself  stdio     ~/.claude.json:1
+    third       helve itself  stdio     ~/.codex/config.toml:1
+    second      helve itself  stdio     ~/.gemini/settings.json:1
+    filesystem  on            built in  helve's defaults
+    time        on            built in  helve's defaults
+    --- stderr
+    No server is configured but helve itself; the others come with helve.
+    hint: add a server: `helve add NAME -- COMMAND`, or `helve add NAME URL`
+    hint: or start with a commented file: `helve init`
+    ");
+    insta::assert_snapshot!(env.run(&["doctor"]).replace(HELVE, "[HELVE]"), @"
+    exit status 0
+    --- stdout
+    configuration
+      ok   3 configuration files read without a problem
+    first
+      ok   the command is [HELVE]
+      note not started: helve itself
+    third
+      ok   the command is [HELVE]
+      note not started: helve itself
+    second
+      ok   the command is [HELVE]
+      note not started: helve itself
+    filesystem
+      ok   built in, 5 tools
+    time
+      ok   built in, 2 tools
+    ");
+    insta::assert_snapshot!(env.run(&["import", "--all"]), @"
+    exit status 0
+    --- stderr
+    `first` at ~/.claude.json:1 is left out: it is helve itself
+    `third` at ~/.codex/config.toml:1 is left out: it is helve itself
+    `second` at ~/.gemini/settings.json:1 is left out: it is helve itself
+    ");
+    insta::assert_snapshot!(env.run(&["call", "first/x"]), @"
+    exit status 3
+    --- stderr
+    error: the server `first` is not started: helve itself
+    ");
+}
+
+#[test]
+fn s0_other_servers_of_the_same_program_are_servers() {
+    let env = in_claude(json!({
+        "clock": { "command": HELVE, "args": ["builtin", "time"] },
+        "helve": { "command": HELVE, "args": ["serve"] },
+    }));
+    let states = states(&env);
+    assert_eq!(states.len(), 2, "{states:?}");
+    assert!(states.contains(&("clock".to_owned(), "connected".to_owned())), "{states:?}");
+    assert!(states.contains(&("helve".to_owned(), "disabled helve itself".to_owned())), "{states:?}");
+    assert!(env.stdout(&["tools"]).contains("clock/"));
+}
+
+/// Scripts nobody looks into start helve; each start leaves a line with the depth.
+fn behind_scripts(count: usize, start: &str) -> TestEnv {
+    let env = TestEnv::new().with_variable("PATH", "/usr/bin:/bin");
+    let home = env.home();
+    let mut servers = serde_json::Map::new();
+    for number in 0..count {
+        let path = format!("home/wrapper{number}");
+        let (starts, words) = (home.join("starts"), home.join("words"));
+        let script =
+            format!("#!/bin/sh\necho \"$HELVE_DEPTH\" >>'{}'\n{start} 2>>'{}'\n", starts.display(), words.display());
+        env.write(&path, &script);
+        let wrapper = home.join(format!("wrapper{number}"));
+        fs_err::set_permissions(&wrapper, std::fs::Permissions::from_mode(0o755)).expect("set");
+        servers.insert(format!("hidden{number}"), json!({ "command": wrapper }));
+    }
+    env.write("home/.claude.json", &claude(&servers.into()));
+    env
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn s0_behind_a_script_the_next_one_knows_where_it_came_from() {
+    let env = behind_scripts(1, &format!("exec '{HELVE}' serve --wait 60s"));
+    // The second one serves its built-in tools: it has seen the script among its servers by then, and left it alone.
+    let tools = env.stdout(&["tools"]);
+    assert!(tools.contains("hidden0/mcp__time__"), "{tools}");
+    assert_eq!(env.read("home/starts"), "1\n");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn s0_where_it_cannot_be_known_the_depth_ends_it() {
+    // The system knows how deep it is, whatever the script hides.
+    for hides in ["env -u HELVE_DEPTH -u HELVE_TRAIL", "env HELVE_DEPTH=0 HELVE_TRAIL=", "env HELVE_TRAIL=no"] {
+        let env = behind_scripts(1, &format!("exec {hides} '{HELVE}' serve"));
+        let agent = Agent::new(&env, &["serve"]);
+        let deadline = Instant::now() + PATIENCE;
+        // The deepest one says that it starts nothing: after that nothing more can come.
+        while !(env.exists("home/words") && env.read("home/words").contains("switch it off")) {
+            assert!(Instant::now() < deadline, "{}", env.read("home/starts"));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        drop(agent);
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(env.read("home/starts") + &env.read("home/words"), @"
+            1
+            2
+            3
+            4
+            warning: nothing is started: helve runs as a server of helve, 4 deep
+            hint: one of the servers leads back to helve: remove it, or switch it off
+            ");
+        }
+    }
+}
+
+#[test]
+fn s0_too_deep_nothing_is_started() {
+    let env = TestEnv::new().with_variable("HELVE_DEPTH", "4");
+    env.write("home/.claude.json", &claude(&json!({ "files": { "command": "/bin/cat" } })));
+    insta::assert_snapshot!(env.run(&[]), @"
+    exit status 0
+    --- stdout
+    SERVER  STATE                                    VIA    FROM
+    files   helve runs as a server of helve, 4 deep  stdio  ~/.claude.json:1
+    --- stderr
+    1 server in 1 file
+    hint: these come from other applications' files; keep one of your own with `helve import`
+    ");
+    insta::assert_snapshot!(env.run(&["servers"]), @"
+    exit status 0
+    --- stdout
+    SERVER  STATE     VIA    ERA  TOOLS  READY IN  FROM              WHY
+    files   disabled  stdio  -    0      -         ~/.claude.json:1  helve runs as a server of helve, 4 deep
+    --- stderr
+    warning: nothing is started: helve runs as a server of helve, 4 deep
+    hint: one of the servers leads back to helve: remove it, or switch it off
+    ");
+    insta::assert_snapshot!(env.run(&["serve"]), @"
+    exit status 0
+    --- stderr
+    warning: nothing is started: helve runs as a server of helve, 4 deep
+    hint: one of the servers leads back to helve: remove it, or switch it off
+    ");
+    let env = TestEnv::new().with_variable("HELVE_DEPTH", "3");
+    env.write("home/.claude.json", &claude(&json!({ "files": { "command": "/nonexistent" } })));
+    assert!(states(&env).iter().any(|(_, state)| state.starts_with("failed")));
+}
+
+/// An HTTP gateway in a home of its own.
+struct Gateway {
+    env: TestEnv,
+    child: Child,
+    address: String,
+}
+
+impl Gateway {
+    fn new(config: &str) -> Self {
+        let env = TestEnv::new();
+        env.write("home/.config/helve/helve.toml", config);
+        let mut child = env
+            .command(&["serve", "--http", "127.0.0.1:0"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("started");
+        let mut line = String::new();
+        let stdout = child.stdout.take().expect("a pipe");
+        BufReader::new(stdout).read_line(&mut line).expect("an address");
+        let address = line.trim().trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
+        Self { env, child, address }
+    }
+
+    /// How many tools an agent gets to see.
+    fn tools(&self) -> usize {
+        let (_, session) = self.post(None, &hello());
+        let session = session.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).expect("a session");
+        let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" });
+        let (status, answer) = self.post(Some(("mcp-session-id", session)), &list);
+        assert_eq!(status, 200, "{answer}");
+        answer.matches("\"inputSchema\"").count()
+    }
+
+    fn port(&self) -> &str {
+        self.address.rsplit(':').next().expect("a port")
+    }
+
+    fn configure(&self, config: &str) {
+        self.env.write("home/.config/helve/helve.toml", config);
+    }
+
+    /// The status of an answer to a request with one more header, and all of it.
+    fn post(&self, header: Option<(&str, &str)>, message: &Value) -> (u16, String) {
+        let mut stream = TcpStream::connect(&self.address).expect("connected");
+        let body = message.to_string();
+        let header = header.map(|(name, value)| format!("{name}: {value}\r\n")).unwrap_or_default();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n\
+             {header}connection: close\r\ncontent-length: {}\r\n\r\n{body}",
+            self.address,
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("answered");
+        let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
+        (status, answer)
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+fn hello() -> Value {
+    let params = json!({
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "agent", "version": "1" }
+    });
+    json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params })
+}
+
+#[test]
+fn s0_a_request_that_went_round_is_refused() {
+    let gateway = Gateway::new("[servers.clock]\nbuiltin = \"time\"\n");
+    assert_eq!(gateway.post(None, &hello()).0, 200);
+    assert_eq!(gateway.post(Some(("helve-hops", "3")), &hello()).0, 200);
+    let (status, answer) = gateway.post(Some(("Helve-Hops", "4")), &hello());
+    assert_eq!(status, 508);
+    assert!(answer.contains("this request has passed too many gateways"), "{answer}");
+    assert_eq!(gateway.post(Some(("helve-hops", "many")), &hello()).0, 508);
+}
+
+#[test]
+fn s0_two_gateways_that_are_each_others_servers_come_to_an_end() {
+    /// Two tools of its own, those of the other, and so on until a request has passed three gateways.
+    const MOST: usize = 2 * 4;
+    /// So long the lists of two in a circle would grow.
+    const WATCHED: Duration = Duration::from_secs(5);
+    const CLOCK: &str = "[servers.clock]\nbuiltin = \"time\"\n";
+    let left = Gateway::new(CLOCK);
+    let right = Gateway::new(&format!("{CLOCK}[servers.left]\nurl = \"http://{}/mcp\"\n", left.address));
+    left.configure(&format!("{CLOCK}[servers.right]\nurl = \"http://{}/mcp\"\n", right.address));
+    let deadline = Instant::now() + PATIENCE;
+    // Each sees the other, and itself through it.
+    while left.tools() < 4 || right.tools() < 4 {
+        assert!(Instant::now() < deadline, "{} {}", left.tools(), right.tools());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let end = Instant::now() + WATCHED;
+    while Instant::now() < end {
+        assert!(left.tools() <= MOST && right.tools() <= MOST, "{} {}", left.tools(), right.tools());
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+#[test]
+fn s0_a_gateway_knows_its_own_address() {
+    let gateway = Gateway::new("");
+    let until = |wanted: usize| {
+        let deadline = Instant::now() + PATIENCE;
+        while gateway.tools() != wanted {
+            assert!(Instant::now() < deadline, "{}", gateway.tools());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    let built_in = gateway.tools();
+    assert!(built_in > 2, "{built_in}");
+    let clock = "[servers.clock]\nbuiltin = \"time\"\n";
+    gateway.configure(&format!("{clock}[servers.me]\nurl = \"http://{}/sse\"\n", gateway.address));
+    until(2);
+    // Itself alone is no server: the built-in ones are back.
+    gateway.configure(&format!("[servers.me]\nurl = \"http://localhost:{}/mcp\"\n", gateway.port()));
+    until(built_in);
+}

@@ -1,0 +1,135 @@
+//! Who comes in, and who does not.
+
+use super::*;
+
+fn admit(guard: &Guard, headers: &[(header::HeaderName, &str)]) -> Result<Principal, Barred> {
+    let mut map = HeaderMap::new();
+    for (name, value) in headers {
+        map.append(name, value.parse().unwrap());
+    }
+    guard.admit(&Uri::from_static("/mcp"), &map, Peer { connection: 7, user: Some(1000) })
+}
+
+#[test]
+fn only_names_that_are_ours() {
+    let guard = Guard { hosts: vec!["tools.example.com".into()], ..Guard::default() };
+    for host in ["localhost", "LOCALHOST:80", "127.0.0.1:7332", "[::1]:7332", "[::1]", "tools.example.com:443"] {
+        assert_eq!(admit(&guard, &[(header::HOST, host)]), Ok(Principal::User(1000)), "{host}");
+    }
+    for host in ["evil.example.com", "localhost.evil.example.com:80", "127.0.0.1.evil.example.com", ""] {
+        assert_eq!(admit(&guard, &[(header::HOST, host)]), Err(Barred::Host), "{host}");
+    }
+    assert_eq!(admit(&guard, &[]), Err(Barred::Host));
+}
+
+#[test]
+fn who_listens_everywhere_is_reached_at_any_address_but_under_no_name() {
+    let guard = Guard { any_address: true, ..Guard::default() };
+    for host in ["192.0.2.7", "192.0.2.7:7332", "[2001:db8::7]:7332"] {
+        assert!(admit(&guard, &[(header::HOST, host)]).is_ok(), "{host}");
+        assert_eq!(admit(&Guard::default(), &[(header::HOST, host)]), Err(Barred::Host), "{host}");
+    }
+    for host in ["evil.example.com", "192.0.2.7.evil.example.com", "[evil]", "192.0.2", ""] {
+        assert_eq!(admit(&guard, &[(header::HOST, host)]), Err(Barred::Host), "{host}");
+    }
+}
+
+#[test]
+fn s2_without_a_token_only_the_same_user_and_unknown_is_barred() {
+    let of = |owner: u32, tokens: Vec<SecretString>, user: Option<u32>| {
+        let headers = HeaderMap::from_iter([
+            (header::HOST, "localhost".parse().unwrap()),
+            (header::AUTHORIZATION, "Bearer one".parse().unwrap()),
+        ]);
+        let guard = Guard { only_user: Some(owner), tokens, ..Guard::default() };
+        guard.admit(&Uri::from_static("/mcp"), &headers, Peer { connection: 7, user })
+    };
+    assert_eq!(of(1000, vec![], Some(1000)), Ok(Principal::User(1000)));
+    assert_eq!(of(1000, vec![], Some(0)), Ok(Principal::User(0)));
+    assert_eq!(of(1000, vec![], None), Err(Barred::User));
+    assert_eq!(of(0, vec![], None), Err(Barred::User));
+    assert_eq!(of(1000, vec![], Some(1001)), Err(Barred::User));
+    assert_eq!(of(1000, vec!["one".into()], Some(1001)), Ok(Principal::Token(0)));
+    assert_eq!(of(1000, vec!["one".into()], None), Ok(Principal::Token(0)));
+    assert_eq!(of(1000, vec!["two".into()], Some(1000)), Err(Barred::Token));
+}
+
+#[test]
+fn s0_what_has_come_too_far_goes_no_further() {
+    let counted = |counts: &[&str]| {
+        let headers = counts.iter().map(|count| (Nesting::HEADER.parse().unwrap(), count.parse().unwrap()));
+        Guard::default().counts(&headers.collect::<HeaderMap>())
+    };
+    for near in [&[][..], &["1"], &["3"], &["2", "1"]] {
+        assert_eq!(counted(near), Ok(()), "{near:?}");
+    }
+    for far in [&["4"][..], &["1", "4"], &["4294967296"], &["-1"], &[""], &["one"]] {
+        assert_eq!(counted(far), Err(Barred::Circle), "{far:?}");
+    }
+}
+
+#[test]
+fn only_pages_that_are_ours() {
+    let guard = Guard { origins: vec!["https://app.example.com".into()], ..Guard::default() };
+    let from = |origin: &str| admit(&guard, &[(header::HOST, "localhost"), (header::ORIGIN, origin)]);
+    assert!(from("http://localhost:3000").is_ok() && from("https://app.example.com").is_ok());
+    assert_eq!(from("http://app.example.com"), Err(Barred::Origin));
+    assert_eq!(from("null"), Err(Barred::Origin));
+    assert_eq!(from("http://evil.example.com"), Err(Barred::Origin));
+}
+
+#[test]
+fn a_token_says_who_it_is() {
+    let guard = Guard { tokens: vec!["one".into(), "two".into()], ..Guard::default() };
+    let with = |value: &str| admit(&guard, &[(header::HOST, "localhost"), (header::AUTHORIZATION, value)]);
+    assert_eq!(with("Bearer two"), Ok(Principal::Token(1)));
+    assert_eq!(with("bearer one"), Ok(Principal::Token(0)));
+    for wrong in ["Bearer three", "Bearer ", "Basic two", "two"] {
+        assert_eq!(with(wrong), Err(Barred::Token), "{wrong}");
+    }
+    assert_eq!(admit(&guard, &[(header::HOST, "localhost")]), Err(Barred::Token));
+}
+
+#[test]
+fn s16_a_header_that_decides_comes_once() {
+    let guard = Guard { tokens: vec!["one".into()], ..Guard::default() };
+    let once = [(header::HOST, "localhost"), (header::AUTHORIZATION, "Bearer one"), (header::CONTENT_LENGTH, "2")];
+    assert_eq!(admit(&guard, &once), Ok(Principal::Token(0)));
+    let named = |name: &'static str| HeaderName::from_static(name);
+    let twice = [
+        (header::HOST, "evil.example.com"),
+        (header::HOST, "localhost"),
+        (header::AUTHORIZATION, "Bearer other"),
+        (header::AUTHORIZATION, "Bearer one"),
+        (header::CONTENT_LENGTH, "3"),
+    ];
+    for header in twice {
+        assert_eq!(
+            admit(&guard, &[&once[..], std::slice::from_ref(&header)].concat()),
+            Err(Barred::Doubled),
+            "{header:?}"
+        );
+    }
+    let absent = [header::ORIGIN, header::TRANSFER_ENCODING, header::CONTENT_TYPE, named("mcp-session-id")];
+    let protocol = ["mcp-method", "mcp-name", "mcp-protocol-version", "mcp-param-path", "last-event-id"].map(named);
+    for name in absent.into_iter().chain(protocol) {
+        let both = [(name.clone(), "http://localhost"), (name.clone(), "http://localhost")];
+        assert_eq!(admit(&guard, &[&once[..], &both].concat()), Err(Barred::Doubled), "{name}");
+        assert_eq!(admit(&guard, &[&once[..], &both[..1]].concat()), Ok(Principal::Token(0)), "{name}");
+    }
+    // Lists may come in parts.
+    let lists = [(header::ACCEPT, "application/json"), (header::ACCEPT, "text/event-stream")];
+    assert_eq!(admit(&guard, &[&once[..], &lists].concat()), Ok(Principal::Token(0)));
+}
+
+#[test]
+fn s16_a_request_line_names_no_other_host() {
+    let headers = HeaderMap::from_iter([(header::HOST, "localhost".parse().unwrap())]);
+    let at = |uri: &'static str| {
+        Guard::default().admit(&Uri::from_static(uri), &headers, Peer { connection: 7, user: Some(1000) })
+    };
+    assert!(at("/mcp").is_ok() && at("http://localhost:7332/mcp").is_ok());
+    assert_eq!(at("http://evil.example.com/mcp"), Err(Barred::Host));
+    assert_eq!(at("http://localhost@evil.example.com/mcp"), Err(Barred::Host));
+    assert_eq!(at("http://evil.example.com@localhost/mcp"), Err(Barred::Host));
+}

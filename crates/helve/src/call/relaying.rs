@@ -1,0 +1,142 @@
+//! Messages of others that are passed on to a server: each needs a clearance, and that a decision. Tools are called,
+//! resources read and prompts got by functions of their own.
+
+use std::sync::atomic::Ordering;
+
+use helve_model::json::RawJson;
+use helve_model::method::TASKS;
+use helve_model::{Action, ErrorCode, ServerName};
+use helve_policy::{Answer, Barred, Caller, Clearance, Form, Permit, Relay, Subject, Whereabouts};
+use helve_wire::Greeting;
+use tokio::time::Instant;
+
+use super::record::Recording;
+use super::{CallContext, authorize};
+use crate::error::CallError;
+use crate::event::CallEnd;
+use crate::host::Host;
+use crate::state::Shared;
+
+impl Host {
+    /// Decides whether a message may be passed on to its server, and asks where a rule says so.
+    ///
+    /// # Errors
+    /// `DENIED` when nobody may pass it on, or a rule or a person says no; otherwise why its server cannot be reached.
+    pub async fn clear(&self, message: Relay, context: &CallContext) -> Result<Clearance, CallError> {
+        let link = self.link_of(message.server.as_str())?;
+        let permit = match message.subject().map_err(|barred| refused(&barred, &message))? {
+            Some(subject) => {
+                let bytes = message.params.as_ref().map_or(0, |params| params.as_str().len());
+                Some(permit(self.shared(), subject, bytes, message.form, context).await?)
+            }
+            None => None,
+        };
+        let session = match message.form {
+            Form::Request => link.session(Instant::now() + self.times(&link).idle).await?,
+            // Nothing is started, and nobody waits, to be told something.
+            Form::Notification => link.session_now().ok_or_else(|| link.unavailable(&link.status()))?,
+        };
+        let (server, method) = (message.server.clone(), message.method.clone());
+        Clearance::new(message, permit.as_ref(), |extension| declares(session.greeting(), extension)).map_err(
+            |barred| {
+                CallError::new(ErrorCode::Denied, format!("`{method}` was not passed on: {barred}")).at_server(&server)
+            },
+        )
+    }
+
+    /// Passes a request on, and gives the server's answer.
+    ///
+    /// # Errors
+    /// Whatever the server or the way to it does.
+    pub async fn relay(&self, clearance: &Clearance) -> Result<RawJson, CallError> {
+        let link = self.link_of(clearance.server().as_str())?;
+        let times = self.times(&link);
+        let session = link.session(Instant::now() + times.idle).await?;
+        let answer = session.relay(clearance, times).await;
+        answer.map_err(|error| CallError::from_wire(error, link.server()))
+    }
+
+    /// Passes a notification on, if the server is connected. A server that has not taken the last ones yet misses it; that
+    /// is counted.
+    ///
+    /// # Errors
+    /// `LIMIT_EXCEEDED` when it was left out; otherwise why the server cannot be reached.
+    pub async fn relay_notification(&self, clearance: &Clearance) -> Result<(), CallError> {
+        let link = self.link_of(clearance.server().as_str())?;
+        let Some(session) = link.session_now() else { return Ok(()) };
+        let Ok(_turn) = link.notification_turns().try_acquire() else {
+            let missed = link.missed_notifications().fetch_add(1, Ordering::Relaxed) + 1;
+            tracing::debug!(server = %link.server(), missed, "a notification was left out: the server does not take them");
+            let message = format!("the server `{}` does not take the notifications it gets", link.server());
+            return Err(CallError::new(ErrorCode::LimitExceeded, message).at_server(link.server()));
+        };
+        session.relay_notification(clearance).await.map_err(|error| CallError::from_wire(error, link.server()))
+    }
+
+    /// Decides whether somebody may hear of changes of a resource: whether he may read it.
+    ///
+    /// # Errors
+    /// `DENIED` when a rule or a person says no.
+    pub async fn may_follow(&self, server: &ServerName, uri: &str, context: &CallContext) -> Result<(), CallError> {
+        permit(self.shared(), Subject::resource(server, uri), 0, Form::Request, context).await.map(drop)
+    }
+
+    /// True when a rule lets this caller send a method that is not one of the protocol's to a server, perhaps after a
+    /// question.
+    #[must_use]
+    pub fn opens(&self, server: &ServerName, method: &str, caller: Caller) -> bool {
+        let Some(rules) = self.shared().rule_set() else { return false };
+        let policy = rules.for_tool(Subject::method(server, method));
+        policy.foresee(caller).is_none_or(|(action, _)| action != Action::Deny)
+    }
+
+    /// True when a server declared an extension, now or in an earlier run.
+    #[must_use]
+    pub fn declares(&self, server: &ServerName, extension: &str) -> bool {
+        let snapshot = self.snapshot();
+        let greeting = snapshot.server(server.as_str()).and_then(|entry| entry.last_greeting());
+        greeting.is_some_and(|greeting| declares(&greeting, extension))
+    }
+}
+
+/// Does a server have an extension? The older era has tasks as a capability.
+fn declares(greeting: &Greeting, extension: &str) -> bool {
+    greeting.offers_part("extensions", extension) || (extension == TASKS && greeting.offers("tasks"))
+}
+
+async fn permit(
+    host: &Shared,
+    subject: Subject,
+    bytes: usize,
+    form: Form,
+    context: &CallContext,
+) -> Result<Permit, CallError> {
+    let name = subject.name.clone();
+    let mut recording = Recording::begin(&host.events, None, context.caller, bytes);
+    recording.found(&name);
+    let result = async {
+        let Some(rules) = host.rule_set() else {
+            return Err(CallError::new(ErrorCode::ServerUnavailable, "the host has no servers yet"));
+        };
+        let (policy, nothing) = (rules.for_tool(subject), RawJson::empty_object());
+        match authorize::decide(host, &policy, nothing, Whereabouts::default(), context, &mut recording)? {
+            Answer::Approved(permit) => Ok(permit),
+            Answer::Open(question) if form == Form::Notification => {
+                Err(CallError::from_refusal(&question.refuse_unanswered()))
+            }
+            Answer::Open(question) => authorize::ask(host, context, question).await,
+        }
+    }
+    .await
+    .map_err(|error: CallError| error.at(&name));
+    recording.end_with(result.as_ref().map(|_| CallEnd::Done));
+    result
+}
+
+fn refused(barred: &Barred, message: &Relay) -> CallError {
+    let code = match barred {
+        Barred::Missing(_) => ErrorCode::InvalidParams,
+        _ => ErrorCode::Denied,
+    };
+    CallError::new(code, format!("`{}` was not passed on: {barred}", message.method)).at_server(&message.server)
+}

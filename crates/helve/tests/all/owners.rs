@@ -1,0 +1,111 @@
+//! Whose a result is that is kept: one principal's, who was told nothing else, and that nobody answered a question for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use helve::{Answerer, CallContext, Host, HostSettings};
+use helve_model::json::RawJson;
+use helve_model::{Principal, QualifiedName, ServerName, ServerSpec, ToolName};
+use helve_policy::Caller;
+use helve_testkit::Scenario;
+use helve_wire::{BoxFuture, ClientCapabilities, Question, Relayed, RpcError};
+
+use crate::support::{PATIENCE, builder, json, stdio};
+
+/// Says yes to every form.
+struct Agreeing;
+
+impl Answerer for Agreeing {
+    fn capabilities(&self) -> ClientCapabilities {
+        ClientCapabilities { elicitation_form: true, ..ClientCapabilities::default() }
+    }
+
+    fn question<'a>(&'a self, _: &'a ServerName, _: Question) -> BoxFuture<'a, Result<RawJson, RpcError>> {
+        Box::pin(std::future::ready(Ok(json(r#"{"action":"accept","content":{"name":"me"}}"#))))
+    }
+}
+
+/// A host that keeps the results of these tools of its server `a`.
+async fn keeping(spec: ServerSpec, tools: &[&str]) -> Host {
+    let name = |tool: &&str| QualifiedName::new(ServerName::new("a").unwrap(), ToolName::new(tool));
+    let settings = HostSettings {
+        call_timeout: PATIENCE,
+        result_cache_ttl: Some(Duration::from_secs(600)),
+        cacheable: tools.iter().map(name).collect(),
+        ..HostSettings::default()
+    };
+    let host = builder([spec]).settings(settings).answerer(Arc::new(Agreeing)).start().await.unwrap();
+    assert!(host.settled(PATIENCE).await);
+    host
+}
+
+async fn is_kept(host: &Host, tool: &str, arguments: &str, context: CallContext) -> bool {
+    host.call(tool, json(arguments), context).await.unwrap().from_cache
+}
+
+fn of(principal: Principal) -> CallContext {
+    CallContext { principal, ..CallContext::new(Caller::Agent) }
+}
+
+#[tokio::test]
+async fn s18_a_cached_result_is_one_principals() {
+    let host = keeping(stdio("a", &Scenario::modern()), &["echo"]).await;
+    let (one, other) = (|| of(Principal::Token(0)), || of(Principal::Token(1)));
+    let kept = async |context: CallContext| is_kept(&host, "a/echo", r#"{"x":1}"#, context).await;
+    assert!(!kept(one()).await);
+    assert!(kept(one()).await, "the same principal gets it again");
+    assert!(!kept(other()).await, "another principal does not");
+    assert!(!kept(of(Principal::Local)).await, "nor does the program itself");
+    let meta = |text: &str| CallContext { meta: Some(json(text)), ..one() };
+    assert!(!kept(meta(r#"{"tenant":"a"}"#)).await && kept(meta(r#"{"tenant":"a"}"#)).await);
+    assert!(!kept(meta(r#"{"tenant":"b"}"#)).await, "forwarded metadata counts");
+    let more = |text: &str| CallContext { more: Some(json(text)), ..one() };
+    assert!(!kept(more(r#"{"as":"a"}"#)).await && kept(more(r#"{"as":"a"}"#)).await);
+    assert!(!kept(more(r#"{"as":"b"}"#)).await, "unknown members count");
+    let relayed = |text: &str| CallContext {
+        relayed: Some(Relayed { capabilities: Some(json(text)), ..Relayed::default() }),
+        ..one()
+    };
+    assert!(!kept(relayed("{}")).await && kept(relayed("{}")).await);
+    assert!(!kept(relayed(r#"{"roots":{}}"#)).await, "what the caller can do counts");
+    host.shutdown().await;
+}
+
+#[tokio::test]
+async fn s18_what_an_answer_unlocked_is_never_kept() {
+    for scenario in [Scenario::legacy(), Scenario::modern()] {
+        let host = keeping(stdio("a", &scenario), &["ask", "echo"]).await;
+        let asked = || CallContext { answerer: Some(Arc::new(Agreeing)), ..of(Principal::Token(0)) };
+        for _ in 0..2 {
+            // A legacy server on one stream asks the host, a modern one whoever made the call.
+            let called = host.call("a/ask", json(r#"{"kind":"form"}"#), asked()).await.unwrap();
+            assert!(!called.from_cache && called.to_text().contains("accept"), "{called:?}");
+        }
+        let with = |relayed: Relayed| CallContext { relayed: Some(relayed), ..of(Principal::Token(0)) };
+        let plain = || with(Relayed { capabilities: Some(json("{}")), ..Relayed::default() });
+        let answers = Relayed { responses: Some(json(r#"{"a":{"action":"accept"}}"#)), ..plain().relayed.unwrap() };
+        let state = Relayed { state: Some(json(r#""state""#)), ..plain().relayed.unwrap() };
+        for unasked in [answers, state] {
+            assert!(!is_kept(&host, "a/echo", "{}", with(unasked.clone())).await);
+            assert!(!is_kept(&host, "a/echo", "{}", with(unasked)).await, "answers are not taken from the cache");
+        }
+        assert!(!is_kept(&host, "a/echo", "{}", plain()).await, "answers nobody asked for were kept for others");
+        assert!(is_kept(&host, "a/echo", "{}", plain()).await);
+        host.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn s13_a_claim_that_nobody_believes_keeps_nothing() {
+    let believed = |trust: bool| {
+        let mut spec = stdio("a", &Scenario::legacy());
+        spec.access.trust_annotations = trust;
+        spec
+    };
+    for trust in [false, true] {
+        let host = keeping(believed(trust), &[]).await;
+        assert!(!is_kept(&host, "a/echo", "{}", of(Principal::Local)).await);
+        assert_eq!(is_kept(&host, "a/echo", "{}", of(Principal::Local)).await, trust);
+        host.shutdown().await;
+    }
+}
