@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use helve::{CallContext, CallSource, Door};
 use helve_config::trust::{TrustRequest, TrustStore as _};
 use helve_config::{
     Code, CommandLine, Configuration, ConfiguredServer, Diagnostic, Environment, ExplicitFile, Request, Setting,
@@ -177,6 +178,11 @@ impl Context {
     /// In whose name calls are made: a person's, who can be asked, or a script's.
     pub(crate) const fn caller(&self) -> Caller {
         if self.env.can_ask() { Caller::Person } else { Caller::Script }
+    }
+
+    /// A call made from this command line.
+    pub(crate) fn call(&self) -> CallContext {
+        CallContext { source: CallSource::new(Door::CommandLine), ..CallContext::new(self.caller()) }
     }
 
     /// Where trust, approvals and pins are kept.

@@ -15,6 +15,7 @@ pub mod name;
 mod origin;
 mod outcome;
 mod owner;
+mod principal;
 mod rule;
 mod spec;
 mod status;
@@ -29,7 +30,8 @@ pub use error::ErrorCode;
 pub use name::{NameTable, QualifiedName, ServerName, ToolName};
 pub use origin::{Layer, Origin};
 pub use outcome::{Outcome, OutcomeView, PromptMessage, PromptOutcome, ReadOutcome};
-pub use owner::{Owner, Principal};
+pub use owner::Owner;
+pub use principal::{Principal, PrincipalKind};
 pub use rule::{Action, CallKind, Risk, Rule};
 pub use spec::{
     AccessSpec, BuiltinSpec, ConfigText, HttpFlavour, HttpSpec, Listed, OAuthSpec, ServerSpec, StdioSpec, TransportSpec,

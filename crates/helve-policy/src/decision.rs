@@ -4,7 +4,7 @@ use std::fmt;
 
 use helve_model::json::RawJson;
 use helve_model::text::one_line;
-use helve_model::{CallKind, ErrorCode, QualifiedName};
+use helve_model::{CallKind, ErrorCode, Principal, QualifiedName};
 
 use crate::approval::{Approval, Span};
 use crate::ground::{Decider, Ground};
@@ -17,6 +17,8 @@ use crate::{Caller, Permit};
 /// A call somebody wants to make.
 #[derive(Debug, Clone)]
 pub struct Request {
+    /// On whose behalf.
+    pub principal: Principal,
     /// What is to be called.
     pub name: QualifiedName,
     /// Which kind of call.

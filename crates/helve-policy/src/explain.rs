@@ -5,7 +5,7 @@ use std::fmt;
 use helve_model::json::RawJson;
 use helve_model::name::Spelling;
 use helve_model::text::{cut, one_line};
-use helve_model::{Action, CallKind, Layer, Origin, QualifiedName, Risk};
+use helve_model::{Action, CallKind, Layer, Origin, Principal, QualifiedName, Risk};
 
 use crate::approval::{Approval, Approvals};
 use crate::arguments::{ArgumentMatches, Surroundings, matched_spelling};
@@ -143,7 +143,7 @@ impl ToolPolicy {
             let finding = Finding::NoMatch("the definition is still the one that was pinned".to_owned());
             explanation.steps.insert(0, Step::without_origin(PIN, finding));
         }
-        let decision = self.decide_at(caller, arguments.clone(), whereabouts.clone());
+        let decision = self.decide_at(caller, &Principal::LOCAL, arguments.clone(), whereabouts.clone());
         let Decision::Ask(question) = decision else { return explanation };
         let subject = self.subject();
         if let Some(approval) = settled.approvals.find(&question) {

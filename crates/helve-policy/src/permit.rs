@@ -1,13 +1,13 @@
 //! The right to make one call: a value nobody outside this crate can make.
 
 use helve_model::json::RawJson;
-use helve_model::{CallKind, QualifiedName};
+use helve_model::{CallKind, Principal, QualifiedName};
 
 use crate::Ground;
 use crate::decision::Request;
 use crate::place::ArgumentPlace;
 
-/// The right to make exactly the call it was given for: this tool, on this server, with these arguments.
+/// The right to make exactly the call it was given for: for this principal, this tool, on this server, with these arguments.
 ///
 /// Only a decision makes one: a rule set's, or a person's answer to a [`crate::Question`]. It cannot be copied or
 /// changed; sending the same call again after a failure that cannot have run uses the same permit.
@@ -32,6 +32,12 @@ pub struct Permit {
 impl Permit {
     pub(crate) const fn grant(request: Request, ground: Ground, places: Vec<ArgumentPlace>) -> Self {
         Self { request, ground, places }
+    }
+
+    /// On whose behalf the call is made.
+    #[must_use]
+    pub const fn principal(&self) -> &Principal {
+        &self.request.principal
     }
 
     /// What is called, and on which server.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use helve_model::json::RawJson;
 use helve_model::{
-    Action, CallKind, Definition as _, Listed, PromptDefinition, QualifiedName, Risk, ServerName, ToolDefinition,
-    ToolName,
+    Action, CallKind, Definition as _, Listed, Principal, PromptDefinition, QualifiedName, Risk, ServerName,
+    ToolDefinition, ToolName,
 };
 
 use crate::Permit;
@@ -223,24 +223,32 @@ impl RuleSet {
     /// Decides one request of an agent, about something of which nothing is known but its name.
     #[must_use]
     pub fn decide(&self, request: Request) -> Decision {
-        self.for_tool(Subject::unknown(request.name, request.kind)).decide(Caller::Agent, request.arguments)
+        let policy = self.for_tool(Subject::unknown(request.name, request.kind));
+        policy.decide_at(Caller::Agent, &request.principal, request.arguments, Whereabouts::default())
     }
 }
 
 impl ToolPolicy {
-    /// Decides one call of which no more is known than its arguments.
+    /// Decides one call of the host's own principal of which no more is known than its arguments.
     #[must_use]
     pub fn decide(&self, caller: Caller, arguments: RawJson) -> Decision {
-        self.decide_at(caller, arguments, Whereabouts::default())
+        self.decide_at(caller, &Principal::LOCAL, arguments, Whereabouts::default())
     }
 
-    /// Decides one call, with what is known about the places that its arguments name.
+    /// Decides one call of a principal, with what is known about the places that its arguments name.
     #[must_use]
-    pub fn decide_at(&self, caller: Caller, arguments: RawJson, whereabouts: Whereabouts) -> Decision {
+    pub fn decide_at(
+        &self,
+        caller: Caller,
+        principal: &Principal,
+        arguments: RawJson,
+        whereabouts: Whereabouts,
+    ) -> Decision {
         let verdict = self.verdict(caller, arguments.as_str(), &whereabouts);
         let places = whereabouts.places;
         let ground = Ground { decider: verdict.decider, risk: self.risk };
-        let request = Request { name: self.subject.name.clone(), kind: self.subject.kind, arguments };
+        let (principal, name) = (principal.clone(), self.subject.name.clone());
+        let request = Request { principal, name, kind: self.subject.kind, arguments };
         match verdict.action {
             Action::Allow => Decision::Allow(Permit::grant(request, ground, places)),
             Action::Ask => {
@@ -300,7 +308,12 @@ impl ToolPolicy {
     #[must_use]
     pub fn refuse_changed(&self) -> Refusal {
         let Subject { name, kind, .. } = &self.subject;
-        let request = Request { name: name.clone(), kind: *kind, arguments: RawJson::empty_object() };
+        let request = Request {
+            principal: Principal::LOCAL,
+            name: name.clone(),
+            kind: *kind,
+            arguments: RawJson::empty_object(),
+        };
         Refusal::new(request, Ground { decider: Decider::ChangedSincePinned, risk: self.risk })
     }
 

@@ -1,6 +1,6 @@
 //! Layers, lists, read-only, callers: who wins, and that a deny cannot be got around.
 
-use helve_model::{AccessSpec, ErrorCode, Layer};
+use helve_model::{AccessSpec, ErrorCode, Layer, Principal};
 
 use super::*;
 use crate::ServerAccess;
@@ -11,8 +11,14 @@ const WRITES: Claims = Claims { read_only: Some(false), destructive: None, idemp
 
 #[test]
 fn allow_all_allows() {
-    let request = Request { name: name("any", "thing"), kind: CallKind::Tool, arguments: json(r#"{"a":1}"#) };
+    let request = Request {
+        principal: Principal::token("one"),
+        name: name("any", "thing"),
+        kind: CallKind::Tool,
+        arguments: json(r#"{"a":1}"#),
+    };
     let Decision::Allow(permit) = RuleSet::allow_all().decide(request) else { panic!("refused") };
+    assert_eq!(permit.principal(), &Principal::token("one"));
     assert_eq!((permit.name(), permit.kind()), (&name("any", "thing"), CallKind::Tool));
     assert_eq!(permit.arguments().as_str(), r#"{"a":1}"#);
 }

@@ -11,8 +11,9 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use helve::{Answerer, CallError, Events, Host, HostEvent, RunApprovals};
+use helve::{AgentInfo, Answerer, CallError, CallSource, Door, Events, Host, HostEvent, RunApprovals};
 use helve_model::json::RawJson;
+use helve_model::text::cut;
 use helve_model::{ErrorCode, Owner, ServerName};
 use helve_wire::{BoxFuture, ClientCapabilities, Question, QuestionKind, RpcError};
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -35,6 +36,9 @@ use crate::sync::lock;
 use crate::tasks::Tasks;
 use crate::watching::Watching;
 
+/// So many characters of the name and version that an agent gives itself are kept.
+const MOST_OF_A_NAME: usize = 100;
+
 /// Who is behind an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Clients {
@@ -50,6 +54,9 @@ pub(crate) struct Agent {
     clients: Clients,
     /// No other agent has it.
     number: u64,
+    /// By which way it comes, and as what.
+    source: CallSource,
+    info: OnceLock<Arc<AgentInfo>>,
     state: Mutex<State>,
     /// What the servers of this agent may ask it.
     capabilities: OnceLock<ClientCapabilities>,
@@ -96,18 +103,29 @@ struct State {
     used: Option<Instant>,
 }
 
+/// What an agent says it is (`clientInfo`), cut to what a person wants to read.
+fn agent_info(info: &RawJson) -> Option<AgentInfo> {
+    let read = |key: &str| info.member_str(key).map(|text| cut(&text, MOST_OF_A_NAME).into_owned());
+    Some(AgentInfo { name: read("name")?, version: read("version").unwrap_or_default() })
+}
+
 impl Agent {
     /// An agent that is one client.
-    pub(crate) fn new(principal: Principal, standalone: Arc<dyn Outlet>) -> Self {
-        Self::of(Clients::One, principal, standalone)
+    pub(crate) fn new(principal: Principal, door: Door, standalone: Arc<dyn Outlet>) -> Self {
+        Self::of(Clients::One, principal, door, standalone)
     }
 
-    pub(crate) fn of(clients: Clients, principal: Principal, standalone: Arc<dyn Outlet>) -> Self {
+    pub(crate) fn of(clients: Clients, principal: Principal, door: Door, standalone: Arc<dyn Outlet>) -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
+        let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+        // Not the id that the agent shows: records are read by others.
+        let session = (clients == Clients::One).then(|| Arc::from(format!("a1-{number}")));
         Self {
             principal,
             clients,
-            number: LAST.fetch_add(1, Ordering::Relaxed) + 1,
+            number,
+            source: CallSource::new(door).by(None, session),
+            info: OnceLock::new(),
             state: Mutex::default(),
             capabilities: OnceLock::new(),
             tasks: OnceLock::new(),
@@ -120,6 +138,19 @@ impl Agent {
             moving: Semaphore::new(1),
             approvals: RunApprovals::default(),
         }
+    }
+
+    /// The agent says what it is; the first time counts.
+    pub(crate) fn introduce(&self, info: &RawJson) {
+        if let Some(info) = agent_info(info) {
+            self.info.get_or_init(|| Arc::new(info));
+        }
+    }
+
+    /// Where a call of this agent comes from. A modern agent says with each request what it is.
+    pub(crate) fn source(&self, info: Option<&RawJson>) -> CallSource {
+        let info = info.and_then(agent_info).map(Arc::new).or_else(|| self.info.get().cloned());
+        self.source.clone().by(info, self.source.session.clone())
     }
 
     /// The agent says what it can; the first time counts.

@@ -73,6 +73,7 @@ impl Exchange {
     ) -> CallContext {
         CallContext {
             principal: self.agent.principal.clone(),
+            source: self.agent.source(meta.client_info.as_ref()),
             meta: meta.rest.as_ref().map(|meta| self.gateway.tasks.meta_for_server(&self.owner(server), meta)),
             more: request.more(),
             approver: DoorApprover::of(&answerer, self.agent.clients()),
@@ -94,7 +95,8 @@ impl Exchange {
         let approver = DoorApprover::of(&answerer, self.agent.clients()).filter(|_| meta.protocol_version.is_none());
         let approvals = Some(self.agent.approvals.clone());
         let principal = self.agent.principal.clone();
-        CallContext { principal, approver, approvals, ..CallContext::new(Caller::Agent) }
+        let source = self.agent.source(meta.client_info.as_ref());
+        CallContext { principal, source, approver, approvals, ..CallContext::new(Caller::Agent) }
     }
 
     /// Who hands out turns at a server, where agents share it.

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
-use helve::{Answerer, CallError, Host, Plan, ServerChanges};
+use helve::{Answerer, CallError, Door, Host, Plan, ServerChanges};
 use helve_model::json::RawJson;
 use helve_model::{PendingReason, ServerName, ServerStatus};
 use helve_wire::plane::quoted;
@@ -20,6 +20,7 @@ use crate::capabilities;
 use crate::catalog::{Catalog, Catalogs};
 use crate::conversation::Parking;
 use crate::discovery::{self, Discovery};
+use crate::key::GatewayKey;
 use crate::ledger::{Ledger, Turns};
 use crate::limits::Limits;
 use crate::links::Links;
@@ -99,6 +100,10 @@ pub struct Options {
     pub limits: Limits,
     /// The name and version we give.
     pub server: (String, String),
+    /// What is sealed for agents to carry is sealed with it.
+    pub key: GatewayKey,
+    /// What time it is: by it what was sealed grows old.
+    pub clock: fn() -> SystemTime,
 }
 
 impl Default for Options {
@@ -109,6 +114,8 @@ impl Default for Options {
             discovery: Discovery::default(),
             limits: Limits::default(),
             server: ("helve".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+            key: GatewayKey::random(),
+            clock: SystemTime::now,
         }
     }
 }
@@ -141,7 +148,7 @@ impl Gateway {
         capabilities: &RawJson,
         options: Options,
     ) -> Result<Arc<Self>, CallError> {
-        let agent = Arc::new(Agent::of(Clients::Several, Principal::User(user), Arc::new(Nowhere)));
+        let agent = Arc::new(Agent::of(Clients::Several, Principal::local_user(user), Door::Stream, Arc::new(Nowhere)));
         agent.declare(capabilities);
         let host = source.start(NamedAnswerer::of(Arc::<Agent>::clone(&agent)), Purpose::Everything).await?;
         let mut gateway = Self::parts(host, None, options);
@@ -169,7 +176,8 @@ impl Gateway {
         let (name, version) = &options.server;
         let server_info = format!(r#"{{"name":{},"version":{}}}"#, quoted(name), quoted(version));
         let listeners: Arc<Listeners> = Arc::default();
-        let tasks = Arc::new(Tasks::new(&options.limits));
+        let tasks = Arc::new(Tasks::new(&options.limits, &options.key));
+        let seal = Seal::new(&options.key, options.clock);
         let ledger = Ledger::new(&options.limits, host.settings().in_flight_per_server);
         Self {
             host,
@@ -183,7 +191,7 @@ impl Gateway {
             links: Links::default(),
             parking: Parking::default(),
             ledger,
-            seal: Seal::new(),
+            seal,
             agents: Mutex::default(),
             resident: None,
             server_info,
@@ -293,7 +301,7 @@ impl Gateway {
             };
             agents.remove(&oldest).iter().for_each(|agent| agent.end());
         }
-        let agent = Arc::new(Agent::of(Clients::Several, principal.clone(), Arc::new(Nowhere)));
+        let agent = Arc::new(Agent::of(Clients::Several, principal.clone(), Door::Http, Arc::new(Nowhere)));
         agent.declare(capabilities);
         agent.knows(&self.tasks);
         agent.touch();
@@ -303,7 +311,7 @@ impl Gateway {
 
     /// A connection has ended, and whoever was known by it is gone.
     pub(crate) fn forget_connection(&self, connection: u64) {
-        self.forget_agents(|agent| agent.principal == Principal::Connection(connection));
+        self.forget_agents(|agent| agent.principal == Principal::connection(connection));
     }
 
     /// Lets go of agents that nobody has heard of for too long.

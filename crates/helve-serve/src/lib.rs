@@ -10,6 +10,7 @@
 
 mod agent;
 mod asked;
+mod authenticate;
 mod batch;
 mod book;
 mod capabilities;
@@ -22,6 +23,7 @@ mod exchange;
 pub mod face;
 mod gate;
 mod gateway;
+mod key;
 mod ledger;
 mod limits;
 mod links;
@@ -45,9 +47,11 @@ mod tasks;
 mod tools;
 mod watching;
 
+pub use authenticate::{Authenticate, Credentials, KnownTokens, LocalUsers, Unauthenticated};
 pub use discovery::Discovery;
 pub use gateway::{Gateway, HostSource, Options, Purpose};
+pub use key::GatewayKey;
 pub use ledger::behind_the_others;
 pub use limits::Limits;
 pub use naming::Naming;
-pub use principal::{Peer, Principal};
+pub use principal::{Peer, Principal, PrincipalKind};

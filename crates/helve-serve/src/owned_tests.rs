@@ -11,7 +11,7 @@ use super::*;
 const HOUR: Duration = Duration::from_secs(3_600);
 
 fn owner(principal: usize, server: usize) -> Owner {
-    Owner::new(Principal::Token(principal), ServerName::new(format!("server{server}")).unwrap())
+    Owner::new(Principal::token(principal), ServerName::new(format!("server{server}")).unwrap())
 }
 
 fn three() -> Owned<u64> {
@@ -98,9 +98,9 @@ proptest! {
         for server in &servers {
             owned.keep(&owner(0, *server), "shared", *server as u64, 0);
         }
-        let (found, value) = owned.find(&Principal::Token(0), "shared").unwrap();
+        let (found, value) = owned.find(&Principal::token(0), "shared").unwrap();
         prop_assert_eq!(value as usize, servers[0]);
         prop_assert_eq!(found, owner(0, servers[0]).server);
-        prop_assert_eq!(owned.find(&Principal::Token(1), "shared"), None);
+        prop_assert_eq!(owned.find(&Principal::token(1), "shared"), None);
     }
 }

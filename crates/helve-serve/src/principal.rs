@@ -1,6 +1,6 @@
 //! Who an agent is: its token, else the user its connection belongs to, else its connection.
 
-pub use helve_model::Principal;
+pub use helve_model::{Principal, PrincipalKind};
 
 /// What the listener knows about the other end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,10 +13,10 @@ pub struct Peer {
 
 impl Peer {
     /// Who that is when no token says otherwise.
-    pub(crate) const fn principal(self) -> Principal {
+    pub(crate) fn principal(self) -> Principal {
         match self.user {
-            Some(user) => Principal::User(user),
-            None => Principal::Connection(self.connection),
+            Some(user) => Principal::local_user(user),
+            None => Principal::connection(self.connection),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,8 +11,8 @@ use helve_model::ServerName;
 use helve_model::json::{RawJson, scan};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
-use tokio::time::Instant;
 
+use crate::key::GatewayKey;
 use crate::principal::Principal;
 
 const MAC_BYTES: usize = 32;
@@ -21,11 +21,13 @@ const DIGEST_BYTES: usize = 32;
 /// So deep arguments are put in order.
 const MAX_DEPTH: usize = 32;
 
-/// Seals and opens. What one of it sealed, no other opens.
+/// How a sealed text begins: the version of what follows. Texts of another version are not opened.
+const VERSION: &str = "h1.";
+
+/// Seals and opens. What one key sealed, no other opens.
 pub(crate) struct Seal {
     key: Option<[u8; 32]>,
-    /// Times are told from here: they need not mean anything outside this process.
-    epoch: Instant,
+    clock: fn() -> SystemTime,
 }
 
 /// What is sealed.
@@ -72,16 +74,18 @@ fn in_order(json: &str, depth: usize) -> String {
 }
 
 impl Seal {
-    pub(crate) fn new() -> Self {
-        let mut key = [0; 32];
-        // Without randomness nothing is sealed, and so nothing opens.
-        let has_key = getrandom::fill(&mut key).is_ok();
-        Self { key: has_key.then_some(key), epoch: Instant::now() }
+    pub(crate) fn new(key: &GatewayKey, clock: fn() -> SystemTime) -> Self {
+        Self { key: key.derived("request state"), clock }
+    }
+
+    /// Milliseconds since 1970. A clock before that seals nothing that opens later.
+    fn now(&self) -> u64 {
+        (self.clock)().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64)
     }
 
     /// A text that stands for `sealed`, for this principal, for so long.
     pub(crate) fn seal(&self, principal: &Principal, sealed: &Sealed, lasts: Duration) -> String {
-        let expires = (self.epoch.elapsed() + lasts).as_millis() as u64;
+        let expires = self.now().saturating_add(lasts.as_millis() as u64);
         let (kind, call, inner) = match sealed {
             Sealed::State { call, state } => (b's', call, state.clone().into_bytes()),
             Sealed::Parked { call, handle } => (b'p', call, handle.to_be_bytes().to_vec()),
@@ -92,17 +96,17 @@ impl Seal {
         text.extend(inner);
         let mac = self.mac(principal, &text);
         text.extend(mac);
-        URL_SAFE_NO_PAD.encode(text)
+        format!("{VERSION}{}", URL_SAFE_NO_PAD.encode(text))
     }
 
     /// What a text stands for; `None` when it is not ours, not this principal's, or too old.
     pub(crate) fn open(&self, principal: &Principal, text: &str) -> Option<Sealed> {
-        let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+        let bytes = URL_SAFE_NO_PAD.decode(text.strip_prefix(VERSION)?).ok()?;
         let (text, mac) = bytes.split_at_checked(bytes.len().checked_sub(MAC_BYTES)?)?;
         self.hasher(principal, text)?.verify_slice(mac).ok()?;
         let (kind, rest) = text.split_first()?;
         let (expires, rest) = rest.split_first_chunk()?;
-        if self.epoch.elapsed().as_millis() as u64 > u64::from_be_bytes(*expires) {
+        if self.now() > u64::from_be_bytes(*expires) {
             return None;
         }
         let (call, inner) = rest.split_first_chunk()?;
@@ -119,14 +123,9 @@ impl Seal {
 
     fn hasher(&self, principal: &Principal, text: &[u8]) -> Option<Hmac<Sha256>> {
         let mut hasher = Hmac::<Sha256>::new_from_slice(self.key.as_ref()?).ok()?;
-        let owner = match principal {
-            Principal::Local => (b'l', 0),
-            Principal::Token(index) => (b't', *index as u64),
-            Principal::User(user) => (b'u', u64::from(*user)),
-            Principal::Connection(connection) => (b'c', *connection),
-        };
-        hasher.update(&[owner.0]);
-        hasher.update(&owner.1.to_be_bytes());
+        let owner = principal.id().as_bytes();
+        hasher.update(&(owner.len() as u64).to_be_bytes());
+        hasher.update(owner);
         hasher.update(text);
         Some(hasher)
     }
@@ -139,62 +138,5 @@ impl fmt::Debug for Seal {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    const HOUR: Duration = Duration::from_secs(3_600);
-
-    proptest! {
-        #[test]
-        fn only_the_owner_opens_what_was_sealed_and_only_unchanged(
-            call in any::<[u8; 32]>(), state in ".{0,200}", user in any::<u32>(), at in any::<prop::sample::Index>(), bit in 0..6_u8,
-        ) {
-            let seal = Seal::new();
-            let owner = Principal::User(user);
-            let sealed = Sealed::State { call: CallDigest(call), state };
-            let text = seal.seal(&owner, &sealed, HOUR);
-            prop_assert_eq!(seal.open(&owner, &text), Some(sealed));
-            prop_assert_eq!(seal.open(&Principal::User(user ^ 1), &text), None);
-            prop_assert_eq!(seal.open(&Principal::Connection(u64::from(user)), &text), None);
-            prop_assert_eq!(Seal::new().open(&owner, &text), None);
-            let mut bytes = URL_SAFE_NO_PAD.decode(&text).unwrap();
-            let place = at.index(bytes.len());
-            bytes[place] ^= 1 << bit;
-            prop_assert_eq!(seal.open(&owner, &URL_SAFE_NO_PAD.encode(bytes)), None);
-        }
-
-        #[test]
-        fn nonsense_is_not_opened(text in ".{0,200}") {
-            prop_assert_eq!(Seal::new().open(&Principal::Token(0), &text), None);
-        }
-    }
-
-    #[test]
-    fn a_call_is_known_by_what_it_does() {
-        let server = ServerName::new("one").unwrap();
-        let digest = |method: &str, tool: &str, arguments: Option<&'static str>| {
-            CallDigest::new(&server, method, tool, arguments.map(RawJson::from_static).as_ref())
-        };
-        let call = digest("tools/call", "a", Some(r#"{"x":1,"y":[{"b":"\"","a":2}]}"#));
-        assert_eq!(call, digest("tools/call", "a", Some(r#" { "y" : [ {"a": 2,"b":"\""} ], "x":1}"#)));
-        for arguments in [r#"{"x":1,"y":[{"b":"\"","a":3}]}"#, r#"{"x":1}"#, r#"{"x":1,"y":{"b":"\"","a":2}}"#, "[1]"] {
-            assert_ne!(call, digest("tools/call", "a", Some(arguments)), "{arguments}");
-        }
-        assert_ne!(digest("tools/call", "a", None), digest("tools/call", "b", None));
-        assert_ne!(digest("tools/call", "a", None), digest("prompts/get", "a", None));
-        assert_eq!(digest("tools/call", "a", None), digest("tools/call", "a", Some("{}")));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_seal_grows_old() {
-        let seal = Seal::new();
-        let sealed = Sealed::Parked { call: CallDigest([1; 32]), handle: 7 };
-        let text = seal.seal(&Principal::Token(1), &sealed, HOUR);
-        tokio::time::advance(HOUR - Duration::from_secs(1)).await;
-        assert_eq!(seal.open(&Principal::Token(1), &text), Some(sealed));
-        tokio::time::advance(Duration::from_secs(2)).await;
-        assert_eq!(seal.open(&Principal::Token(1), &text), None);
-    }
-}
+#[path = "seal_tests.rs"]
+mod tests;

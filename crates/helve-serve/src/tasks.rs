@@ -19,6 +19,7 @@ use sha2::Sha256;
 
 use crate::exchange::Exchange;
 use crate::gate::{self, Meta, Request};
+use crate::key::GatewayKey;
 use crate::limits::Limits;
 use crate::named_questions;
 use crate::news::Notification;
@@ -34,6 +35,9 @@ const MOST_BYTES: usize = 1 << 20;
 
 /// How long a task is remembered that nobody asks about.
 const TASK_TIME: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How a name that is made here begins: the version of what follows.
+const NAME_VERSION: &str = "t1-";
 
 /// Bytes of a name that is made here, before they are written as text.
 const NAME_BYTES: usize = 24;
@@ -58,11 +62,9 @@ pub(crate) struct Tasks {
 }
 
 impl Tasks {
-    pub(crate) fn new(limits: &Limits) -> Self {
-        let mut key = [0; 32];
-        let has_key = getrandom::fill(&mut key).is_ok();
+    pub(crate) fn new(limits: &Limits, key: &GatewayKey) -> Self {
         let bounds = Bounds { entries: limits.tasks, bytes: MOST_BYTES, time: TASK_TIME };
-        Self { known: Owned::new(bounds), key: has_key.then_some(key) }
+        Self { known: Owned::new(bounds), key: key.derived("task ids") }
     }
 
     /// Forgets tasks that nobody asked about for too long.
@@ -94,12 +96,12 @@ impl Tasks {
     /// The name that a task has for agents. Nobody can make one up, and it tells nothing.
     fn name(&self, owner: &Owner, id: &str) -> Option<String> {
         let mut hasher = Hmac::<Sha256>::new_from_slice(self.key.as_ref()?).ok()?;
-        for part in [owner.principal.to_string().as_str(), owner.server.as_str(), id] {
+        for part in [owner.principal.id(), owner.server.as_str(), id] {
             hasher.update(&(part.len() as u64).to_be_bytes());
             hasher.update(part.as_bytes());
         }
         let digest = hasher.finalize().into_bytes();
-        Some(URL_SAFE_NO_PAD.encode(digest.get(..NAME_BYTES)?))
+        Some(format!("{NAME_VERSION}{}", URL_SAFE_NO_PAD.encode(digest.get(..NAME_BYTES)?)))
     }
 
     /// What a server said to an agent, with the task in its metadata under the name that the agent knows. A task that is

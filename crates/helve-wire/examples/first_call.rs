@@ -14,7 +14,7 @@ use std::error::Error;
 use std::ffi::OsString;
 
 use helve_model::json::RawJson;
-use helve_model::{CallKind, QualifiedName, ServerName, ToolName};
+use helve_model::{CallKind, Principal, QualifiedName, ServerName, ToolName};
 use helve_policy::{Decision, Request, RuleSet};
 use helve_wire::launch::{PlainLauncher, ServerCommand, child_environment};
 use helve_wire::{CallOptions, ConnectOptions, Times, connect_stdio};
@@ -41,6 +41,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
 
     let request = Request {
+        principal: Principal::LOCAL,
         name: QualifiedName::new(server, ToolName::new(env::var("TOOL").unwrap_or_else(|_| "echo".to_owned()))),
         kind: CallKind::Tool,
         arguments: RawJson::checked(env::var("ARGUMENTS").unwrap_or_else(|_| r#"{"message":"hello"}"#.to_owned()))?,

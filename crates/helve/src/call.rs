@@ -21,11 +21,13 @@ use helve_model::{ErrorCode, Outcome, Principal, QualifiedName};
 use helve_policy::{Answer, Caller, Whereabouts};
 use helve_wire::{ProgressCallback, Relayed};
 use tokio::time::{Instant, timeout};
+use tracing::Instrument as _;
 
 use crate::answerer::Answerer;
 use crate::ask::{Approver, RunApprovals};
 use crate::catalog::ToolEntry;
 use crate::error::CallError;
+use crate::record::{CallSource, Door};
 use crate::state::Shared;
 use crate::turn::Turns;
 pub use reading::ResourceOutcome;
@@ -38,6 +40,8 @@ pub struct CallContext {
     pub caller: Caller,
     /// On whose behalf. What is kept of the call is kept for this one alone.
     pub principal: Principal,
+    /// Where it comes from, for the record.
+    pub source: CallSource,
     /// How long it may stay without answer or progress; `None`: as the server or the host says.
     pub timeout: Option<Duration>,
     /// How long all of it may take, from its name to its result, with or without progress; `None`: as the host says.
@@ -93,7 +97,8 @@ impl CallContext {
     pub const fn new(caller: Caller) -> Self {
         Self {
             caller,
-            principal: Principal::Local,
+            principal: Principal::LOCAL,
+            source: CallSource::new(Door::Library),
             timeout: None,
             total: None,
             on_progress: None,
@@ -162,10 +167,11 @@ impl PreparedCall {
     /// # Errors
     /// See [`crate::Host::call`].
     pub async fn invoke(self, arguments: RawJson, context: CallContext) -> Result<CallOutcome, CallError> {
-        let mut recording = Recording::begin(&self.host.events, None, context.caller, arguments.as_str().len());
+        let mut recording = Recording::begin(&self.host, None, &context, &arguments);
         recording.found(self.tool.name());
+        let span = recording.span();
         let result = {
-            let work = pin!(self.run(arguments, &context, &mut recording));
+            let work = pin!(self.run(arguments, &context, &mut recording).instrument(span));
             within(context.total, work).await
         };
         let result = result.unwrap_or_else(|total| Err(recording.too_long(total)));
@@ -247,18 +253,36 @@ pub(crate) async fn invoke_named(
     arguments: RawJson,
     context: &CallContext,
 ) -> Result<CallOutcome, CallError> {
-    let mut recording = Recording::begin(&host.events, Some(asked), context.caller, arguments.as_str().len());
+    let mut recording = Recording::begin(host, Some(asked), context, &arguments);
+    let span = recording.span();
     let result = {
-        let work = pin!(async {
+        let work = async {
             let tool = find.await?;
             recording.found(tool.name());
             PreparedCall::new(Arc::clone(host), tool).run(arguments, context, &mut recording).await
-        });
+        };
+        let work = pin!(work.instrument(span));
         within(context.total, work).await
     };
     let result = result.unwrap_or_else(|total| Err(recording.too_long(total)));
     recording.finish(&result);
     result
+}
+
+/// Finds the tool of a call that is yet to get its arguments. That there is none is recorded: it is how the call ended.
+pub(crate) async fn reach(
+    host: &Arc<Shared>,
+    asked: &str,
+    find: impl Future<Output = Result<Arc<ToolEntry>, CallError>>,
+    context: &CallContext,
+) -> Result<PreparedCall, CallError> {
+    let mut recording = Recording::begin(host, Some(asked), context, &RawJson::empty_object());
+    let found = find.await;
+    match &found {
+        Ok(_) => recording.goes_on(),
+        Err(error) => recording.end_with(Err(error)),
+    }
+    Ok(PreparedCall::new(Arc::clone(host), found?))
 }
 
 /// What a call comes to within its total, which is the error. The work is pinned by the caller: a call is a large future,
@@ -282,6 +306,7 @@ impl fmt::Debug for CallContext {
             .debug_struct("CallContext")
             .field("caller", &self.caller)
             .field("principal", &self.principal)
+            .field("source", &self.source)
             .field("timeout", &self.timeout)
             .field("meta", &self.meta)
             .finish_non_exhaustive()

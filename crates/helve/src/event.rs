@@ -1,13 +1,12 @@
 //! What a host tells those who listen: status, catalog, calls, server logs.
 
-use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Duration;
 
 use helve_model::json::RawJson;
-use helve_model::{ErrorCode, QualifiedName, ServerName, ServerStatus};
-use helve_policy::{Caller, Ground};
+use helve_model::{ServerName, ServerStatus};
 use tokio::sync::broadcast;
+
+use crate::record::CallRecord;
 
 /// How many events a slow listener may lag behind before it misses some.
 const EVENTS_KEPT: usize = 1024;
@@ -67,54 +66,6 @@ pub enum HostEvent {
     Lost(u64),
 }
 
-/// One call, from its first to its last moment.
-#[derive(Debug, Clone)]
-pub struct CallRecord {
-    /// What was called; `None` when what was asked for names no tool.
-    pub name: Option<QualifiedName>,
-    /// The name the caller gave, where it is spelled otherwise than [`CallRecord::name`].
-    pub(crate) asked: Option<String>,
-    /// Who called.
-    pub caller: Caller,
-    /// What the permission or refusal rests on; `None` when it did not come to a decision.
-    pub ground: Option<Ground>,
-    /// How it ended.
-    pub end: CallEnd,
-    /// How long it took.
-    pub duration: Duration,
-    /// How often it was sent.
-    pub attempts: u32,
-    /// Bytes of the arguments.
-    pub argument_bytes: usize,
-    /// Bytes of the result.
-    pub result_bytes: usize,
-}
-
-impl CallRecord {
-    /// The name the caller gave, in his spelling.
-    #[must_use]
-    pub fn asked(&self) -> Cow<'_, str> {
-        match (&self.asked, &self.name) {
-            (Some(asked), _) => Cow::Borrowed(asked),
-            (None, Some(name)) => Cow::Owned(name.to_string()),
-            (None, None) => Cow::Borrowed(""),
-        }
-    }
-}
-
-/// How a call ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CallEnd {
-    /// With an outcome.
-    Done,
-    /// With an outcome by which the tool says that it failed.
-    ToolError,
-    /// With a kept outcome, without asking the server.
-    FromCache,
-    /// With an error.
-    Failed(ErrorCode),
-}
-
 /// Listens to a host. See [`crate::Host::events`].
 #[derive(Debug)]
 pub struct Events(broadcast::Receiver<HostEvent>);
@@ -148,10 +99,15 @@ impl EventSink {
         Self(broadcast::Sender::new(EVENTS_KEPT))
     }
 
+    /// True when somebody listens.
+    pub(crate) fn is_heard(&self) -> bool {
+        self.0.receiver_count() > 0
+    }
+
     /// Makes and sends an event if anybody listens.
     pub(crate) fn send(&self, event: impl FnOnce() -> HostEvent) {
-        if self.0.receiver_count() > 0 {
-            // Nobody listening any more is no error.
+        if self.is_heard() {
+            // That everybody stopped listening meanwhile is not an error.
             drop(self.0.send(event()));
         }
     }

@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
 use crate::builder::HostBuilder;
-use crate::call::{CallContext, CallOutcome, PreparedCall, invoke_named};
+use crate::call::{CallContext, CallOutcome, PreparedCall, invoke_named, reach};
 use crate::catalog::{Snapshot, ToolEntry};
 use crate::error::CallError;
 use crate::event::Events;
@@ -131,6 +131,15 @@ impl Host {
             let find = pin!(self.tool(name, context.timeout));
             invoke_named(&self.shared, name, find, arguments, &context).await
         }
+    }
+
+    /// Finds the tool of a call whose arguments depend on what it takes, and starts its server where it waits for its first
+    /// use. A name that leads nowhere is recorded as a call that failed.
+    ///
+    /// # Errors
+    /// See [`Host::tool`].
+    pub async fn reach(&self, name: &str, context: &CallContext) -> Result<PreparedCall, CallError> {
+        reach(&self.shared, name, self.tool(name, context.timeout), context).await
     }
 
     /// Makes several calls at once; the results are in the order of the calls.

@@ -11,7 +11,6 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use crate::call::CallContext;
 use crate::catalog::ToolEntry;
 use crate::error::CallError;
 use crate::host::{Host, WeakHost};
@@ -209,7 +208,7 @@ async fn list(host: &Host, input: ListInput, context: &ToolContext) -> Result<Ou
 }
 
 async fn read_resource(host: &Host, input: &ReadInput, context: &ToolContext) -> Result<Outcome, CallError> {
-    let read = host.read_resource(&input.server, &input.uri, &CallContext::new(context.caller)).await?;
+    let read = host.read_resource(&input.server, &input.uri, &context.call()).await?;
     let contents: Vec<Value> = read.outcome.contents().iter().map(contents).collect();
     Ok(shown(&json!({"contents": contents})))
 }

@@ -16,7 +16,7 @@ fn cache(entries: usize, bytes: usize) -> ResultCache {
 }
 
 fn key_of(server: &str, definition: &str, arguments: &str) -> ResultKey {
-    told_key(Principal::Local, server, definition, arguments, [None; 3])
+    told_key(Principal::LOCAL, server, definition, arguments, [None; 3])
 }
 
 fn told_key(
@@ -124,10 +124,10 @@ fn s18_a_result_is_one_principals_and_of_all_that_the_server_was_told() {
     let mut cache = cache(3, 10_000);
     let now = Instant::now();
     let of = |principal: Principal, told: [Option<&str>; 3]| told_key(principal, "fs", "{}", "{}", told);
-    let ours = of(Principal::Token(0), [Some(r#"{"a":1,"b":2}"#), Some(r#"{"more":1}"#), Some(r#"{"roots":{}}"#)]);
+    let ours = of(Principal::token(0), [Some(r#"{"a":1,"b":2}"#), Some(r#"{"more":1}"#), Some(r#"{"roots":{}}"#)]);
     cache.insert(ours.clone(), Outcome::text("ours"), now);
     let spelled = [Some(r#"{ "b":2, "a":1 }"#), Some(r#"{"more":1}"#), Some(r#"{"roots":{}}"#)];
-    assert!(cache.get(&of(Principal::Token(0), spelled), now).is_some());
+    assert!(cache.get(&of(Principal::token(0), spelled), now).is_some());
     for told in [
         [None, Some(r#"{"more":1}"#), Some(r#"{"roots":{}}"#)],
         [Some(r#"{"a":1,"b":3}"#), Some(r#"{"more":1}"#), Some(r#"{"roots":{}}"#)],
@@ -135,9 +135,9 @@ fn s18_a_result_is_one_principals_and_of_all_that_the_server_was_told() {
         [Some(r#"{"a":1,"b":2}"#), Some(r#"{"more":1}"#), None],
         [Some(r#"{"more":1}"#), Some(r#"{"a":1,"b":2}"#), Some(r#"{"roots":{}}"#)],
     ] {
-        assert_eq!(cache.get(&of(Principal::Token(0), told), now), None, "{told:?}");
+        assert_eq!(cache.get(&of(Principal::token(0), told), now), None, "{told:?}");
     }
-    for other in [Principal::Token(1), Principal::User(0), Principal::Connection(0), Principal::Local] {
+    for other in [Principal::token(1), Principal::local_user(0), Principal::connection(0), Principal::LOCAL] {
         assert_eq!(cache.get(&of(other.clone(), spelled), now), None, "{other}");
         // However much it keeps, ours stays.
         for number in 0..10 {
@@ -149,7 +149,7 @@ fn s18_a_result_is_one_principals_and_of_all_that_the_server_was_told() {
     assert_eq!(cache.get(&ours, now), Some(Outcome::text("ours")));
     // An owner of whom nothing is good any more costs nothing.
     cache.insert(key("{}"), Outcome::text("x"), now);
-    cache.insert(told_key(Principal::User(9), "fs", "{}", "{}", [None; 3]), Outcome::text("x"), now + MINUTE);
+    cache.insert(told_key(Principal::local_user(9), "fs", "{}", "{}", [None; 3]), Outcome::text("x"), now + MINUTE);
     assert_eq!(cache.shares.len(), 1);
 }
 

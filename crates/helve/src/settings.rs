@@ -15,6 +15,7 @@ use helve_wire::{ClientInfo, Limits, Nesting};
 
 use crate::error::CallError;
 use crate::kept_by::Keeper;
+use crate::record::Recorder;
 use crate::start_guard::Guard;
 use crate::tool::Toolbox;
 
@@ -75,8 +76,10 @@ pub struct Surroundings {
     pub spill_directory: Option<PathBuf>,
     /// How deep this host runs below others of its kind: its servers are told.
     pub nesting: Nesting,
-    /// What time it is: by it kept lists grow old.
+    /// What time it is: by it kept lists grow old, and records are dated.
     pub clock: fn() -> SystemTime,
+    /// Is told of every call that ended; `None`: nobody is.
+    pub recorder: Option<Arc<dyn Recorder>>,
 }
 
 /// Which servers a host is to have, and what may be called.
@@ -161,6 +164,7 @@ impl Default for Surroundings {
             spill_directory: None,
             nesting: Nesting::default(),
             clock: system_clock,
+            recorder: None,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use arc_swap::ArcSwap;
@@ -28,6 +29,8 @@ use crate::handler::ServerHandler;
 use crate::host::ServerChanges;
 use crate::link::{Command, Link, Retired, unavailable};
 use crate::memory::Memory;
+use crate::random::random_number;
+use crate::record::CallId;
 use crate::result_cache::{ResultCache, ResultCacheLimits};
 use crate::save::Resumable;
 use crate::settings::{Builtins, HostSettings, Plan, Planned, Surroundings};
@@ -44,6 +47,9 @@ pub(crate) struct Shared {
     pub(crate) settings: HostSettings,
     pub(crate) surroundings: Surroundings,
     pub(crate) events: EventSink,
+    /// By it calls of this host are told from those of others.
+    number: u64,
+    calls: AtomicU64,
     pub(crate) starting: Semaphore,
     pub(crate) approver: Arc<dyn Approver>,
     pub(crate) answerer: Arc<dyn Answerer>,
@@ -102,6 +108,11 @@ impl Stopping {
 }
 
 impl Shared {
+    /// What the next call is known by.
+    pub(crate) fn next_call(&self) -> CallId {
+        CallId::new(self.number, self.calls.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
     pub(crate) fn new(builder: HostBuilder) -> Arc<Self> {
         Arc::new_cyclic(|this: &Weak<Self>| {
             let HostBuilder {
@@ -121,6 +132,8 @@ impl Shared {
             let answerer = answerer.unwrap_or_else(|| Arc::new(Desk::new(staff, events.clone())));
             Self {
                 events,
+                number: random_number(),
+                calls: AtomicU64::new(0),
                 starting: Semaphore::new(settings.starting_at_once.clamp(1, Semaphore::MAX_PERMITS)),
                 approver,
                 answerer,

@@ -7,13 +7,16 @@ use std::sync::Arc;
 
 use helve_model::json::RawJson;
 use helve_model::{
-    AccessSpec, BuiltinSpec, Definition as _, ErrorCode, Layer, Origin, Outcome, ServerName, ServerSpec,
+    AccessSpec, BuiltinSpec, Definition as _, ErrorCode, Layer, Origin, Outcome, Principal, ServerName, ServerSpec,
     ToolDefinition, TransportSpec,
 };
 use helve_policy::{ArgumentPlace, Caller, Permit, ServerAccess, Trust};
 use helve_wire::{BoxFuture, ProgressCallback};
 use indexmap::IndexMap;
 use serde_json::Value;
+
+use crate::call::CallContext;
+use crate::record::{CallSource, Door};
 
 /// A tool that runs in this process.
 pub trait Tool: Send + Sync {
@@ -38,9 +41,14 @@ pub trait Tool: Send + Sync {
 
 /// What a native tool may know about the call it serves.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct ToolContext {
     /// Who calls.
     pub caller: Caller,
+    /// On whose behalf.
+    pub principal: Principal,
+    /// Where the call comes from. What the tool calls in turn has this call for its parent.
+    pub source: CallSource,
     /// Who wants to hear how far it has come.
     pub on_progress: Option<ProgressCallback>,
 }
@@ -73,7 +81,14 @@ impl ToolContext {
     /// For a caller that does not want to hear about progress.
     #[must_use]
     pub const fn new(caller: Caller) -> Self {
-        Self { caller, on_progress: None }
+        Self { caller, principal: Principal::LOCAL, source: CallSource::new(Door::Library), on_progress: None }
+    }
+
+    /// A call that the tool makes in the course of this one: on the same behalf.
+    #[must_use]
+    pub fn call(&self) -> CallContext {
+        let (principal, source) = (self.principal.clone(), self.source.clone());
+        CallContext { principal, source, ..CallContext::new(self.caller) }
     }
 }
 

@@ -55,6 +55,7 @@ pub(crate) fn writable(directory: &TempDir) -> Toolbox {
 /// A permit, as everybody gets one: from a decision.
 fn permit(toolbox: &Toolbox, tool: &str, arguments: &str) -> Permit {
     let request = Request {
+        principal: helve_model::Principal::LOCAL,
         name: QualifiedName::new(toolbox.name().clone(), helve_model::ToolName::new(tool)),
         kind: CallKind::Tool,
         arguments: RawJson::checked(arguments).unwrap(),

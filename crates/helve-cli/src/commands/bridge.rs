@@ -172,7 +172,7 @@ fn answer_of(context: &Context, call: &Call) -> Result<(String, bool), Failure> 
     let name = format!("{}/{}", Spelling::Slash.render_server(&call.server), call.tool);
     let manner = Manner::answering(&call.questions);
     let outcome = with_host(context, &configuration, Wanted::OnDemand, manner, async |host| {
-        let context = CallContext { uncut: true, ..CallContext::new(context.caller()) };
+        let context = CallContext { uncut: true, ..context.call() };
         Ok(host.call(&name, arguments, context).await?)
     })?;
     let content =

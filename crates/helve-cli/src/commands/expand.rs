@@ -6,7 +6,7 @@ use std::pin::Pin;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesOrdered;
 use helve::tags::{self, Piece, Seams, Tag, TagReader};
-use helve::{CallContext, CallError, CallOutcome, Host};
+use helve::{CallContext, CallError, CallOutcome, CallSource, Door, Host};
 use helve_model::ErrorCode;
 use helve_policy::Caller;
 use helve_wire::BoxFuture;
@@ -175,7 +175,11 @@ async fn expand(
     let begin = |piece: Piece| -> BoxFuture<'_, Done> {
         let Piece::Tag(tag) = piece else { return Box::pin(std::future::ready(Done::Piece(piece))) };
         Box::pin(async move {
-            let by_tag = CallContext { uncut: true, ..CallContext::new(Caller::PromptTag) };
+            let by_tag = CallContext {
+                uncut: true,
+                source: CallSource::new(Door::PromptTag),
+                ..CallContext::new(Caller::PromptTag)
+            };
             let outcome = host.call(&tag.name, tag.arguments.clone(), by_tag).await;
             Done::Called(tag, outcome.and_then(CallOutcome::into_result))
         })

@@ -1,6 +1,6 @@
 //! `helve prompt`: the messages of one prompt, as text or as a model provider wants them.
 
-use helve::{CallContext, Host};
+use helve::Host;
 use helve_config::Configuration;
 use helve_model::json::RawJson;
 use helve_model::name::Spelling;
@@ -65,7 +65,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
                 Some(found) => found,
                 None => (find(context, host, &args.name).await?, args.name.clone()),
             };
-            let call = CallContext::new(context.caller());
+            let call = context.call();
             Ok(host.get_prompt(&server, &prompt, arguments, &call).await?)
         };
         Meter::new(context).during(&args.name, Box::pin(getting)).await

@@ -11,7 +11,9 @@ use helve_config::Configuration;
 use helve_model::json::RawJson;
 use helve_model::{Origin, ServerName};
 use helve_serve::face::http::{Guard, HttpFace};
-use helve_serve::{Discovery, Gateway, HostSource, Naming, Options, Purpose, face};
+use helve_serve::{
+    Authenticate, Discovery, Gateway, HostSource, KnownTokens, LocalUsers, Naming, Options, Purpose, face,
+};
 use helve_wire::BoxFuture;
 
 use crate::context::Context;
@@ -145,7 +147,7 @@ async fn over_http(
     };
     let listener = listening::listen(address).map_err(deaf)?;
     let bound = listener.local_addr().map_err(deaf)?;
-    if guard.only_user.is_some() && !peer::can_tell(bound.ip()).map_err(deaf)? {
+    if guard.authenticate.wants_user() && !peer::can_tell(bound.ip()).map_err(deaf)? {
         return Err(Failure::other("this system does not tell which user a connection comes from: a token is needed")
             .hint(format!("put one into a file for --token-file, or into {TOKEN_VARIABLE}")));
     }
@@ -230,10 +232,10 @@ impl HostSource for ManyHosts {
 fn guard(context: &Context, args: &Args, address: SocketAddr) -> Result<Guard, Failure> {
     let mut tokens = Vec::new();
     if let Some(file) = &args.token_file {
-        tokens.push(token::from_file(&context.env.working_directory().join(file))?);
+        tokens.push(("file", token::from_file(&context.env.working_directory().join(file))?));
     }
     if let Some((name, value)) = context.env.variables().iter().find(|(name, _)| name == TOKEN_VARIABLE) {
-        tokens.push(token::from_variable(&name.to_string_lossy(), value)?);
+        tokens.push(("variable", token::from_variable(&name.to_string_lossy(), value)?));
     }
     if tokens.is_empty() && !address.ip().is_loopback() {
         return Err(Failure::usage(format!("{address} can be reached from other machines: a token is needed"))
@@ -247,13 +249,17 @@ fn guard(context: &Context, args: &Args, address: SocketAddr) -> Result<Guard, F
             SocketAddr::V6(address) => format!("[{}]", address.ip()),
         });
     }
+    // Without a token the person whose servers these are comes in, and the superuser, whom nothing keeps out.
+    let authenticate: Arc<dyn Authenticate> = if tokens.is_empty() {
+        Arc::new(LocalUsers { only: Some(rustix::process::geteuid().as_raw()) })
+    } else {
+        Arc::new(KnownTokens::new(tokens))
+    };
     Ok(Guard {
         hosts,
         any_address: address.ip().is_unspecified(),
         origins: args.allow_origin.clone(),
-        // Without a token the person whose servers these are comes in, and the superuser, whom nothing keeps out.
-        only_user: tokens.is_empty().then(|| rustix::process::geteuid().as_raw()),
-        tokens,
+        authenticate,
         ..Guard::default()
     })
 }

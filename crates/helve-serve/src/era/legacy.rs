@@ -97,6 +97,9 @@ fn initialize(exchange: &Exchange, request: &Request) -> Result<RawJson, RpcErro
     if let Some(capabilities) = request.param("capabilities") {
         exchange.agent.declare(&capabilities);
     }
+    if let Some(info) = request.param("clientInfo") {
+        exchange.agent.introduce(&info);
+    }
     exchange.agent.greet(version);
     Ok(RawJson::assembled(result))
 }

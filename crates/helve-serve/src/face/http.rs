@@ -149,10 +149,10 @@ impl HttpFace {
         }
     }
 
-    /// Does it matter which user of the machine a connection belongs to? Where tokens say who comes, it does not.
+    /// True when the user of the machine that a connection belongs to decides. Where tokens say who comes, it does not.
     #[must_use]
     pub fn wants_user(&self) -> bool {
-        self.shared.guard.tokens.is_empty()
+        self.shared.guard.authenticate.wants_user()
     }
 
     /// A connection has come, and is served until what this gives is dropped. It may have to make room for another.

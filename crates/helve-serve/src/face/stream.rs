@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use bytestring::ByteString;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use helve::Door;
 use helve_model::json::RawJson;
 use helve_wire::RpcError;
 use helve_wire::plane::{Line, LineBuffer};
@@ -42,7 +43,7 @@ pub async fn serve(
 ) -> io::Result<()> {
     let outbox = Arc::new(Outbox::new(&gateway.options.limits));
     let outlet: Arc<dyn Outlet> = Arc::<Outbox>::clone(&outbox);
-    let agent = Arc::new(Agent::new(peer.principal(), Arc::clone(&outlet)));
+    let agent = Arc::new(Agent::new(peer.principal(), Door::Stream, Arc::clone(&outlet)));
     agent.knows(&gateway.tasks);
     let lines = Lines::new(reader, gateway.options.limits.message_bytes);
     let writing = pin!(outbox.write_into(writer));
@@ -62,7 +63,7 @@ pub async fn serve_alone(
 ) -> io::Result<()> {
     let outbox = Arc::new(Outbox::new(&options.limits));
     let outlet: Arc<dyn Outlet> = Arc::<Outbox>::clone(&outbox);
-    let agent = Arc::new(Agent::new(Peer { connection: 0, user: None }.principal(), outlet));
+    let agent = Arc::new(Agent::new(Peer { connection: 0, user: None }.principal(), Door::Stream, outlet));
     let mut lines = Lines::new(reader, options.limits.message_bytes);
     let mut writing = pin!(outbox.write_into(writer));
     let first = loop {

@@ -94,9 +94,10 @@ pub(crate) fn tell(gateway: &Gateway, agent: &Agent, notification: Notification)
     }
     let held = gateway.ledger.notifications.try_hold(&agent.principal, 1)?;
     let params = params.map(|params| for_server(&params));
+    let (principal, source) = (agent.principal.clone(), agent.source(None));
     tokio::spawn(async move {
         let servers: Vec<ServerName> = host.snapshot().servers().map(|entry| entry.name().clone()).collect();
-        let context = CallContext::new(Caller::Agent);
+        let context = CallContext { principal, source, ..CallContext::new(Caller::Agent) };
         for server in servers {
             let (method, params) = (method.clone(), params.clone());
             let message = Relay { server, method, params, form: Form::Notification };

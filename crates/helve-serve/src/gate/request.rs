@@ -28,6 +28,7 @@ pub(crate) struct Meta {
     /// The modern era's version; its presence is what makes a request modern.
     pub(crate) protocol_version: Option<RawJson>,
     pub(crate) client_capabilities: Option<RawJson>,
+    pub(crate) client_info: Option<RawJson>,
     pub(crate) log_level: Option<String>,
     /// What is meant for the server.
     pub(crate) rest: Option<RawJson>,
@@ -110,7 +111,7 @@ impl Meta {
                 ("progressToken", _) => meta.progress_token = Some(value()),
                 (_, Some("protocolVersion")) => meta.protocol_version = Some(value()),
                 (_, Some("clientCapabilities")) => meta.client_capabilities = Some(value()),
-                (_, Some("clientInfo")) => {}
+                (_, Some("clientInfo")) => meta.client_info = Some(value()),
                 (_, reserved) => {
                     if reserved == Some("logLevel") {
                         meta.log_level = value().parse().ok();

@@ -7,7 +7,7 @@ use super::*;
 #[tokio::test(start_paused = true)]
 async fn s8_a_flood_of_one_lets_another_in_within_a_round() {
     let pace = Pace::default();
-    let (flood, quiet) = (Some(Principal::Token(0)), Some(Principal::Token(1)));
+    let (flood, quiet) = (Some(Principal::token(0)), Some(Principal::token(1)));
     let begun = Arc::new(AtomicUsize::new(0));
     let mut tasks = Vec::new();
     for _ in 0..1_000 {
@@ -39,7 +39,7 @@ async fn s8_a_flood_of_one_lets_another_in_within_a_round() {
 #[tokio::test(start_paused = true)]
 async fn those_who_left_take_no_place() {
     let pace = Pace::default();
-    let who = Some(Principal::Token(0));
+    let who = Some(Principal::token(0));
     for _ in 0..AT_ONCE {
         pace.enter(&who).await;
     }

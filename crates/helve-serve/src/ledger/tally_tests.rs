@@ -5,7 +5,7 @@ use super::*;
 #[tokio::test(start_paused = true)]
 async fn s22_what_one_holds_counts_for_nobody_else() {
     let tally = Tally::new(Limit::ParkedCalls, 3);
-    let (one, two) = (Principal::Token(0), Principal::Token(1));
+    let (one, two) = (Principal::token(0), Principal::token(1));
     let mut held: Vec<Held> = Vec::new();
     for _ in 0..3 {
         held.push(tally.hold(&one, 1).await.unwrap());
@@ -18,7 +18,7 @@ async fn s22_what_one_holds_counts_for_nobody_else() {
     assert!(tally.hold(&one, 1).await.is_err());
     assert_eq!(started.elapsed(), WAIT);
     let waits = tally.clone();
-    let waiting = tokio::spawn(async move { waits.hold(&Principal::Token(0), 2).await.is_ok() });
+    let waiting = tokio::spawn(async move { waits.hold(&Principal::token(0), 2).await.is_ok() });
     tokio::task::yield_now().await;
     held.clear();
     assert!(waiting.await.unwrap());

@@ -3,7 +3,7 @@
 use super::*;
 
 fn taker(principal: usize, session: u64) -> Taker {
-    Taker { principal: Principal::Token(principal), session }
+    Taker { principal: Principal::token(principal), session }
 }
 
 /// As many turns as this session gets without waiting.

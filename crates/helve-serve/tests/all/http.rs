@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use helve_serve::face::http::{Guard, HttpFace};
-use helve_serve::{Gateway, Naming, Options, Peer};
+use helve_serve::{Authenticate, Gateway, KnownTokens, LocalUsers, Naming, Options, Peer};
 use helve_testkit::Scenario;
 use http::{Method, Request};
 use http_body_util::{BodyExt as _, Full};
@@ -12,6 +12,11 @@ use serde_json::{Value, json};
 
 use crate::http_agent::{HttpAgent, Messages};
 use crate::support::{DEADLINE, Servers, stdio_server};
+
+/// Known by their number.
+fn tokens(tokens: &[&str]) -> Arc<dyn Authenticate> {
+    Arc::new(KnownTokens::new(tokens.iter().enumerate().map(|(number, token)| (number, (*token).into()))))
+}
 
 async fn face_with(guard: Guard) -> (Arc<Gateway>, Arc<HttpFace>) {
     let servers = Servers(vec![stdio_server("one", &Scenario::dual())]);
@@ -23,7 +28,7 @@ async fn face_with(guard: Guard) -> (Arc<Gateway>, Arc<HttpFace>) {
 
 #[tokio::test]
 async fn a_session_belongs_to_whoever_opened_it() {
-    let (gateway, face) = face_with(Guard { tokens: vec!["one".into(), "two".into()], ..Guard::default() }).await;
+    let (gateway, face) = face_with(Guard { authenticate: tokens(&["one", "two"]), ..Guard::default() }).await;
     let agent = HttpAgent::new(&face, 1);
     let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}});
     assert_eq!(agent.post(&initialize, &[]).await.status(), 401);
@@ -53,7 +58,8 @@ async fn a_session_belongs_to_whoever_opened_it() {
 /// The server's log has no call of a connection whose user nobody knows, nor of another user.
 #[tokio::test]
 async fn s2_without_a_token_an_unknown_user_runs_nothing() {
-    let (gateway, face) = face_with(Guard { only_user: Some(1000), ..Guard::default() }).await;
+    let (gateway, face) =
+        face_with(Guard { authenticate: Arc::new(LocalUsers { only: Some(1000) }), ..Guard::default() }).await;
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "echo", "arguments": {},
         "_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}}});
     let status = async |connection: u64, user: Option<u32>| {
@@ -71,7 +77,7 @@ async fn s2_without_a_token_an_unknown_user_runs_nothing() {
 /// Of two headers of a name each reader could believe another one.
 #[tokio::test]
 async fn s16_doubled_headers_are_refused() {
-    let (gateway, face) = face_with(Guard { tokens: vec!["one".into()], ..Guard::default() }).await;
+    let (gateway, face) = face_with(Guard { authenticate: tokens(&["one"]), ..Guard::default() }).await;
     let status = async |headers: &[(&str, &str)]| {
         let mut request = Request::post("/mcp").header("content-type", "application/json");
         for (name, value) in headers {
@@ -200,7 +206,7 @@ async fn the_oldest_agents_come_to_another_address() {
 #[tokio::test]
 async fn a_page_that_was_named_can_read_what_it_asks_for() {
     let guard =
-        Guard { origins: vec!["https://app.example.com".into()], tokens: vec!["one".into()], ..Guard::default() };
+        Guard { origins: vec!["https://app.example.com".into()], authenticate: tokens(&["one"]), ..Guard::default() };
     let (gateway, face) = face_with(guard).await;
     let peer = Peer { connection: 1, user: None };
     let preflight = async |origin: &str| {

@@ -206,6 +206,7 @@ async fn the_open_request_refuses_what_needs_a_permit() {
         assert_eq!(error.code(), ErrorCode::Denied);
     }
     let other = helve_policy::Request {
+        principal: helve_model::Principal::LOCAL,
         name: helve_model::QualifiedName::new(
             helve_model::ServerName::new("other").unwrap(),
             helve_model::ToolName::new("echo"),

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use helve_model::json::RawJson;
-use helve_model::{CallKind, HttpFlavour, Outcome, QualifiedName, ServerName, ToolName};
+use helve_model::{CallKind, HttpFlavour, Outcome, Principal, QualifiedName, ServerName, ToolName};
 use helve_policy::{Decision, Permit, Request, RuleSet};
 use helve_testkit::{HttpServer, Scenario, peer_program};
 use helve_wire::launch::{
@@ -25,6 +25,7 @@ pub(crate) fn server() -> ServerName {
 /// A permit, as everybody gets one: from a decision.
 pub(crate) fn permit(kind: CallKind, subject: &str, arguments: &str) -> Permit {
     let request = Request {
+        principal: Principal::LOCAL,
         name: QualifiedName::new(server(), ToolName::new(subject)),
         kind,
         arguments: RawJson::checked(arguments).unwrap(),

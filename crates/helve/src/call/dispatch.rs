@@ -18,6 +18,7 @@ use crate::catalog::ToolEntry;
 use crate::error::CallError;
 use crate::handler::CallHandler;
 use crate::link::Link;
+use crate::record::CallId;
 use crate::state::Shared;
 use crate::tool::{Tool, ToolContext};
 
@@ -71,7 +72,7 @@ pub(super) async fn send(
     match (tool.native(), &tool.link) {
         (Some(native), _) => {
             recording.attempt();
-            run_native(native.as_ref(), tool, permit, context, timeout).await
+            run_native(native.as_ref(), tool, permit, context, recording.id(), timeout).await
         }
         (None, Some(link)) => to_server(host, tool, link, permit, context, timeout, recording).await,
         (None, None) => Err(nobody_runs(tool)),
@@ -83,9 +84,15 @@ async fn run_native(
     tool: &ToolEntry,
     permit: &Permit,
     context: &CallContext,
+    id: CallId,
     timeout: Duration,
 ) -> Result<Outcome, CallError> {
-    let tool_context = ToolContext { caller: context.caller, on_progress: context.on_progress.clone() };
+    let tool_context = ToolContext {
+        caller: context.caller,
+        principal: context.principal.clone(),
+        source: context.source.clone().within(id),
+        on_progress: context.on_progress.clone(),
+    };
     // A tool that panics costs its own call, as a server that crashes does.
     let running = AssertUnwindSafe(async { native.call(permit, &tool_context).await }).catch_unwind();
     match timeout_at(Instant::now() + timeout, running).await {

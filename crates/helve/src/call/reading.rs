@@ -14,12 +14,13 @@ use helve_wire::{Session, Times};
 use serde_json::{Map, Value};
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
 use super::record::Recording;
 use super::{CallContext, authorize, dispatch};
 use crate::error::CallError;
-use crate::event::CallEnd;
 use crate::link::Link;
+use crate::record::CallEnd;
 use crate::spill::{spill_contents, spill_messages};
 use crate::state::Shared;
 use crate::sync::lock;
@@ -42,8 +43,9 @@ pub(crate) async fn read_resource(
     context: &CallContext,
 ) -> Result<ResourceOutcome, CallError> {
     let name = QualifiedName::new(link.server().clone(), ToolName::new(uri));
-    let mut recording = Recording::begin(&host.events, None, context.caller, 0);
+    let mut recording = Recording::begin(host, None, context, &RawJson::empty_object());
     recording.found(&name);
+    let span = recording.span();
     let result = async {
         let subject = Subject::resource(&name.server, uri);
         let permit = permit(host, subject, RawJson::empty_object(), context, &mut recording).await?;
@@ -61,6 +63,7 @@ pub(crate) async fn read_resource(
         }
         Ok(cut(host, &name, outcome, context).await)
     }
+    .instrument(span)
     .await
     .map_err(|error: CallError| error.at(&name));
     recording.end_with(result.as_ref().map(|_| CallEnd::Done));
@@ -76,8 +79,9 @@ pub(crate) async fn get_prompt(
     context: &CallContext,
 ) -> Result<PromptOutcome, CallError> {
     let name = QualifiedName::new(link.server().clone(), ToolName::new(prompt));
-    let mut recording = Recording::begin(&host.events, None, context.caller, arguments.as_str().len());
+    let mut recording = Recording::begin(host, None, context, &arguments);
     recording.found(&name);
+    let span = recording.span();
     let result = async {
         let timeout = timeout(host, link, context);
         let session = link.session(Instant::now() + timeout).await?;
@@ -93,6 +97,7 @@ pub(crate) async fn get_prompt(
         recording.took_bytes(outcome.raw().as_str().len());
         Ok(cut_prompt(host, &name, outcome, context).await)
     }
+    .instrument(span)
     .await
     .map_err(|error: CallError| error.at(&name));
     recording.end_with(result.as_ref().map(|_| CallEnd::Done));

@@ -1,23 +1,29 @@
 //! What is remembered of a call: on every exit, refusals, invalid arguments and cancellation included.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use helve_model::json::RawJson;
 use helve_model::{ErrorCode, QualifiedName};
-use helve_policy::{Caller, Decision, Ground};
+use helve_policy::{Decision, Ground};
+use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
+use tracing::Span;
 
-use super::CallOutcome;
+use super::{CallContext, CallOutcome};
 use crate::error::CallError;
-use crate::event::{CallEnd, CallRecord, EventSink, HostEvent};
+use crate::event::HostEvent;
+use crate::record::{CallEnd, CallId, CallRecord, trace_id};
+use crate::state::Shared;
 
 /// A call being recorded. Dropped before its end, it was cancelled.
 pub(super) struct Recording<'call> {
-    events: &'call EventSink,
-    /// What the caller wrote, if he wrote anything.
+    host: &'call Shared,
+    context: &'call CallContext,
+    id: CallId,
+    /// What the caller wrote, if it wrote anything.
     asked: Option<&'call str>,
     name: Option<QualifiedName>,
-    caller: Caller,
     started: Instant,
     ground: Option<Ground>,
     end: CallEnd,
@@ -25,29 +31,51 @@ pub(super) struct Recording<'call> {
     duration: Option<Duration>,
     attempts: u32,
     argument_bytes: usize,
+    argument_digest: Option<[u8; 32]>,
     result_bytes: usize,
+    /// Somebody else records the call from here on.
+    goes_on: bool,
 }
 
 impl<'call> Recording<'call> {
     pub(super) fn begin(
-        events: &'call EventSink,
+        host: &'call Shared,
         asked: Option<&'call str>,
-        caller: Caller,
-        argument_bytes: usize,
+        context: &'call CallContext,
+        arguments: &RawJson,
     ) -> Self {
+        let wants_digest = host.surroundings.recorder.as_ref().is_some_and(|recorder| recorder.wants_digest());
         Self {
-            events,
+            host,
+            context,
+            id: host.next_call(),
             asked,
             name: None,
-            caller,
             started: Instant::now(),
             ground: None,
             end: CallEnd::Failed(ErrorCode::Cancelled),
             duration: None,
             attempts: 0,
-            argument_bytes,
+            argument_bytes: arguments.as_str().len(),
+            argument_digest: wants_digest.then(|| Sha256::digest(arguments.as_str()).into()),
             result_bytes: 0,
+            goes_on: false,
         }
+    }
+
+    /// What everything is logged in that is done for this call.
+    pub(super) fn span(&self) -> Span {
+        tracing::debug_span!(
+            "call",
+            id = %self.id,
+            tool = spelled(self.asked, self.name.as_ref()),
+            principal = self.context.principal.id(),
+            door = %self.context.source.door,
+        )
+    }
+
+    pub(super) const fn id(&self) -> CallId {
+        self.id
     }
 
     pub(super) fn found(&mut self, name: &QualifiedName) {
@@ -92,6 +120,11 @@ impl<'call> Recording<'call> {
         }));
     }
 
+    /// The call is only prepared here: whoever makes it records it.
+    pub(super) const fn goes_on(&mut self) {
+        self.goes_on = true;
+    }
+
     pub(super) fn end_with(&mut self, end: Result<CallEnd, &CallError>) {
         self.end = match end {
             Ok(end) => end,
@@ -105,28 +138,56 @@ impl<'call> Recording<'call> {
     }
 }
 
+impl Recording<'_> {
+    fn record(&mut self, duration: Duration) -> CallRecord {
+        let (context, name) = (self.context, self.name.take());
+        let is_another = |asked: &&str| name.as_ref().is_none_or(|name| !spells(asked, name));
+        let traceparent = context.meta.as_ref().and_then(|meta| meta.member_str("traceparent"));
+        CallRecord {
+            id: self.id,
+            principal: context.principal.clone(),
+            caller: context.caller,
+            source: context.source.clone(),
+            asked: self.asked.filter(is_another).map(ToOwned::to_owned),
+            name,
+            ground: self.ground.take(),
+            end: self.end,
+            started: (self.host.surroundings.clock)().checked_sub(duration).unwrap_or(SystemTime::UNIX_EPOCH),
+            duration,
+            attempts: self.attempts,
+            argument_bytes: self.argument_bytes,
+            argument_digest: self.argument_digest,
+            result_bytes: self.result_bytes,
+            trace: traceparent.as_deref().and_then(trace_id).map(ToOwned::to_owned),
+        }
+    }
+}
+
 impl Drop for Recording<'_> {
     fn drop(&mut self) {
+        if self.goes_on {
+            return;
+        }
         let duration = self.duration.unwrap_or_else(|| self.started.elapsed());
-        let end = self.end;
-        let name = self.name.take();
-        let asked = self.asked;
-        tracing::debug!(tool = spelled(asked, name.as_ref()), ?end, ?duration, attempts = self.attempts, "call");
-        self.events.send(|| {
-            HostEvent::Call(Arc::new(CallRecord {
-                asked: asked
-                    .filter(|asked| name.as_ref().is_none_or(|name| !spells(asked, name)))
-                    .map(ToOwned::to_owned),
-                name,
-                caller: self.caller,
-                ground: self.ground.take(),
-                end,
-                duration,
-                attempts: self.attempts,
-                argument_bytes: self.argument_bytes,
-                result_bytes: self.result_bytes,
-            }))
-        });
+        tracing::debug!(
+            id = %self.id,
+            tool = spelled(self.asked, self.name.as_ref()),
+            principal = self.context.principal.id(),
+            end = ?self.end,
+            ?duration,
+            attempts = self.attempts,
+            "call"
+        );
+        let recorder = self.host.surroundings.recorder.as_ref();
+        let events = &self.host.events;
+        if recorder.is_none() && !events.is_heard() {
+            return;
+        }
+        let record = Arc::new(self.record(duration));
+        if let Some(recorder) = recorder {
+            recorder.record(&record);
+        }
+        events.send(|| HostEvent::Call(record));
     }
 }
 

@@ -13,8 +13,8 @@ use tokio::time::Instant;
 use super::record::Recording;
 use super::{CallContext, authorize};
 use crate::error::CallError;
-use crate::event::CallEnd;
 use crate::host::Host;
+use crate::record::CallEnd;
 use crate::state::Shared;
 
 impl Host {
@@ -26,8 +26,8 @@ impl Host {
         let link = self.link_of(message.server.as_str())?;
         let permit = match message.subject().map_err(|barred| refused(&barred, &message))? {
             Some(subject) => {
-                let bytes = message.params.as_ref().map_or(0, |params| params.as_str().len());
-                Some(permit(self.shared(), subject, bytes, message.form, context).await?)
+                let sent = message.params.clone().unwrap_or_else(RawJson::empty_object);
+                Some(permit(self.shared(), subject, &sent, message.form, context).await?)
             }
             None => None,
         };
@@ -78,7 +78,9 @@ impl Host {
     /// # Errors
     /// `DENIED` when a rule or a person says no.
     pub async fn may_follow(&self, server: &ServerName, uri: &str, context: &CallContext) -> Result<(), CallError> {
-        permit(self.shared(), Subject::resource(server, uri), 0, Form::Request, context).await.map(drop)
+        permit(self.shared(), Subject::resource(server, uri), &RawJson::empty_object(), Form::Request, context)
+            .await
+            .map(drop)
     }
 
     /// True when a rule lets this caller send a method that is not one of the protocol's to a server, perhaps after a
@@ -107,12 +109,12 @@ fn declares(greeting: &Greeting, extension: &str) -> bool {
 async fn permit(
     host: &Shared,
     subject: Subject,
-    bytes: usize,
+    sent: &RawJson,
     form: Form,
     context: &CallContext,
 ) -> Result<Permit, CallError> {
     let name = subject.name.clone();
-    let mut recording = Recording::begin(&host.events, None, context.caller, bytes);
+    let mut recording = Recording::begin(host, None, context, sent);
     recording.found(&name);
     let result = async {
         let Some(rules) = host.rule_set() else {

@@ -20,6 +20,7 @@ use crate::call::CallContext;
 use crate::error::CallError;
 use crate::host::{Host, WeakHost};
 use crate::random::random_fraction;
+use crate::record::{CallSource, Door};
 use crate::sync::lock;
 
 /// No poll is made more often.
@@ -125,7 +126,7 @@ async fn run(watch: Weak<Watch>, host: WeakHost, approval: Arc<Standing>, every:
 /// One look at what is watched.
 async fn look(host: &Host, watch: &Watch, approval: &Arc<Standing>) -> Result<RawJson, CallError> {
     lock(&watch.counts).polls += 1;
-    let mut context = CallContext::new(Caller::Poll);
+    let mut context = CallContext { source: CallSource::new(Door::Poll), ..CallContext::new(Caller::Poll) };
     let approver: Arc<dyn Approver> = Arc::clone(approval) as Arc<dyn Approver>;
     context.approver = Some(approver);
     // Compared as a whole, and never worth a file of its own.

@@ -50,12 +50,12 @@ fn of(principal: Principal) -> CallContext {
 #[tokio::test]
 async fn s18_a_cached_result_is_one_principals() {
     let host = keeping(stdio("a", &Scenario::modern()), &["echo"]).await;
-    let (one, other) = (|| of(Principal::Token(0)), || of(Principal::Token(1)));
+    let (one, other) = (|| of(Principal::token(0)), || of(Principal::token(1)));
     let kept = async |context: CallContext| is_kept(&host, "a/echo", r#"{"x":1}"#, context).await;
     assert!(!kept(one()).await);
     assert!(kept(one()).await, "the same principal gets it again");
     assert!(!kept(other()).await, "another principal does not");
-    assert!(!kept(of(Principal::Local)).await, "nor does the program itself");
+    assert!(!kept(of(Principal::LOCAL)).await, "nor does the program itself");
     let meta = |text: &str| CallContext { meta: Some(json(text)), ..one() };
     assert!(!kept(meta(r#"{"tenant":"a"}"#)).await && kept(meta(r#"{"tenant":"a"}"#)).await);
     assert!(!kept(meta(r#"{"tenant":"b"}"#)).await, "forwarded metadata counts");
@@ -75,13 +75,13 @@ async fn s18_a_cached_result_is_one_principals() {
 async fn s18_what_an_answer_unlocked_is_never_kept() {
     for scenario in [Scenario::legacy(), Scenario::modern()] {
         let host = keeping(stdio("a", &scenario), &["ask", "echo"]).await;
-        let asked = || CallContext { answerer: Some(Arc::new(Agreeing)), ..of(Principal::Token(0)) };
+        let asked = || CallContext { answerer: Some(Arc::new(Agreeing)), ..of(Principal::token(0)) };
         for _ in 0..2 {
             // A legacy server on one stream asks the host, a modern one whoever made the call.
             let called = host.call("a/ask", json(r#"{"kind":"form"}"#), asked()).await.unwrap();
             assert!(!called.from_cache && called.to_text().contains("accept"), "{called:?}");
         }
-        let with = |relayed: Relayed| CallContext { relayed: Some(relayed), ..of(Principal::Token(0)) };
+        let with = |relayed: Relayed| CallContext { relayed: Some(relayed), ..of(Principal::token(0)) };
         let plain = || with(Relayed { capabilities: Some(json("{}")), ..Relayed::default() });
         let answers = Relayed { responses: Some(json(r#"{"a":{"action":"accept"}}"#)), ..plain().relayed.unwrap() };
         let state = Relayed { state: Some(json(r#""state""#)), ..plain().relayed.unwrap() };
@@ -104,8 +104,8 @@ async fn s13_a_claim_that_nobody_believes_keeps_nothing() {
     };
     for trust in [false, true] {
         let host = keeping(believed(trust), &[]).await;
-        assert!(!is_kept(&host, "a/echo", "{}", of(Principal::Local)).await);
-        assert_eq!(is_kept(&host, "a/echo", "{}", of(Principal::Local)).await, trust);
+        assert!(!is_kept(&host, "a/echo", "{}", of(Principal::LOCAL)).await);
+        assert_eq!(is_kept(&host, "a/echo", "{}", of(Principal::LOCAL)).await, trust);
         host.shutdown().await;
     }
 }

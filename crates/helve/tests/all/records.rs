@@ -1,9 +1,12 @@
 //! Every call leaves a record, whichever way it ends.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use helve::{CallContext, CallEnd, HostEvent, HostSettings};
-use helve_model::{Action, ErrorCode};
+use helve::{
+    AgentInfo, CallContext, CallEnd, CallRecord, CallSource, Door, HostEvent, HostSettings, Recorder, Surroundings,
+};
+use helve_model::{Action, ErrorCode, Principal};
 use helve_policy::Caller;
 use helve_testkit::Scenario;
 
@@ -80,4 +83,99 @@ async fn a_call_dropped_while_it_waits_for_its_server_is_recorded() {
     assert_eq!((record.end, record.attempts), (CallEnd::Failed(ErrorCode::Cancelled), 0));
     assert_eq!((&*record.asked(), record.name.as_ref()), ("a/echo", None));
     host.shutdown().await;
+}
+
+/// Writes down what it is told.
+#[derive(Debug, Default)]
+struct Ledger {
+    wants_digest: bool,
+    calls: Mutex<Vec<CallRecord>>,
+}
+
+impl Recorder for Ledger {
+    fn record(&self, call: &CallRecord) {
+        self.calls.lock().unwrap().push(call.clone());
+    }
+
+    fn wants_digest(&self) -> bool {
+        self.wants_digest
+    }
+}
+
+fn clock() -> std::time::SystemTime {
+    std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000)
+}
+
+#[tokio::test]
+async fn a_recorder_is_told_of_every_call_exactly_once_and_by_whom_it_was_made() {
+    let ledger = Arc::new(Ledger { wants_digest: true, ..Ledger::default() });
+    let recorder: Arc<dyn Recorder> = Arc::<Ledger>::clone(&ledger);
+    let surroundings = Surroundings {
+        environment: std::env::vars_os().collect(),
+        clock,
+        recorder: Some(recorder),
+        ..Surroundings::default()
+    };
+    let rules = vec![rule("a/exit", Action::Deny), rule("*/*", Action::Allow)];
+    let servers = [stdio("a", &Scenario::legacy())];
+    let host = builder(servers).rules(rules).surroundings(surroundings).start().await.unwrap();
+    assert!(host.settled(PATIENCE).await);
+
+    let agent = Arc::new(AgentInfo { name: "tester".to_owned(), version: "1.2".to_owned() });
+    let context = || CallContext {
+        principal: Principal::token("ci"),
+        source: CallSource::new(Door::Http).by(Some(Arc::clone(&agent)), Some(Arc::from("a1-7"))),
+        meta: Some(json(r#"{"traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}"#)),
+        ..CallContext::new(Caller::Agent)
+    };
+    // More than the event bus keeps, and nobody listens to it.
+    for _ in 0..1_100 {
+        drop(host.call("a/exit", json("{}"), context()).await);
+    }
+    host.call("a/echo", json(r#"{"x":1}"#), context()).await.unwrap();
+    drop(host.call("a/sleep", json(r#"{"ms":"long"}"#), context()).await);
+    drop(host.call("nobody/there", json("{}"), context()).await);
+    drop(host.reach("nobody/either", &context()).await.map(drop));
+    let prepared = host.reach("a/echo", &context()).await.unwrap();
+    let cancelled = host.call("a/sleep", json(r#"{"ms":600000}"#), context());
+    drop(tokio::time::timeout(Duration::from_millis(50), cancelled).await);
+    prepared.invoke(json("{}"), context()).await.unwrap();
+
+    let calls = std::mem::take(&mut *ledger.calls.lock().unwrap());
+    let lines: Vec<String> = calls[1_099..]
+        .iter()
+        .map(|call| {
+            assert_eq!(call.principal, Principal::token("ci"));
+            assert_eq!(call.source.agent.as_deref(), Some(&*agent));
+            assert_eq!(call.source.session.as_deref(), Some("a1-7"));
+            assert_eq!(call.trace.as_deref(), Some("4bf92f3577b34da6a3ce929d0e0e4736"));
+            assert_eq!(call.started, clock().checked_sub(call.duration).unwrap());
+            let digest = call.argument_digest.unwrap();
+            format!("{} by {}, {:?}, {:02x}{:02x}…", call.asked(), call.source.door, call.end, digest[0], digest[1])
+        })
+        .collect();
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    a/exit by http, Failed(Denied), 4413…
+    a/echo by http, Done, 5041…
+    a/sleep by http, Failed(InvalidParams), 8cd4…
+    nobody/there by http, Failed(ServerNotFound), 4413…
+    nobody/either by http, Failed(ServerNotFound), 4413…
+    a/sleep by http, Failed(Cancelled), 5ce1…
+    a/echo by http, Done, 4413…
+    ");
+    let mut ids: Vec<_> = calls.iter().map(|call| call.id).collect();
+    ids.dedup();
+    assert_eq!((ids.len(), calls.len()), (1_106, 1_106), "each has an id of its own");
+}
+
+#[tokio::test]
+async fn no_digest_is_made_that_nobody_wants() {
+    let ledger = Arc::new(Ledger::default());
+    let recorder: Arc<dyn Recorder> = Arc::<Ledger>::clone(&ledger);
+    let surroundings = Surroundings { recorder: Some(recorder), ..Surroundings::default() };
+    let host = builder([]).surroundings(surroundings).start().await.unwrap();
+    drop(host.call("nobody/there", json("{}"), CallContext::new(Caller::Script)).await);
+    let calls = ledger.calls.lock().unwrap();
+    assert_eq!(calls.iter().map(|call| call.argument_digest).collect::<Vec<_>>(), [None]);
+    assert_eq!(calls[0].principal, Principal::LOCAL);
 }

@@ -12,7 +12,7 @@ fn is_open(connection: &Connection) -> bool {
 async fn s8_connections_that_ask_nothing_make_room() {
     let connections = Arc::new(Connections::new(8));
     let asked = connections.add(1);
-    drop(connections.ask(1, &Principal::Token(1)).unwrap());
+    drop(connections.ask(1, &Principal::token(1)).unwrap());
     let silent: Vec<Connection> = (2..=100).map(|number| connections.add(number)).collect();
     assert_eq!(lock(&connections.open).places.len(), 8);
     assert!(is_open(&asked) && !is_open(&silent[0]) && is_open(silent.last().unwrap()));
@@ -24,12 +24,12 @@ async fn s8_connections_that_ask_nothing_make_room() {
 async fn s8_a_principal_makes_room_for_itself() {
     let connections = Arc::new(Connections::new(8));
     let quiet = connections.add(1);
-    drop(connections.ask(1, &Principal::Token(1)).unwrap());
+    drop(connections.ask(1, &Principal::token(1)).unwrap());
     // Idle ones go, the one idle longest first.
     let mut theirs = Vec::new();
     for number in 10..60 {
         theirs.push(connections.add(number));
-        drop(connections.ask(number, &Principal::Token(2)).unwrap());
+        drop(connections.ask(number, &Principal::token(2)).unwrap());
         tokio::time::advance(std::time::Duration::from_millis(1)).await;
     }
     let open = theirs.iter().filter(|connection| is_open(connection)).count();
@@ -38,11 +38,11 @@ async fn s8_a_principal_makes_room_for_itself() {
     drop(theirs);
     let mut busy = Vec::new();
     let refused = (100..110).find_map(|number| {
-        busy.push((connections.add(number), connections.ask(number, &Principal::Token(2)).ok()));
+        busy.push((connections.add(number), connections.ask(number, &Principal::token(2)).ok()));
         busy.last().is_some_and(|(_, asks)| asks.is_none()).then_some(busy.len())
     });
     assert_eq!(refused, Some(4));
     let another = connections.add(200);
-    assert!(connections.ask(200, &Principal::Token(3)).is_ok());
+    assert!(connections.ask(200, &Principal::token(3)).is_ok());
     assert!(is_open(&quiet) && is_open(&another));
 }

@@ -1,24 +1,21 @@
-//! Who may come in: the host name a request is meant for, the page it comes from, the token it brings or the user it
-//! comes from. What is not known is barred.
+//! Which requests may come in: by the host name a request is meant for, the page it comes from, and who sends it. What is
+//! not known is barred.
 //!
 //! A web page can make a browser send requests to any port of the machine it runs on, under a name of the page's choice.
 //! So a request has to be meant for a name that is known to be ours, and a page has to be one of ours.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::fmt;
+use std::sync::Arc;
 
 use helve_wire::Nesting;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
-use secrecy::{ExposeSecret as _, SecretString};
-use subtle::ConstantTimeEq as _;
 
+use crate::authenticate::{Authenticate, Credentials, LocalUsers, Unauthenticated};
 use crate::principal::{Peer, Principal};
 
 /// Names of this machine that no other machine can have.
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
-
-/// The user whom nothing on the machine keeps out.
-const SUPERUSER: u32 = 0;
 
 /// Headers that decide something and may come once: of two, each reader could believe another one.
 const SINGLE: [HeaderName; 6] = [
@@ -36,7 +33,7 @@ const SINGLE_PREFIX: &str = "mcp-";
 const LAST_EVENT: &str = "last-event-id";
 
 /// What is checked before anything is read.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Guard {
     /// Host names, without port, under which requests may come besides those of the loopback.
     pub hosts: Vec<String>,
@@ -45,11 +42,8 @@ pub struct Guard {
     pub any_address: bool,
     /// Origins (`https://app.example.com`) of pages that may send requests besides those of the loopback.
     pub origins: Vec<String>,
-    /// Tokens of which a request has to bring one. Empty: none is needed.
-    pub tokens: Vec<SecretString>,
-    /// Where no token is needed: only this user of the machine may come in, and the superuser. A connection whose user is
-    /// unknown may not. `None`: anybody may.
-    pub only_user: Option<u32>,
+    /// Who sends a request, and whether they may.
+    pub authenticate: Arc<dyn Authenticate>,
     /// How deep the gateway runs, as its servers are told: what agents that are gateways say counts for it too.
     pub nesting: Nesting,
 }
@@ -66,6 +60,28 @@ pub(super) enum Barred {
     Circle,
 }
 
+impl Default for Guard {
+    /// Lets in everybody who comes under a name of the loopback.
+    fn default() -> Self {
+        Self {
+            hosts: Vec::new(),
+            any_address: false,
+            origins: Vec::new(),
+            authenticate: Arc::new(LocalUsers::default()),
+            nesting: Nesting::default(),
+        }
+    }
+}
+
+impl From<Unauthenticated> for Barred {
+    fn from(reason: Unauthenticated) -> Self {
+        match reason {
+            Unauthenticated::Token => Self::Token,
+            Unauthenticated::User => Self::User,
+        }
+    }
+}
+
 impl Guard {
     pub(super) fn admit(&self, uri: &Uri, headers: &HeaderMap, peer: Peer) -> Result<Principal, Barred> {
         if is_doubled(headers) {
@@ -80,17 +96,8 @@ impl Guard {
         if text(header::ORIGIN).is_some_and(|origin| !self.knows_origin(origin)) {
             return Err(Barred::Origin);
         }
-        if self.tokens.is_empty() {
-            let is_let_in = |owner: u32| peer.user.is_some_and(|user| user == owner || user == SUPERUSER);
-            return if self.only_user.is_none_or(is_let_in) { Ok(peer.principal()) } else { Err(Barred::User) };
-        }
-        let brought = text(header::AUTHORIZATION).and_then(bearer).ok_or(Barred::Token)?;
-        // All are compared, each in full: the time taken tells nothing about any of them.
-        let matching = self.tokens.iter().enumerate().fold(None, |found, (index, token)| {
-            let is_equal = bool::from(brought.as_bytes().ct_eq(token.expose_secret().as_bytes()));
-            if is_equal { Some(index) } else { found }
-        });
-        matching.map(Principal::Token).ok_or(Barred::Token)
+        let bearer = text(header::AUTHORIZATION).and_then(bearer);
+        Ok(self.authenticate.authenticate(&Credentials::new(peer, bearer))?)
     }
 
     /// A request that has passed too many gateways goes round in a circle. A count that cannot be read counts as too many.

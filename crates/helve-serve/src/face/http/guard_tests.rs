@@ -1,6 +1,14 @@
 //! Who comes in, and who does not.
 
+use secrecy::SecretString;
+
 use super::*;
+use crate::authenticate::KnownTokens;
+
+/// Known by their number.
+fn tokens(tokens: &[&str]) -> Arc<dyn Authenticate> {
+    Arc::new(KnownTokens::new(tokens.iter().enumerate().map(|(number, token)| (number, SecretString::from(*token)))))
+}
 
 fn admit(guard: &Guard, headers: &[(header::HeaderName, &str)]) -> Result<Principal, Barred> {
     let mut map = HeaderMap::new();
@@ -14,7 +22,7 @@ fn admit(guard: &Guard, headers: &[(header::HeaderName, &str)]) -> Result<Princi
 fn only_names_that_are_ours() {
     let guard = Guard { hosts: vec!["tools.example.com".into()], ..Guard::default() };
     for host in ["localhost", "LOCALHOST:80", "127.0.0.1:7332", "[::1]:7332", "[::1]", "tools.example.com:443"] {
-        assert_eq!(admit(&guard, &[(header::HOST, host)]), Ok(Principal::User(1000)), "{host}");
+        assert_eq!(admit(&guard, &[(header::HOST, host)]), Ok(Principal::local_user(1000)), "{host}");
     }
     for host in ["evil.example.com", "localhost.evil.example.com:80", "127.0.0.1.evil.example.com", ""] {
         assert_eq!(admit(&guard, &[(header::HOST, host)]), Err(Barred::Host), "{host}");
@@ -36,22 +44,23 @@ fn who_listens_everywhere_is_reached_at_any_address_but_under_no_name() {
 
 #[test]
 fn s2_without_a_token_only_the_same_user_and_unknown_is_barred() {
-    let of = |owner: u32, tokens: Vec<SecretString>, user: Option<u32>| {
+    let of = |authenticate: Arc<dyn Authenticate>, user: Option<u32>| {
         let headers = HeaderMap::from_iter([
             (header::HOST, "localhost".parse().unwrap()),
             (header::AUTHORIZATION, "Bearer one".parse().unwrap()),
         ]);
-        let guard = Guard { only_user: Some(owner), tokens, ..Guard::default() };
+        let guard = Guard { authenticate, ..Guard::default() };
         guard.admit(&Uri::from_static("/mcp"), &headers, Peer { connection: 7, user })
     };
-    assert_eq!(of(1000, vec![], Some(1000)), Ok(Principal::User(1000)));
-    assert_eq!(of(1000, vec![], Some(0)), Ok(Principal::User(0)));
-    assert_eq!(of(1000, vec![], None), Err(Barred::User));
-    assert_eq!(of(0, vec![], None), Err(Barred::User));
-    assert_eq!(of(1000, vec![], Some(1001)), Err(Barred::User));
-    assert_eq!(of(1000, vec!["one".into()], Some(1001)), Ok(Principal::Token(0)));
-    assert_eq!(of(1000, vec!["one".into()], None), Ok(Principal::Token(0)));
-    assert_eq!(of(1000, vec!["two".into()], Some(1000)), Err(Barred::Token));
+    let only = |user: u32| Arc::new(LocalUsers { only: Some(user) });
+    assert_eq!(of(only(1000), Some(1000)), Ok(Principal::local_user(1000)));
+    assert_eq!(of(only(1000), Some(0)), Ok(Principal::local_user(0)));
+    assert_eq!(of(only(1000), None), Err(Barred::User));
+    assert_eq!(of(only(0), None), Err(Barred::User));
+    assert_eq!(of(only(1000), Some(1001)), Err(Barred::User));
+    assert_eq!(of(tokens(&["one"]), Some(1001)), Ok(Principal::token(0)));
+    assert_eq!(of(tokens(&["one"]), None), Ok(Principal::token(0)));
+    assert_eq!(of(tokens(&["two"]), Some(1000)), Err(Barred::Token));
 }
 
 #[test]
@@ -80,10 +89,10 @@ fn only_pages_that_are_ours() {
 
 #[test]
 fn a_token_says_who_it_is() {
-    let guard = Guard { tokens: vec!["one".into(), "two".into()], ..Guard::default() };
+    let guard = Guard { authenticate: tokens(&["one", "two"]), ..Guard::default() };
     let with = |value: &str| admit(&guard, &[(header::HOST, "localhost"), (header::AUTHORIZATION, value)]);
-    assert_eq!(with("Bearer two"), Ok(Principal::Token(1)));
-    assert_eq!(with("bearer one"), Ok(Principal::Token(0)));
+    assert_eq!(with("Bearer two"), Ok(Principal::token(1)));
+    assert_eq!(with("bearer one"), Ok(Principal::token(0)));
     for wrong in ["Bearer three", "Bearer ", "Basic two", "two"] {
         assert_eq!(with(wrong), Err(Barred::Token), "{wrong}");
     }
@@ -92,9 +101,9 @@ fn a_token_says_who_it_is() {
 
 #[test]
 fn s16_a_header_that_decides_comes_once() {
-    let guard = Guard { tokens: vec!["one".into()], ..Guard::default() };
+    let guard = Guard { authenticate: tokens(&["one"]), ..Guard::default() };
     let once = [(header::HOST, "localhost"), (header::AUTHORIZATION, "Bearer one"), (header::CONTENT_LENGTH, "2")];
-    assert_eq!(admit(&guard, &once), Ok(Principal::Token(0)));
+    assert_eq!(admit(&guard, &once), Ok(Principal::token(0)));
     let named = |name: &'static str| HeaderName::from_static(name);
     let twice = [
         (header::HOST, "evil.example.com"),
@@ -115,11 +124,11 @@ fn s16_a_header_that_decides_comes_once() {
     for name in absent.into_iter().chain(protocol) {
         let both = [(name.clone(), "http://localhost"), (name.clone(), "http://localhost")];
         assert_eq!(admit(&guard, &[&once[..], &both].concat()), Err(Barred::Doubled), "{name}");
-        assert_eq!(admit(&guard, &[&once[..], &both[..1]].concat()), Ok(Principal::Token(0)), "{name}");
+        assert_eq!(admit(&guard, &[&once[..], &both[..1]].concat()), Ok(Principal::token(0)), "{name}");
     }
     // Lists may come in parts.
     let lists = [(header::ACCEPT, "application/json"), (header::ACCEPT, "text/event-stream")];
-    assert_eq!(admit(&guard, &[&once[..], &lists].concat()), Ok(Principal::Token(0)));
+    assert_eq!(admit(&guard, &[&once[..], &lists].concat()), Ok(Principal::token(0)));
 }
 
 #[test]

@@ -8,6 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use helve::Door;
 use tokio::time::Instant;
 
 use super::events::EventStream;
@@ -16,8 +19,11 @@ use crate::gateway::Gateway;
 use crate::ledger::{Exceeded, Held, Limit, Tally};
 use crate::limits::Limits;
 use crate::outbox::Outlet;
-use crate::principal::Principal;
+use crate::principal::{Principal, PrincipalKind};
 use crate::sync::lock;
+
+/// How a session's id begins: the version of what follows.
+const ID_VERSION: &str = "s1-";
 
 /// Bytes of randomness in a session's id.
 const ID_BYTES: usize = 24;
@@ -103,7 +109,7 @@ impl Sessions {
         let session = Arc::new(HttpSession {
             id: id.clone(),
             number: open.came,
-            agent: Arc::new(Agent::new(principal.clone(), outlet)),
+            agent: Arc::new(Agent::new(principal.clone(), Door::Http, outlet)),
             did_something: AtomicBool::new(false),
             streams: Mutex::new(Streams {
                 last: STANDALONE,
@@ -207,9 +213,9 @@ impl Open {
 
 /// Whose sessions are counted together. A connection that ended does not end who was at its other end.
 fn owner(principal: &Principal) -> Principal {
-    match principal {
-        Principal::Connection(_) => Principal::Connection(0),
-        known => known.clone(),
+    match principal.kind() {
+        PrincipalKind::Connection => Principal::connection(0),
+        _ => principal.clone(),
     }
 }
 
@@ -306,7 +312,7 @@ impl Streams {
 fn random_id() -> Option<String> {
     let mut bytes = [0; ID_BYTES];
     getrandom::fill(&mut bytes).ok()?;
-    Some(base64::Engine::encode(&base64::engine::general_purpose::URL_SAFE_NO_PAD, bytes))
+    Some(format!("{ID_VERSION}{}", URL_SAFE_NO_PAD.encode(bytes)))
 }
 
 #[cfg(test)]
