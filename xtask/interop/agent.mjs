@@ -6,7 +6,7 @@
 //   era      "legacy" or "modern" (SDK 2 only)
 //   url      where the server listens; with sse: true, by the older transport; or
 //   command  with args and env: how it is started
-//   tools    how tools are called: "mcp__{server}__{tool}"
+//   tools    how tools are called: "{server}__{tool}"
 //   scratch  a directory that the file server may write to
 // Every step is answered with what was seen or with {"error": ...}; who judges them is the one who asked.
 

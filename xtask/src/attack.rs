@@ -4,10 +4,11 @@
 //! figures. The groups and the rows of promises they belong to are listed in [`GROUPS`].
 
 mod arena;
+pub(crate) mod client;
 mod directories;
 mod gate;
 mod itself;
-mod neighbours;
+pub(crate) mod neighbours;
 mod other_user;
 mod owners;
 mod paths;
@@ -17,14 +18,19 @@ mod trust;
 mod unreadable;
 
 use std::path::Path;
-use std::time::Instant;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use clap::Args;
 
 use crate::programs::{Profile, build};
 use arena::Arena;
 use xtask::table;
+
+/// A group that takes longer than this has found a hang; it is left, and the next one runs.
+const LONGEST: Duration = Duration::from_secs(10 * 60);
 
 /// Attack the program as hostile agents, servers, projects and neighbours would
 ///
@@ -91,6 +97,15 @@ const GROUPS: &[Group] = &[
     Group { name: "unreadable", rows: "S7", run: unreadable::run },
 ];
 
+impl Group {
+    fn run_within(&self, arena: &Arc<Arena>, longest: Duration) -> Result<Vec<Figure>> {
+        let (done, figures) = mpsc::channel();
+        let (run, arena) = (self.run, Arc::clone(arena));
+        thread::spawn(move || drop(done.send(run(&arena))));
+        figures.recv_timeout(longest).with_context(|| format!("it does not end within {longest:?}"))?
+    }
+}
+
 impl Attack {
     #[expect(clippy::print_stdout, reason = "the table of figures is what this chore is run for")]
     pub(crate) fn run(&self, root: &Path) -> Result<()> {
@@ -103,12 +118,13 @@ impl Attack {
         let profile = if self.quick { Profile::Dev } else { Profile::Release };
         let helve = build(root, "helve-cli", profile, &["helve"])?.remove(0);
         let peer = build(root, "helve-testkit", Profile::Dev, &["helve-testkit-peer"])?.remove(0);
-        let arena = Arena { helve, peer, is_quick: self.quick };
+        let arena = Arc::new(Arena { helve, peer, is_quick: self.quick });
+        let begun = Instant::now();
         let mut rows = Vec::new();
         let mut missed = 0;
         for group in wanted {
             let started = Instant::now();
-            let figures = (group.run)(&arena).unwrap_or_else(|error| {
+            let figures = group.run_within(&arena, LONGEST).unwrap_or_else(|error| {
                 let reached = format!("the attack itself failed: {error:#}");
                 vec![Figure { what: group.name.to_owned(), wanted: "to run".to_owned(), reached, holds: false }]
             });
@@ -116,9 +132,12 @@ impl Attack {
             for figure in figures {
                 missed += usize::from(!figure.holds);
                 let verdict = if figure.holds { "held" } else { "MISSED" };
+                // At once: who waits for the rest can see how far it is, and what is wrong already.
+                println!("  {verdict}: {}: {} (wanted {})", figure.what, figure.reached, figure.wanted);
                 rows.push(vec![group.name.to_owned(), figure.what, figure.wanted, figure.reached, verdict.to_owned()]);
             }
         }
+        println!("\nall groups: {:.0} s", begun.elapsed().as_secs_f64());
         println!("\n{}", table::render(&["group", "figure", "wanted", "reached", ""], &[], &rows));
         if missed > 0 {
             bail!("{missed} of {} figures do not hold", rows.len());

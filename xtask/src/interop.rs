@@ -2,16 +2,20 @@
 //! both eras.
 
 mod agents;
+pub(crate) mod behind;
 mod besides;
 mod command_lines;
+mod fastmcp;
 mod probe;
 pub(crate) mod process;
 mod program;
-mod servers;
+pub(crate) mod servers;
 mod signatures;
+mod sloppy;
 mod visit;
+pub(crate) mod workshop;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -23,7 +27,8 @@ use self::command_lines::CommandLines;
 use self::servers::{Era, Server, Transport};
 use self::signatures::Parsers;
 use self::visit::Found;
-use crate::programs::{Profile, build, build_with, interop_directory};
+use self::workshop::Workshop;
+use crate::programs::{build_unless, build_with, interop_directory};
 
 /// Visit real servers from the registries, and have real clients visit `helve serve` (installs them under target/interop)
 ///
@@ -40,9 +45,15 @@ pub(crate) struct Interop {
     /// Have the agents' own command lines add helve, and nothing else
     #[arg(long, conflicts_with_all = ["agents", "only"])]
     command_lines: bool,
+    /// Visit the server on FastMCP directly and through helve, and the sloppy servers, and nothing else
+    #[arg(long, conflicts_with_all = ["agents", "only", "command_lines"])]
+    workshop: bool,
     /// Install the servers and clients and stop there
     #[arg(long)]
     install: bool,
+    /// The program to visit, instead of the one that is built from this tree
+    #[arg(long, value_name = "FILE")]
+    helve: Option<PathBuf>,
 }
 
 /// How the visits went, one row for each.
@@ -63,6 +74,11 @@ impl Interop {
             self.visit_by_command_line(root, &command_lines, &mut told)?;
             return told.end();
         }
+        let workshop = Workshop::install(&directory)?;
+        if self.workshop && !self.install {
+            visit_workshop(&self.program(root)?, &workshop, &directory, &mut told)?;
+            return told.end();
+        }
         let servers = servers::install(&directory, &scratch)?;
         let parsers = Parsers::install(&directory)?;
         let agents = Agents::install(&directory)?;
@@ -74,7 +90,7 @@ impl Interop {
             self.visit_servers(&servers, &parsers, &scratch, &mark, &mut told)?;
         }
         if self.agents || self.only.is_none() {
-            let helve = &build(root, "helve-cli", Profile::Dev, &["helve"])?[0];
+            let helve = &self.program(root)?;
             if !self.agents {
                 told.add("the program helve", "all", program::session(helve, &servers, &directory, &mark));
             }
@@ -88,11 +104,15 @@ impl Interop {
         told.end()
     }
 
+    fn program(&self, root: &Path) -> Result<PathBuf> {
+        build_unless(self.helve.as_deref(), root, "helve-cli", "helve")
+    }
+
     fn visit_by_command_line(&self, root: &Path, command_lines: &CommandLines, told: &mut Told) -> Result<()> {
         if self.install {
             return Ok(());
         }
-        let helve = &build(root, "helve-cli", Profile::Dev, &["helve"])?[0];
+        let helve = &self.program(root)?;
         command_lines.visit(helve, |subject, means, outcome| told.add(subject, means, outcome))
     }
 
@@ -124,6 +144,11 @@ impl Interop {
         told.add("signatures", "", parsers.check(&tools));
         Ok(())
     }
+}
+
+fn visit_workshop(helve: &Path, workshop: &Workshop, directory: &Path, told: &mut Told) -> Result<()> {
+    told.add("two sloppy servers", "stdio", sloppy::visit(helve, directory, &process::mark()));
+    fastmcp::visit(workshop, helve, directory, |subject, means, outcome| told.add(subject, means, outcome))
 }
 
 impl Told {

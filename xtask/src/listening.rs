@@ -32,6 +32,11 @@ impl Listening {
         Ok(listening)
     }
 
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Where clients of the first transport over HTTP come in.
     pub(crate) fn sse_url(&self) -> String {
         self.url.replace("/mcp", "/sse")

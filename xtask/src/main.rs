@@ -8,12 +8,14 @@ mod attack;
 mod bench;
 mod conformance;
 mod docs;
+mod frameworks;
 mod install;
 mod interop;
 mod layers;
 mod layout;
 mod listening;
 mod programs;
+mod seeds;
 mod soak;
 mod tidy;
 
@@ -36,8 +38,10 @@ enum Chore {
     Bench(bench::Bench),
     Conformance(conformance::Conformance),
     Docs(docs::Docs),
+    Frameworks(frameworks::Frameworks),
     Interop(interop::Interop),
     Layout(layout::Layout),
+    Seeds(seeds::Seeds),
     Soak(soak::Soak),
     Tidy(tidy::Tidy),
 }
@@ -50,8 +54,10 @@ fn main() -> ExitCode {
         Chore::Bench(bench) => bench.run(&root),
         Chore::Conformance(conformance) => conformance.run(&root),
         Chore::Docs(docs) => docs.run(&root),
+        Chore::Frameworks(frameworks) => frameworks.run(&root),
         Chore::Interop(interop) => interop.run(&root),
         Chore::Layout(layout) => layout.run(&root),
+        Chore::Seeds(seeds) => seeds.run(&root),
         Chore::Soak(soak) => soak.run(&root),
         Chore::Tidy(tidy) => tidy.run(&root),
     };

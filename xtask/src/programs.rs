@@ -38,6 +38,14 @@ pub(crate) fn build(root: &Path, package: &str, profile: Profile, names: &[&str]
     built(command, root, names)
 }
 
+/// A program that somebody has built already, or the one of this tree.
+pub(crate) fn build_unless(given: Option<&Path>, root: &Path, package: &str, name: &str) -> Result<PathBuf> {
+    match given {
+        Some(program) => program.canonicalize().with_context(|| format!("there is no {}", program.display())),
+        None => build(root, package, Profile::Dev, &[name])?.pop().context("nothing was built"),
+    }
+}
+
 /// The same for tests, with features that are off otherwise.
 pub(crate) fn build_with(root: &Path, package: &str, features: &[&str], names: &[&str]) -> Result<Vec<PathBuf>> {
     let mut command = building(package);

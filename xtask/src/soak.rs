@@ -1,5 +1,7 @@
 //! Owns `cargo xtask soak`: the long runs that are too long for every day.
 
+mod sessions;
+
 use std::path::Path;
 use std::process::Command;
 
@@ -31,6 +33,7 @@ pub(crate) struct Soak {
 #[derive(Debug, Subcommand)]
 enum What {
     Host(Host),
+    Sessions(sessions::Sessions),
 }
 
 /// The host instead: servers killed under load, fifty of which most are bad, floods of changes, a useless endpoint, a
@@ -51,6 +54,7 @@ impl Soak {
     pub(crate) fn run(&self, root: &Path) -> Result<()> {
         match &self.what {
             Some(What::Host(host)) => host.run(root),
+            Some(What::Sessions(sessions)) => sessions.run(root),
             None => self.run_wire(root),
         }
     }

@@ -50,6 +50,19 @@ fn s17_one_crate_holds_the_invisible_characters() {
 }
 
 #[test]
+fn c2_libraries_do_not_speak_the_command_line() {
+    let says = "//! Owns x.\n/// Run `helve trust`.\nfn hint(b: bool) -> &'static str {\n    if b { \"run `helve trust`\" } else { \"or `--yes`, not `helve` or `helve.toml`\" }\n}\nconst FINE: &str = \"helve does it, `helve` too\";\n";
+    let tree = Tree::new().package("helve-wire", &[]).package("helve-cli", &[]);
+    let tree = tree.file("crates/helve-wire/src/words.rs", says).file("crates/helve-cli/src/words.rs", says);
+    assert_snapshot!(tree.findings(), @"
+    crates/helve-wire/src/words.rs:4: speaks the command line
+        help: say it as a helve_model::Hint, which each door puts into its own words
+    crates/helve-wire/src/words.rs:4: speaks the command line
+        help: say it as a helve_model::Hint, which each door puts into its own words
+    ");
+}
+
+#[test]
 fn a_folder_is_named_like_its_crate() {
     let tree = Tree::new().package_in("elsewhere", "helve-model", &[]);
     assert_snapshot!(tree.findings(), @"

@@ -80,7 +80,7 @@ impl<'a> Options<'a> {
     pub(crate) fn wrong(&self, message: impl Into<String>, hint: impl Into<String>) -> CallError {
         CallError::new(ErrorCode::Config, message)
             .at_server(&self.spec.name)
-            .with_hint(hint)
+            .with_hint(hint.into())
             .with_hint(place_of(self.spec))
     }
 

@@ -14,13 +14,15 @@ use helve_model::{
 };
 use helve_policy::pin::DefinitionHash;
 use helve_policy::{Approvals, RuleSet, Settled, Subject, ToolPolicy};
+use helve_wire::ClientCapabilities;
 
 use crate::builtins::Builtins;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::plan::{compile_for_calls, plan};
+use crate::printer::{Line, Style};
 use crate::progress::Meter;
-use crate::running::{Manner, Wanted, late, lists_directory, settled, with_host};
+use crate::running::{Manner, Wanted, asker, late, lists_directory, settled, with_host};
 use crate::store::approvals::ApprovalFile;
 
 /// How much has to be known about each tool.
@@ -32,12 +34,25 @@ pub(crate) enum Depth {
     Definitions,
 }
 
+/// How old a kept list may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Freshness {
+    /// As old as the setting allows: people see at once what there was a while ago, and how long ago that is.
+    Recent,
+    /// Nor older than its server says: for programs, and the models behind them.
+    Fresh,
+    /// Every server is asked.
+    Asked,
+}
+
 /// The tools of some servers, and the rules for them.
 pub(crate) struct Catalog {
     pub(crate) rules: RuleSet,
     /// The definitions that the person accepted.
     pub(crate) pins: Pins,
     pub(crate) servers: Vec<ServerTools>,
+    /// Servers whose kept list is older than they like, with its age.
+    pub(crate) aged: Vec<(ServerName, Duration)>,
 }
 
 /// The definition each pinned tool had when the person accepted it.
@@ -73,7 +88,7 @@ pub(crate) fn list(
     configuration: &Configuration,
     only: &[String],
     depth: Depth,
-    refresh: bool,
+    freshness: Freshness,
 ) -> Result<Catalog, Failure> {
     context.check_rules_are_known(configuration)?;
     let mut plan = plan(context, configuration)?;
@@ -88,16 +103,20 @@ pub(crate) fn list(
         }
     }
     let is_wanted = |planned: &&Planned| only.is_empty() || only.iter().any(|name| name == planned.spec.name.as_str());
-    let kept = Kept::open(context, configuration).filter(|_| !refresh);
+    let kept = Kept::open(context, configuration, freshness);
     let mut servers = Vec::new();
     let mut asked = Vec::new();
+    let mut aged = Vec::new();
     for planned in plan.servers.iter().filter(is_wanted) {
         // Whether a tool is as it was pinned is told by its definition alone.
         let is_pinned = pins.keys().any(|tool| tool.server == planned.spec.name);
         let depth = if is_pinned { Depth::Definitions } else { depth };
         let tools = match (&planned.held, known(context, planned, kept.as_ref(), depth)) {
             (Some(reason), _) => Tools::Missing(Box::new(held_back(planned, reason))),
-            (None, Some(tools)) => tools,
+            (None, Some((tools, age))) => {
+                aged.extend(age.map(|age| (planned.spec.name.clone(), age)));
+                tools
+            }
             (None, None) => {
                 asked.push(planned.spec.name.to_string());
                 Tools::Defined(Vec::new())
@@ -108,17 +127,33 @@ pub(crate) fn list(
     if !asked.is_empty() {
         ask(context, configuration, &asked, &mut servers)?;
     }
-    Ok(Catalog { rules, pins, servers })
+    Ok(Catalog { rules, pins, servers, aged })
+}
+
+/// Says how old the lists are that were shown although their servers would rather be asked again.
+pub(crate) fn tell_age(context: &Context, aged: &[(ServerName, Duration)]) {
+    let Some(oldest) = aged.iter().map(|(_, age)| *age).max() else { return };
+    let names: Vec<String> = aged.iter().map(|(server, _)| format!("`{server}`")).collect();
+    let (names, age) = (names.join(", "), in_words(oldest));
+    context.printer.say(&Line::styled(Style::Dim, format!("as listed {age} ago: {names} (`--fresh` asks again)")));
+}
+
+fn in_words(age: Duration) -> String {
+    match age.as_secs() {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7_200 => format!("{} min", seconds / 60),
+        seconds => format!("{} h", seconds / 3_600),
+    }
 }
 
 /// The tools whose names are known without asking anybody, as `server/tool`: for completions.
 pub(crate) fn known_names(context: &Context, configuration: &Configuration) -> Vec<String> {
     let Ok(plan) = plan(context, configuration) else { return Vec::new() };
     let (rules, _) = compile_for_calls(context, &plan);
-    let kept = Kept::open(context, configuration);
+    let kept = Kept::open(context, configuration, Freshness::Recent);
     let mut names = Vec::new();
     for planned in plan.servers.iter().filter(|planned| planned.held.is_none()) {
-        if let Some(tools) = known(context, planned, kept.as_ref(), Depth::Names) {
+        if let Some((tools, _)) = known(context, planned, kept.as_ref(), Depth::Names) {
             let server = ServerTools { name: planned.spec.name.clone(), tools };
             names.extend(server.entries(&rules, &Pins::new(), false).iter().map(Entry::written));
         }
@@ -126,38 +161,75 @@ pub(crate) fn known_names(context: &Context, configuration: &Configuration) -> V
     names
 }
 
+/// The definition of one tool, if nobody has to be asked for it.
+pub(crate) fn known_definition(
+    context: &Context,
+    configuration: &Configuration,
+    name: &QualifiedName,
+) -> Option<ToolDefinition> {
+    let plan = plan(context, configuration).ok()?;
+    let planned = plan.servers.iter().find(|planned| planned.spec.name == name.server && planned.held.is_none())?;
+    let kept = Kept::open(context, configuration, Freshness::Recent);
+    match known(context, planned, kept.as_ref(), Depth::Definitions)?.0 {
+        Tools::Defined(definitions) => definitions.into_iter().find(|definition| *definition.name() == name.tool),
+        Tools::Kept(_) | Tools::Missing(_) => None,
+    }
+}
+
 /// What was kept of earlier runs.
 struct Kept {
     cache: SchemaCache,
     now: SystemTime,
     ttl: Duration,
+    asker: ClientCapabilities,
+    freshness: Freshness,
 }
 
 impl Kept {
-    fn open(context: &Context, configuration: &Configuration) -> Option<Self> {
+    fn open(context: &Context, configuration: &Configuration, freshness: Freshness) -> Option<Self> {
+        if freshness == Freshness::Asked {
+            return None;
+        }
         let settings = &configuration.settings;
         let directory = lists_directory(context).filter(|_| settings.cache_tool_schemas.value)?;
         let cache = SchemaCache::open(directory, Some(context.env.working_directory().to_owned())).ok()?;
-        Some(Self { cache, now: context.env.now(), ttl: settings.schema_cache_ttl.value })
+        let (now, ttl) = (context.env.now(), settings.schema_cache_ttl.value);
+        Some(Self { cache, now, ttl, asker: asker(settings), freshness })
+    }
+
+    /// Whether a list counts: nothing for one that is too old, its age for one that its server would like to be asked for.
+    fn counts(&self, is_fresh: bool, stored_at: SystemTime) -> Option<Option<Duration>> {
+        if is_fresh {
+            return Some(None);
+        }
+        // A list from the future is from a clock that was set back: nobody knows how old it is.
+        let age = self.now.duration_since(stored_at).ok()?;
+        (self.freshness == Freshness::Recent && age < self.ttl).then_some(Some(age))
     }
 }
 
-/// The tools, if nobody has to be asked for them.
-fn known(context: &Context, planned: &Planned, kept: Option<&Kept>, depth: Depth) -> Option<Tools> {
+/// The tools, if nobody has to be asked for them; with their age where they are older than their server likes.
+fn known(context: &Context, planned: &Planned, kept: Option<&Kept>, depth: Depth) -> Option<(Tools, Option<Duration>)> {
     if let TransportSpec::Builtin(builtin) = &planned.spec.transport {
         let builtins = Builtins::new(&context.env);
-        return Some(match builtins.open(&planned.spec, builtin) {
+        let tools = match builtins.open(&planned.spec, builtin) {
             Ok(toolbox) => Tools::Defined(toolbox.definitions()),
             Err(error) => Tools::Missing(Box::new(error.into())),
-        });
+        };
+        return Some((tools, None));
     }
     let kept = kept?;
-    let key = kept.cache.key(&planned.spec);
+    let key = kept.cache.key(&planned.spec, &kept.asker);
     match depth {
-        Depth::Names => kept.cache.load_index(&key, kept.now, kept.ttl).filter(|index| index.is_fresh).map(Tools::Kept),
+        Depth::Names => {
+            let index = kept.cache.load_index(&key, kept.now, kept.ttl)?;
+            let age = kept.counts(index.is_fresh, index.stored_at)?;
+            Some((Tools::Kept(index), age))
+        }
         Depth::Definitions => {
-            let server = kept.cache.load(&key, kept.now, kept.ttl).filter(|server| server.is_fresh)?;
-            Some(Tools::Defined(server.tools))
+            let server = kept.cache.load(&key, kept.now, kept.ttl)?;
+            let age = kept.counts(server.is_fresh, server.stored_at)?;
+            Some((Tools::Defined(server.tools), age))
         }
     }
 }
@@ -284,9 +356,14 @@ pub(crate) fn find(
     context: &Context,
     configuration: &Configuration,
     text: &str,
-    refresh: bool,
+    freshness: Freshness,
 ) -> Result<Found, Failure> {
-    let (rules, server, definition) = find_definition(context, configuration, text, refresh)?;
+    let found = match find_definition(context, configuration, text, freshness) {
+        // It may have come since an older list was kept.
+        Err((_, true)) => find_definition(context, configuration, text, Freshness::Asked),
+        found => found,
+    };
+    let (rules, server, definition) = found.map_err(|(failure, _)| failure)?;
     let name = QualifiedName::new(server.clone(), definition.name().clone());
     let pinned = plan(context, configuration)?.pins.and_then(|pins| pins.get(&name).copied());
     let kept = context.stores().and_then(|stores| stores.read::<ApprovalFile>())?;
@@ -294,12 +371,12 @@ pub(crate) fn find(
     let found = Found { rules, server, definition, pinned, approvals };
     // Pins and approvals hold for one definition, so it has to be the one that a call would meet.
     let is_bound = found.pinned.is_some() || found.approvals.of(&name, CallKind::Tool).next().is_some();
-    if refresh || !is_bound {
+    if freshness == Freshness::Asked || !is_bound {
         return Ok(found);
     }
-    match find_definition(context, configuration, &name.to_string(), true) {
+    match find_definition(context, configuration, &name.to_string(), Freshness::Asked) {
         Ok((_, _, definition)) => Ok(Found { definition, ..found }),
-        Err(failure) => {
+        Err((failure, _)) => {
             let message = failure.message();
             context.printer.warning(format!("this is from an earlier list, which may be out of date: {message}"));
             Ok(found)
@@ -307,28 +384,36 @@ pub(crate) fn find(
     }
 }
 
+/// One tool; what went wrong comes with whether a list was looked at that its server would rather be asked for again.
 fn find_definition(
     context: &Context,
     configuration: &Configuration,
     text: &str,
-    refresh: bool,
-) -> Result<(RuleSet, ServerName, ToolDefinition), Failure> {
+    freshness: Freshness,
+) -> Result<(RuleSet, ServerName, ToolDefinition), (Failure, bool)> {
     let text = crate::spelling::own_spelling(configuration, text);
-    let plan = plan(context, configuration)?;
+    let plan = plan(context, configuration).map_err(|failure| (failure, false))?;
     let servers = plan.servers.iter().map(|planned| &planned.spec.name);
     let meant: Vec<String> =
         servers.filter(|server| begins_with_server(&text, server)).map(ToString::to_string).collect();
-    let catalog = list(context, configuration, &meant, Depth::Definitions, refresh)?;
+    let catalog =
+        list(context, configuration, &meant, Depth::Definitions, freshness).map_err(|failure| (failure, false))?;
+    let has_aged = !catalog.aged.is_empty();
+    named(catalog, &text, &meant).map_err(|failure| (failure, has_aged))
+}
+
+/// The tool of a catalog that a text names, where these servers are meant.
+fn named(catalog: Catalog, text: &str, meant: &[String]) -> Result<(RuleSet, ServerName, ToolDefinition), Failure> {
     let names = helve_model::NameTable::new(catalog.servers.iter().flat_map(|server| {
         server.definitions().iter().map(|tool| QualifiedName::new(server.name.clone(), tool.name().clone()))
     }));
-    match names.resolve(&text) {
+    match names.resolve(text) {
         helve_model::name::Resolution::Found(name) => {
             let server = catalog.servers.iter().find(|server| server.name == name.server);
             let found = server.and_then(|server| server.definitions().iter().find(|tool| *tool.name() == name.tool));
             match found {
                 Some(tool) => Ok((catalog.rules, name.server.clone(), tool.clone())),
-                None => Err(unknown(&text, &[])),
+                None => Err(unknown(text, &[])),
             }
         }
         helve_model::name::Resolution::Ambiguous(several) => {
@@ -338,14 +423,13 @@ fn find_definition(
         }
         helve_model::name::Resolution::Unknown(near) => {
             // The one server it could be is not there: that is the reason.
-            if let ([_], [ServerTools { tools: Tools::Missing(_), .. }]) =
-                (meant.as_slice(), catalog.servers.as_slice())
+            if let ([_], [ServerTools { tools: Tools::Missing(_), .. }]) = (meant, catalog.servers.as_slice())
                 && let Some(ServerTools { tools: Tools::Missing(failure), .. }) = catalog.servers.into_iter().next()
             {
                 return Err(*failure);
             }
             let near: Vec<String> = near.iter().map(ToString::to_string).collect();
-            Err(unknown(&text, &near))
+            Err(unknown(text, &near))
         }
     }
 }

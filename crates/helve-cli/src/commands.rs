@@ -2,10 +2,13 @@
 
 mod add;
 mod add_json;
+mod allow;
+mod ask;
 mod bridge;
 mod builtin;
 mod call;
 mod completions;
+mod deny;
 mod disable;
 mod doctor;
 mod enable;
@@ -24,6 +27,7 @@ mod prompts;
 mod read;
 mod remove;
 mod resources;
+mod rules;
 mod schema;
 mod serve;
 mod servers;
@@ -35,6 +39,7 @@ mod watch;
 
 use std::ffi::OsString;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{Parser as _, Subcommand};
 
 pub(crate) use completions::Shell;
@@ -67,6 +72,10 @@ pub(crate) enum Verb {
     Expand(expand::Args),
     Bridge(bridge::Args),
     Explain(explain::Args),
+    Rules(rules::Args),
+    Allow(allow::Args),
+    Ask(ask::Args),
+    Deny(deny::Args),
     Doctor(doctor::Args),
     Pin(pin::Args),
     Init(init::Args),
@@ -126,7 +135,26 @@ fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
         Some("serve") => options::alone(arguments, Verb::Serve),
         _ => None,
     };
-    alone.map_or_else(|| Cli::try_parse_from(arguments), Ok)
+    let whole = || Cli::try_parse_from(arguments).map_err(|error| with_better_tip(error, arguments));
+    alone.map_or_else(whole, Ok)
+}
+
+/// A server's command has dashes of its own: where `helve add` stumbles over them, what is missing is `--` in front of it.
+fn with_better_tip(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
+    if error.kind() != clap::error::ErrorKind::UnknownArgument {
+        return error;
+    }
+    let line = (2..arguments.len()).find_map(|at| {
+        let mut line = arguments.to_vec();
+        line.insert(at, "--".into());
+        matches!(Cli::try_parse_from(&line).ok()?.verb, Some(Verb::Add(_))).then_some(line)
+    });
+    if let Some(line) = line {
+        let words = line.iter().skip(1).map(|word| word.to_string_lossy());
+        let tip = format!("the command of the server stands behind `--`: helve {}", shell_words::join(words));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
 }
 
 /// True when helve with these arguments is a server, or keeps some.
@@ -172,6 +200,10 @@ fn dispatch(context: &Context, verb: Option<Verb>) -> Result<(), Failure> {
         Some(Verb::Expand(args)) => expand::run(context, &args),
         Some(Verb::Bridge(args)) => bridge::run(context, &args),
         Some(Verb::Explain(args)) => explain::run(context, &args),
+        Some(Verb::Rules(args)) => rules::run(context, &args),
+        Some(Verb::Allow(args)) => allow::run(context, &args),
+        Some(Verb::Ask(args)) => ask::run(context, &args),
+        Some(Verb::Deny(args)) => deny::run(context, &args),
         Some(Verb::Doctor(args)) => doctor::run(context, &args),
         Some(Verb::Pin(args)) => pin::run(context, &args),
         Some(Verb::Init(args)) => init::run(context, &args),

@@ -1,5 +1,6 @@
 //! What every verb is handed: the surroundings, the options, the printer, and the way to configuration and memory.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -55,7 +56,9 @@ pub(crate) struct Context {
     /// What earlier versions knew has been looked at.
     has_retired: AtomicBool,
     /// The servers whose mistakes the person has read.
-    told: Mutex<Vec<ServerName>>,
+    pub(crate) told: Mutex<Vec<ServerName>>,
+    /// The problems of configurations that were told.
+    pub(crate) reported: Mutex<HashSet<String>>,
 }
 
 impl Context {
@@ -76,7 +79,13 @@ impl Context {
             has_warned: AtomicBool::new(false),
             has_retired: AtomicBool::new(false),
             told: Mutex::default(),
+            reported: Mutex::default(),
         })
+    }
+
+    /// Itself, for whoever outlives the call it was handed to.
+    pub(crate) fn shared(&self) -> Option<Arc<Self>> {
+        self.shared.upgrade()
     }
 
     /// Does work that reads files on a thread of its own: whoever is served meanwhile does not wait for a disk, or for what
@@ -117,6 +126,7 @@ impl Context {
             command_line: self.command_line(),
             trust: &|request: &TrustRequest| trust.is_trusted(request),
         });
+        self.printer.words.learn(&configuration);
         match configuration.diagnostics.iter().find(|diagnostic| self.is_fatal(diagnostic)) {
             Some(diagnostic) => Err(self.fatal(diagnostic)),
             None => Ok(configuration),
@@ -131,39 +141,6 @@ impl Context {
         let failure = Failure::new(ErrorCode::Config, message);
         let failure = diagnostic.hints.iter().fold(failure, |failure, hint| failure.hint(hint));
         Err(failure.hint("a rule that denies may stand in it: repair it, or move it away"))
-    }
-
-    /// Says what is wrong with a configuration that is used now. Which servers are not trusted is told by whoever wants
-    /// them.
-    pub(crate) fn report_problems(&self, configuration: &Configuration) {
-        self.report(configuration.diagnostics.iter().filter(|diagnostic| diagnostic.code != Code::Untrusted));
-    }
-
-    /// The same for a verb that is about some servers: the problems of the others are none of its business.
-    pub(crate) fn report_problems_of(&self, configuration: &Configuration, is_meant: impl Fn(&ServerName) -> bool) {
-        let is_news = |diagnostic: &&Diagnostic| {
-            diagnostic.code != Code::Untrusted && diagnostic.server.as_ref().is_none_or(&is_meant)
-        };
-        let news: Vec<&Diagnostic> = configuration.diagnostics.iter().filter(is_news).collect();
-        let errors = news.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
-        let servers = errors.filter_map(|diagnostic| diagnostic.server.clone());
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).extend(servers);
-        self.report(news);
-    }
-
-    /// True when a failure only says that a server cannot run whose mistakes the person has read already. Who reads JSON
-    /// has read nothing.
-    pub(crate) fn has_told(&self, failure: &Failure) -> bool {
-        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        !self.printer.is_json()
-            && failure.mistaken_server().is_some_and(|name| told.iter().any(|told| told.as_str() == name))
-    }
-
-    /// Says what is wrong with a configuration, as far as the person wants to hear it.
-    pub(crate) fn report<'a>(&self, diagnostics: impl IntoIterator<Item = &'a Diagnostic>) {
-        for diagnostic in diagnostics {
-            self.printer.diagnostic(diagnostic);
-        }
     }
 
     /// Says which servers were not started because nobody trusts them.
@@ -288,7 +265,11 @@ impl Context {
             _ => diagnostic.message.clone(),
         };
         let failure = Failure::new(ErrorCode::Config, message);
-        diagnostic.hints.iter().fold(failure, |failure, hint| failure.hint(hint))
+        let failure = diagnostic.hints.iter().fold(failure, |failure, hint| failure.hint(hint));
+        match diagnostic.code {
+            Code::UnknownDialect => failure.hint("`--dialect` says it: `--dialect mcp-json`"),
+            _ => failure,
+        }
     }
 }
 

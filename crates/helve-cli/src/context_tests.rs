@@ -16,6 +16,7 @@ fn the_nearest_name_is_suggested_if_it_is_near() {
 #[test]
 fn without_a_home_nothing_can_be_remembered() {
     let env = Env::new(Surroundings::empty());
-    let failure = Context::new(env, GlobalOptions::default()).stores().expect_err("nowhere to keep it");
-    insta::assert_snapshot!(format!("{} ({})", failure.message(), failure.hints().join("; ")), @"there is no home directory to remember anything in (set HOME or XDG_STATE_HOME)");
+    let context = Context::new(env, GlobalOptions::default());
+    let failure = context.stores().expect_err("nowhere to keep it");
+    insta::assert_snapshot!(format!("{} ({})", failure.message(), context.printer.words.say_all(failure.hints()).join("; ")), @"there is no home directory to remember anything in (set HOME or XDG_STATE_HOME)");
 }

@@ -1,7 +1,9 @@
 //! A server in words: how it is reached, what it is given, what it may do. Values of variables are never shown.
 
 use helve_config::{Configuration, ConfiguredServer, looks_secret};
-use helve_model::{ConfigText, HttpFlavour, Listed, Origin, ServerSpec, StdioSpec, TransportSpec};
+use helve_model::{
+    ConfigText, HttpFlavour, Listed, Origin, PrivateIdle, ServerSpec, StdioSpec, TransportSpec, Validation,
+};
 use serde_json::{Map, Value, json};
 
 use crate::context::Context;
@@ -189,11 +191,22 @@ pub(crate) fn details(context: &Context, spec: &ServerSpec, secrets: Secrets) ->
             flag(spec.one_at_a_time, "takes one request at a time"),
             spec.shared
                 .map(|shared| if shared { "is shared by all agents" } else { "is one for each agent" }.to_owned()),
+            spec.private_idle.map(|idle| match idle {
+                PrivateIdle::After(_) => format!("runs on for {idle} without its agent"),
+                PrivateIdle::Never => "runs on without its agent".to_owned(),
+            }),
             spec.oauth.as_ref().and_then(|oauth| flag(!oauth.enabled, "must not be signed in to")),
             spec.protocol_version.as_ref().map(|version| format!("speaks protocol version {version}")),
             spec.startup_timeout.map(|timeout| format!("may take {timeout:?} to start")),
             spec.call_timeout.map(|timeout| format!("may take {timeout:?} for a call")),
             spec.max_retries.map(|retries| format!("is tried {retries} times more")),
+            spec.validation.map(|validation| {
+                match validation {
+                    Validation::Strict => "arguments are checked before they are sent",
+                    Validation::Server => "arguments are sent unchecked, the server judges them",
+                }
+                .to_owned()
+            }),
         ]
         .into_iter()
         .flatten()

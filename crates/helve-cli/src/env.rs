@@ -192,16 +192,21 @@ impl Env {
 
     /// A path as a person would write it here: relative below the working directory, with `~` below home.
     pub(crate) fn shown(&self, path: &Path) -> String {
-        if let Ok(inside) = path.strip_prefix(self.working_directory())
-            && !inside.as_os_str().is_empty()
-        {
-            return inside.to_string_lossy().into_owned();
-        }
-        match self.home().and_then(|home| path.strip_prefix(home).ok()) {
-            Some(inside) if inside.as_os_str().is_empty() => "~".to_owned(),
-            Some(inside) => format!("~/{}", inside.to_string_lossy()),
-            None => path.to_string_lossy().into_owned(),
-        }
+        shown_from(self.working_directory(), self.home(), path)
+    }
+}
+
+/// A path as a person would write it who stands in a directory.
+pub(crate) fn shown_from(working_directory: &Path, home: Option<&Path>, path: &Path) -> String {
+    if let Ok(inside) = path.strip_prefix(working_directory)
+        && !inside.as_os_str().is_empty()
+    {
+        return inside.to_string_lossy().into_owned();
+    }
+    match home.and_then(|home| path.strip_prefix(home).ok()) {
+        Some(inside) if inside.as_os_str().is_empty() => "~".to_owned(),
+        Some(inside) => format!("~/{}", inside.to_string_lossy()),
+        None => path.to_string_lossy().into_owned(),
     }
 }
 

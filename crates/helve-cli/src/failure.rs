@@ -17,9 +17,10 @@ use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
 use helve_config::edit::EditError;
-use helve_model::ErrorCode;
+use helve_model::{ErrorCode, Hint};
 use serde::Serialize;
 
+use crate::hint_words::HintWords;
 use crate::printer::write_talk;
 
 /// An error on its way to the person.
@@ -34,7 +35,7 @@ struct Inner {
     server: Option<String>,
     tool: Option<String>,
     may_have_run: bool,
-    hints: Vec<String>,
+    hints: Vec<Hint>,
     is_said: bool,
 }
 
@@ -50,7 +51,7 @@ pub(crate) struct JsonFailure<'a> {
     /// The tool may have run although no answer arrived.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     may_have_run: bool,
-    hints: &'a [String],
+    hints: Vec<String>,
 }
 
 /// The kind of a failure.
@@ -94,7 +95,10 @@ impl Failure {
     /// An edit of `file` that was refused.
     pub(crate) fn edit(error: &EditError, file: &str) -> Self {
         let message = match error {
-            EditError::NoSuchServer { .. } | EditError::Exists(_) | EditError::ByHand { .. } => {
+            EditError::NoSuchServer { .. }
+            | EditError::Exists(_)
+            | EditError::ByHand { .. }
+            | EditError::RulesByHand { .. } => {
                 format!("{file}: {error}")
             }
             EditError::Broken(diagnostic) => {
@@ -126,7 +130,7 @@ impl Failure {
 
     /// Says what to do about it.
     #[must_use]
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub(crate) fn hint(mut self, hint: impl Into<Hint>) -> Self {
         self.0.hints.push(hint.into());
         self
     }
@@ -191,7 +195,7 @@ impl Failure {
         &self.0.causes
     }
 
-    pub(crate) fn hints(&self) -> &[String] {
+    pub(crate) fn hints(&self) -> &[Hint] {
         &self.0.hints
     }
 
@@ -217,7 +221,7 @@ impl Failure {
         }
         self.0.code = Code::Error(ErrorCode::ApprovalRequired);
         if is_json {
-            self.0.hints.extend(hints);
+            self.0.hints.extend(hints.into_iter().map(Hint::from));
         }
         self
     }
@@ -230,7 +234,7 @@ impl Failure {
     }
 
     /// The shape of errors for scripts.
-    pub(crate) fn to_json(&self) -> JsonFailure<'_> {
+    pub(crate) fn to_json(&self, words: &HintWords) -> JsonFailure<'_> {
         let inner = &self.0;
         let chain: Vec<&str> = std::iter::once(&inner.message).chain(&inner.causes).map(String::as_str).collect();
         JsonFailure {
@@ -239,7 +243,7 @@ impl Failure {
             server: inner.server.as_deref(),
             tool: inner.tool.as_deref(),
             may_have_run: inner.may_have_run,
-            hints: &inner.hints,
+            hints: words.say_all(&inner.hints),
         }
     }
 }

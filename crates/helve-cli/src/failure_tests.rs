@@ -4,6 +4,12 @@ use helve::CallError;
 use helve_model::{ErrorCode, QualifiedName, ServerName, ToolName};
 
 use super::{Code, Failure, exit_status};
+use crate::env::{Env, Surroundings};
+use crate::hint_words::HintWords;
+
+fn words() -> HintWords {
+    HintWords::new(&Env::new(Surroundings::empty()))
+}
 
 #[test]
 fn exit_statuses() {
@@ -47,7 +53,7 @@ fn an_error_of_the_host_keeps_all_it_says() {
         .with_source(std::io::Error::other("the server is busy"));
     let failure = Failure::from(error);
     assert_eq!(failure.exit_status(), 4);
-    insta::assert_snapshot!(serde_json::to_string(&failure.to_json()).expect("JSON"), @r#"{"error":"no answer within 30s: the server is busy","code":"TIMEOUT","server":"github","tool":"create_issue","hints":["raise timeout_seconds"]}"#);
+    insta::assert_snapshot!(serde_json::to_string(&failure.to_json(&words())).expect("JSON"), @r#"{"error":"no answer within 30s: the server is busy","code":"TIMEOUT","server":"github","tool":"create_issue","hints":["raise timeout_seconds"]}"#);
 }
 
 #[test]
@@ -56,5 +62,5 @@ fn as_json() {
         .at_server("x")
         .cause(&std::io::Error::other("why"))
         .hint("look at `helve`");
-    insta::assert_snapshot!(serde_json::to_string(&failure.to_json()).expect("JSON"), @r#"{"error":"there is no server `x`: why","code":"SERVER_NOT_FOUND","server":"x","hints":["look at `helve`"]}"#);
+    insta::assert_snapshot!(serde_json::to_string(&failure.to_json(&words())).expect("JSON"), @r#"{"error":"there is no server `x`: why","code":"SERVER_NOT_FOUND","server":"x","hints":["look at `helve`"]}"#);
 }

@@ -14,16 +14,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use helve::{Keeper, Kept, Plan, Surroundings, fingerprint};
+use helve::{Keeper, Plan, Surroundings, fingerprint, lease};
 use helve_model::ServerSpec;
-use helve_wire::{BoxFuture, Era, Verdict};
+use helve_wire::BoxFuture;
+use helve_wire::launch::Launched;
 use rustix::process::geteuid;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::UnixStream;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use preface::Speaks;
 pub(crate) use preface::{Preface, Report, Told};
 pub(crate) use resident::run;
 
@@ -130,17 +130,17 @@ impl Place {
     }
 }
 
-/// Takes connections to servers from whoever keeps them.
+/// Takes servers from whoever keeps them.
 #[derive(Debug)]
 pub(crate) struct Connector {
     place: Place,
 }
 
 impl Keeper for Connector {
-    fn connect<'a>(&'a self, server: &'a ServerSpec) -> BoxFuture<'a, Option<Kept>> {
+    fn borrow<'a>(&'a self, server: &'a ServerSpec) -> BoxFuture<'a, Option<Launched>> {
         Box::pin(async move {
             match self.open(server).await {
-                Ok((stream, speaks)) => Some(Kept { stream: Box::pin(stream), speaks }),
+                Ok(program) => Some(program),
                 Err(error) => {
                     tracing::debug!(server = %server.name, %error, "not kept: started as usual");
                     None
@@ -151,20 +151,15 @@ impl Keeper for Connector {
 }
 
 impl Connector {
-    async fn open(&self, server: &ServerSpec) -> io::Result<(UnixStream, Option<Verdict>)> {
+    async fn open(&self, server: &ServerSpec) -> io::Result<Launched> {
         let mut stream = self.place.connect().await?;
         preface::say(&mut stream, &Preface::Server(server.name.as_str().to_owned())).await?;
         match preface::hear(&mut stream).await? {
-            Told::Ready(speaks) => Ok((stream, speaks.and_then(verdict))),
+            Told::Ready(process) => lease(Box::pin(stream), process),
             Told::Failed(reason) => Err(io::Error::other(reason)),
             Told::Report(_) => Err(io::Error::other("an answer to something else")),
         }
     }
-}
-
-fn verdict(speaks: Speaks) -> Option<Verdict> {
-    let era = [Era::Legacy, Era::Modern].into_iter().find(|era| era.to_string() == speaks.era)?;
-    Some(Verdict { era, version: speaks.version })
 }
 
 /// Starts the process in the background and waits until it listens. Where one ends just now, the next one waits for that.

@@ -1,5 +1,7 @@
 //! Listening for agents on a socket, and driving their connections.
 
+mod punctual;
+
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
@@ -14,8 +16,9 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::peer;
+use punctual::Heads;
 
-/// How long an agent may take to say what it wants.
+/// How long an agent may take to say what it wants, once it has connected or begun to.
 const HEAD_WITHIN: Duration = Duration::from_secs(30);
 
 /// How long nothing is accepted after the machine refused to: out of files, most likely.
@@ -80,18 +83,22 @@ async fn connection(stream: TcpStream, address: SocketAddr, number: u64, face: A
     }
     let peer = Peer { connection: number, user };
     let place = face.connected(peer);
+    let heads = Heads::new(&place);
     let service = service_fn(|request| {
+        heads.is_read();
         let face = Arc::clone(&face);
         async move { Ok::<_, Infallible>(face.handle(request, peer).await) }
     });
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(HEAD_WITHIN);
+    // It would count the silence between two requests too.
+    builder.timer(TokioTimer::new()).header_read_timeout(None::<Duration>);
     tokio::select! {
-        served = builder.serve_connection(TokioIo::new(stream), service) => {
+        served = builder.serve_connection(TokioIo::new(heads.noting(stream)), service) => {
             if let Err(error) = served {
                 tracing::debug!(%error, "the connection broke");
             }
         }
+        () = heads.late(HEAD_WITHIN) => tracing::debug!(?peer, "the connection was closed: a request took too long to come"),
         () = place.has_to_leave() => tracing::debug!(?peer, "the connection was closed to make room for another"),
     }
     face.connection_ended(peer);

@@ -19,7 +19,10 @@ pub(crate) fn ask<T>(
     question: impl AsyncFnOnce(&Host) -> Result<(Vec<T>, Troubles), CallError>,
 ) -> Result<Vec<T>, Failure> {
     let configuration = inputs::load(context, |server| only.is_none_or(|only| only == server.as_str()))?;
-    context.report_problems_of(&configuration, |server| only.is_none_or(|only| only == server.as_str()));
+    match only {
+        Some(only) => context.report_problems_of(&configuration, |server| server.as_str() == only),
+        None => context.report_problems(&configuration),
+    }
     let plan = plan(context, &configuration)?;
     match only {
         Some(name) => check_server(context, &configuration, &plan, name)?,
@@ -35,7 +38,8 @@ pub(crate) fn ask<T>(
     with_host(context, &configuration, wanted, Manner::default(), async |host| {
         let (items, troubles) = Meter::new(context).during("listing", Box::pin(question(host))).await?;
         for error in troubles.errors {
-            if only.is_some() {
+            // What did come is shown.
+            if only.is_some() && items.is_empty() {
                 return Err(error.into());
             }
             let failure = Failure::from(error);

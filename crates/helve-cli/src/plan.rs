@@ -7,9 +7,7 @@ use std::path::Path;
 use helve::{Plan, Planned, Surroundings};
 use helve_config::trust::Trust as ConfigTrust;
 use helve_config::{Blocker, Configuration, ConfiguredServer};
-use helve_model::{
-    Action, CallKind, DisabledReason, Layer, Origin, QualifiedName, Rule, ServerName, ServerSpec, TransportSpec,
-};
+use helve_model::{Action, DisabledReason, Layer, Origin, QualifiedName, Rule, ServerName, ServerSpec, TransportSpec};
 use helve_policy::pin::DefinitionHash;
 use helve_policy::{Problem, RuleSet, ServerAccess, SourcedRule, Trust};
 
@@ -77,12 +75,6 @@ pub(crate) fn allow_all() -> SourcedRule {
         layer: Layer::CommandLine,
     };
     SourcedRule { rule, trust: Trust::Trusted }
-}
-
-/// The same for methods that are not the protocol's: whoever comes has decided which of them are open.
-pub(crate) fn allow_all_methods() -> SourcedRule {
-    let all = allow_all();
-    SourcedRule { rule: Rule { kind: Some(CallKind::Method), ..all.rule }, ..all }
 }
 
 /// What holds a server back, the first of all reasons.

@@ -6,12 +6,14 @@ mod style;
 mod table;
 
 use std::io::{self, Write as _};
+use std::sync::Arc;
 
-use helve_model::text;
+use helve_model::{Hint, text};
 use serde::Serialize;
 
 use crate::env::{Env, variable};
 use crate::failure::Failure;
+use crate::hint_words::HintWords;
 use crate::options::{ColorChoice, GlobalOptions};
 
 pub(crate) use style::{Color, Line, Style};
@@ -38,6 +40,8 @@ pub(crate) struct Printer {
     stdout: Color,
     stderr: Color,
     width: Option<usize>,
+    /// How hints are said.
+    pub(crate) words: Arc<HintWords>,
 }
 
 impl Printer {
@@ -55,6 +59,7 @@ impl Printer {
             stdout: color(env, options.color, env.stdout_is_terminal()),
             stderr: color(env, options.color, env.stderr_is_terminal()),
             width: env.width(),
+            words: Arc::new(HintWords::new(env)),
         }
     }
 
@@ -157,9 +162,9 @@ impl Printer {
     }
 
     /// Talk: something to do next.
-    pub(crate) fn hint(&self, text: impl Into<String>) {
+    pub(crate) fn hint(&self, hint: impl Into<Hint>) {
         if self.verbosity > Verbosity::Quiet {
-            write_talk(&self.labelled(Style::Hint, "hint:", &text.into()));
+            write_talk(&self.labelled(Style::Hint, "hint:", &self.words.say(&hint.into())));
         }
     }
 
@@ -191,7 +196,7 @@ impl Printer {
     pub(crate) fn failure(&self, failure: &Failure) {
         if self.is_json {
             // Whoever closed stdout does not want to know.
-            drop(self.json(&failure.to_json()));
+            drop(self.json(&failure.to_json(&self.words)));
             return;
         }
         let mut text = self.labelled(Style::Bad, "error:", failure.message());
@@ -199,7 +204,7 @@ impl Printer {
             text.push_str(&self.labelled(Style::Dim, "  cause:", cause));
         }
         for hint in failure.hints() {
-            text.push_str(&self.labelled(Style::Hint, "hint:", hint));
+            text.push_str(&self.labelled(Style::Hint, "hint:", &self.words.say(hint)));
         }
         write_talk(&text);
     }

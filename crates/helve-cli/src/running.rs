@@ -6,13 +6,13 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve::{CallError, Host, HostBuilder, HostEvent, HostSettings, Plan, ServerReport, Surroundings};
+use helve::{CallError, Host, HostBuilder, HostEvent, HostSettings, KeptProgram, Plan, ServerReport, Surroundings};
 use helve_config::{Configuration, Settings};
 use helve_model::name::parse_slash;
 use helve_model::{DisabledReason, ErrorCode, PendingReason, QualifiedName, ServerStatus};
 use helve_policy::Approval;
-use helve_wire::Nesting;
 use helve_wire::launch::{Launcher, PlainLauncher, WardenLauncher, WardenProgram};
+use helve_wire::{ClientCapabilities, EraPreference, Nesting};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::approve::TerminalApprover;
@@ -212,6 +212,19 @@ pub(crate) fn hurry(context: &Context, plan: &mut Plan) {
     }
 }
 
+/// What servers are told that a verb which lists tools can answer: forms and pages, and directories where some are
+/// configured. Lists are kept for whoever can do the same.
+pub(crate) fn asker(settings: &Settings) -> ClientCapabilities {
+    let has_roots = !settings.roots.value.is_empty();
+    ClientCapabilities {
+        elicitation_form: true,
+        elicitation_url: true,
+        roots: has_roots,
+        roots_list_changed: has_roots,
+        ..ClientCapabilities::default()
+    }
+}
+
 /// The directory tool lists are kept in.
 pub(crate) fn lists_directory(context: &Context) -> Option<PathBuf> {
     context.env.directories.cache.as_ref().map(|cache| cache.join(LISTS))
@@ -258,6 +271,11 @@ async fn start(
     }
     let mut builder = recipe.builder().approver(TerminalApprover::new(context, yes));
     if let Some(questions) = manner.questions {
+        // Somebody answers: servers that can ask in the older era alone are spoken to in that.
+        let answers = context.env.can_ask() || !questions.answers.is_empty();
+        if answers || sampler.is_some() || !settings.roots.value.is_empty() {
+            builder = builder.era_preference(EraPreference::Legacy);
+        }
         builder = builder.elicitor(CommandLineElicitor::new(context, questions));
     } else {
         builder = builder.elicitor(NobodyCalled);
@@ -307,6 +325,7 @@ impl Recipe {
             in_flight_per_server: settings.calls_per_server.value as usize,
             result_bytes: settings.result_bytes.value.map_or(usize::MAX, |bytes| bytes as usize),
             result_cache_ttl: settings.result_cache_ttl.value,
+            validation: settings.validation.value,
             cacheable: cacheable(context, &settings.cacheable_tools.value),
             ping_interval: stays.then_some(Duration::from_secs(30)),
             follow_changes: stays,
@@ -336,6 +355,14 @@ impl Recipe {
     pub(crate) fn on_demand(mut self) -> Self {
         self.plan = self.plan.on_demand();
         self
+    }
+
+    /// Starts the program of a server, to be kept.
+    pub(crate) async fn start_program(&self, name: &str) -> Result<KeptProgram, CallError> {
+        match self.plan.servers.iter().find(|planned| planned.spec.name.as_str() == name && planned.held.is_none()) {
+            Some(planned) => KeptProgram::start(planned, &self.surroundings).await,
+            None => Err(CallError::new(ErrorCode::ServerNotFound, format!("there is no server `{name}`"))),
+        }
     }
 
     /// How deep its hosts run.

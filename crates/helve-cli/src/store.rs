@@ -7,6 +7,7 @@
 pub(crate) mod approvals;
 pub(crate) mod pins;
 pub(crate) mod trust;
+pub(crate) mod written_rules;
 
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};

@@ -208,6 +208,14 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("`{shown}`")
 }
 
+/// What to write instead of a word that is none of these.
+pub(crate) fn one_of<'words>(wrong: &str, words: impl Iterator<Item = &'words str> + Clone) -> String {
+    match nearest(wrong, words.clone()) {
+        Some(near) => format!("did you mean {}?", quoted(near)),
+        None => format!("it is one of {}", words.map(quoted).collect::<Vec<_>>().join(", ")),
+    }
+}
+
 /// The name people most likely meant, if any is near enough.
 pub(crate) fn nearest<'names>(wrong: &str, names: impl IntoIterator<Item = &'names str>) -> Option<&'names str> {
     if wrong.len() > LONGEST_MISSPELT {

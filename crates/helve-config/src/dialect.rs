@@ -26,11 +26,11 @@ mod zed;
 use std::fmt;
 use std::path::Path;
 
-use helve_model::HttpFlavour;
+use helve_model::{HttpFlavour, ServerKey};
 
 use crate::discover;
 use crate::document::{Format, Node};
-use crate::field::{Field, Known};
+use crate::field::{Field, Known, Unit};
 use crate::interpolate::Syntax;
 use crate::reader::FileReader;
 
@@ -78,6 +78,15 @@ pub enum Dialect {
     Kiro,
     /// mcporter.
     Mcporter,
+}
+
+/// How a dialect spells a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeySpelling {
+    /// The key.
+    pub key: &'static str,
+    /// What its number counts, where it is one.
+    pub unit: Option<&'static str>,
 }
 
 /// What a dialect looks like.
@@ -174,6 +183,26 @@ impl Dialect {
     #[must_use]
     pub const fn title(self) -> &'static str {
         self.shape().title
+    }
+
+    /// What a file of this dialect calls a key of a server's entry, all spellings of it, the usual one first; empty where it
+    /// has no such key.
+    pub fn spellings(self, key: ServerKey) -> impl Iterator<Item = KeySpelling> {
+        self.shape().keys.iter().filter_map(move |known| {
+            let unit = match (known.field, key) {
+                (Field::Tools, ServerKey::Tools)
+                | (Field::WriteTools, ServerKey::WriteTools)
+                | (Field::DisabledTools, ServerKey::DisabledTools) => None,
+                (Field::CallTimeout(unit), ServerKey::CallTimeout)
+                | (Field::StartupTimeout(unit), ServerKey::StartupTimeout) => Some(unit),
+                _ => return None,
+            };
+            let unit = unit.map(|unit| match unit {
+                Unit::Seconds => "seconds",
+                Unit::Milliseconds | Unit::MillisecondsFromOneSecond => "milliseconds",
+            });
+            Some(KeySpelling { key: known.key, unit })
+        })
     }
 
     /// The dialect of that name.

@@ -7,6 +7,7 @@
 mod carry;
 mod json;
 mod render;
+mod rules;
 mod toml;
 mod write;
 mod yaml;
@@ -15,10 +16,10 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use helve_model::{HttpFlavour, ServerSpec};
+use helve_model::{HttpFlavour, ServerKey, ServerSpec};
 
 use crate::diagnostic::{Diagnostic, nearest, quoted};
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, KeySpelling};
 use crate::document::{self, Format, Node};
 use crate::environment::Environment;
 use crate::field::Field;
@@ -27,6 +28,7 @@ use crate::source::Source;
 
 pub use carry::{CarriedServer, carry};
 pub use render::{NewServer, NewTransport};
+pub use rules::{NewRule, RuleChange, edit_rules, edit_rules_text, find_rule};
 pub use write::{Edited, edit_file};
 
 use render::Written;
@@ -72,6 +74,11 @@ pub enum EditError {
         /// The server.
         server: String,
         /// The line to look at.
+        line: u32,
+    },
+    /// The rules are written in a way that cannot be changed without touching something else.
+    RulesByHand {
+        /// The line of the first of them.
         line: u32,
     },
     /// Somebody else changed the file meanwhile.
@@ -153,6 +160,16 @@ pub fn edit_text(place: &FilePlace, text: &str, server: &str, change: &Change) -
         Some(edited) if is_as_asked(place, text, &edited, server, change) => Ok(edited),
         _ => Err(EditError::ByHand { server: server.to_owned(), line }),
     }
+}
+
+/// How an entry spells a key: as it does where it has it, else as its dialect usually does.
+#[must_use]
+pub fn spelled_key(place: &FilePlace, text: &str, server: &str, key: ServerKey) -> Option<KeySpelling> {
+    let usual = || place.dialect.spellings(key).next();
+    let source = Source::new(&place.path, text);
+    let Ok(document) = document::parse(&source, place.dialect.format_of(&place.path)) else { return usual() };
+    let Some((_, node)) = find(place, &document, server) else { return usual() };
+    place.dialect.spellings(key).find(|spelling| node.get(spelling.key).is_some()).or_else(usual)
 }
 
 /// The steps that switch an entry on or off.
@@ -333,6 +350,10 @@ impl fmt::Display for EditError {
                 formatter,
                 "server {} cannot be changed without touching something else; edit line {line} by hand",
                 quoted(server)
+            ),
+            Self::RulesByHand { line } => write!(
+                formatter,
+                "its rules, from line {line}, cannot be changed without touching something else; edit them by hand"
             ),
             Self::ChangedMeanwhile(path) => {
                 write!(formatter, "{} was changed by somebody else meanwhile; nothing was written", path.display())

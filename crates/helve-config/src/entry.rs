@@ -7,10 +7,13 @@ mod builtin;
 mod transport;
 mod values;
 
-use helve_model::{Action, ConfigText, Layer, Listed, OAuthSpec, Rule, ServerName, ServerSpec, TransportSpec};
+use helve_model::{
+    Action, ConfigText, Layer, Listed, OAuthSpec, PrivateIdle, Rule, ServerName, ServerSpec, TransportSpec, Validation,
+};
 
 use crate::diagnostic::{Code, Diagnostic, Severity, nearest, quoted};
 use crate::dialect::Dialect;
+use crate::dialect::helve::not_an_idle_time;
 use crate::document::{Entry, Node, Value};
 use crate::environment::variable;
 use crate::field::Field;
@@ -72,9 +75,12 @@ fn describe(values: &mut Values<'_, '_>, transport: TransportSpec) {
         .or_else(|| values.bool(Field::Parallel).map(|parallel| !parallel))
         .unwrap_or(false);
     spec.shared = values.bool(Field::Shared);
+    spec.private_idle = private_idle(values);
     spec.inherit_environment = values.bool(Field::InheritEnvironment).unwrap_or(false);
     spec.protocol_version = values.string(Field::ProtocolVersion).map(|(version, _)| version.to_owned());
     spec.max_retries = values.count(Field::MaxRetries);
+    spec.validation = values.word(Field::Validation, &Validation::WORDS);
+    values.server.as_written.validation = spec.validation;
     let startup = values.timeout(|field| if let Field::StartupTimeout(unit) = field { Some(unit) } else { None });
     let call = values.timeout(|field| if let Field::CallTimeout(unit) = field { Some(unit) } else { None });
     (values.server.as_written.startup_timeout, values.server.as_written.call_timeout) = (startup, call);
@@ -128,6 +134,15 @@ fn lazy(values: &mut Values<'_, '_>) -> bool {
         Some(Value::Table(_)) | None => false,
         Some(_) => values.bool(Field::Lazy).unwrap_or(false),
     }
+}
+
+fn private_idle(values: &mut Values<'_, '_>) -> Option<PrivateIdle> {
+    let (text, entry) = values.string(Field::PrivateIdle)?;
+    let idle = PrivateIdle::parse(text);
+    if idle.is_none() {
+        values.invalid(Diagnostic::error(Code::BadValue, not_an_idle_time(entry)), entry.node.span);
+    }
+    idle
 }
 
 /// Claude Code's time-outs for all of its servers, in milliseconds.

@@ -42,11 +42,15 @@ pub(crate) enum Field {
     Lazy,
     OneAtATime,
     Shared,
+    /// How long an agent's own runs on without it.
+    PrivateIdle,
     Parallel,
     ProtocolVersion,
     StartupTimeout(Unit),
     CallTimeout(Unit),
     MaxRetries,
+    /// `strict` or `server`.
+    Validation,
     /// Only these tools exist.
     Tools,
     WriteTools,

@@ -13,6 +13,7 @@ use helve_model::{Action, Layer, Origin, Rule, ServerName, ServerSpec, Transport
 use crate::diagnostic::{Code, Diagnostic, Severity, quoted};
 use crate::dialect::Dialect;
 use crate::environment::variable;
+use crate::grants;
 use crate::reader::{FileContent, FilePlace, block};
 use crate::reading::Budget;
 use crate::server::{AsWritten, ConfiguredServer, Input, Switch, SwitchKind};
@@ -111,8 +112,13 @@ pub fn merge(mut contents: Vec<FileContent>, command_line: CommandLine, store: &
     let mut switches: Vec<Switch> = Vec::new();
     let mut patches: Vec<SettingsPatch> = Vec::new();
     let hashing = hashing_budget();
+    let grants = grants::of(&contents);
 
     for mut content in contents {
+        if content.place.layer == Layer::Project {
+            // Before it is asked what is trusted: what a project's server gets of the person's is part of that.
+            content.servers.iter_mut().for_each(|server| grants::apply(&grants, server));
+        }
         trust_servers(&mut content, store, &hashing, &mut merged.untrusted);
         merged.files.push(LoadedFile {
             servers: content.servers.len(),
@@ -134,6 +140,10 @@ pub fn merge(mut contents: Vec<FileContent>, command_line: CommandLine, store: &
     let switched_off = apply_switches(&switches, &mut candidates);
     merged.servers_by_name(candidates);
     merged.add_switched_off(switched_off);
+    // By the name that each has by now: of two applications' servers of one name, the one that is called so.
+    for server in merged.servers.iter_mut().filter(|server| server.layer != Layer::Project) {
+        grants::apply(&grants, server);
+    }
     merged.add_server_rules();
     merged.collect_server_problems();
     merged

@@ -19,6 +19,7 @@ pub mod edit;
 mod entry;
 pub mod environment;
 mod field;
+mod grants;
 mod interpolate;
 mod layer;
 mod load;
@@ -32,7 +33,7 @@ mod source;
 pub mod trust;
 
 pub use diagnostic::{Code, Diagnostic, Severity};
-pub use dialect::Dialect;
+pub use dialect::{Dialect, KeySpelling};
 pub use environment::{Environment, Platform};
 pub use layer::{CommandLine, Configuration, LoadedFile, ShadowReason, Shadowed, merge};
 pub use load::{ExplicitFile, MAX_FILE_BYTES, MAX_PROJECT_FILE_BYTES, Request, load};

@@ -196,7 +196,7 @@ fn explicit(
                 None => {
                     let names: Vec<&str> = Dialect::ALL.iter().map(|dialect| dialect.name()).collect();
                     let message = format!("{shown} has no servers in any known form");
-                    let hint = format!("say which form it has with --dialect: {}", names.join(", "));
+                    let hint = format!("say which form it has: {}", names.join(", "));
                     diagnostics.push(Diagnostic::error(Code::UnknownDialect, message).hint(hint).in_file(&file.path));
                     return;
                 }

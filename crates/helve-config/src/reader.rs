@@ -14,6 +14,7 @@ use crate::document::{self, Entry, Node, Value};
 use crate::entry;
 use crate::environment::{Environment, variable};
 use crate::field::{Field, Unit};
+use crate::grants::Grant;
 use crate::interpolate::Scope;
 use crate::secret;
 use crate::server::{AsWritten, Blocker, ConfiguredServer, Input, Switch};
@@ -74,6 +75,7 @@ pub struct FileContent {
     /// What is wrong with it; what is wrong with a server is with the server.
     pub diagnostics: Vec<Diagnostic>,
     pub(crate) switches: Vec<Switch>,
+    pub(crate) grants: Vec<Grant>,
 }
 
 /// Reads a text as the content of `place`.
@@ -99,6 +101,7 @@ pub(crate) fn read_within(
         inputs: Vec::new(),
         diagnostics: Vec::new(),
         switches: Vec::new(),
+        grants: Vec::new(),
     };
     let root = match document::parse_within(&source, place.dialect.format_of(&place.path), allowance) {
         Ok(root) => root,

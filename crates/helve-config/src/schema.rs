@@ -2,11 +2,13 @@
 //!
 //! Editors take it from `schemas/helve.schema.json`; a test keeps that file current.
 
+use helve_model::Validation;
 use serde_json::{Map, Value, json};
 
 use crate::dialect::helve::{BUILTINS, KEYS, ROOT_KEYS, RULE_KEYS, SAMPLING_KEYS, SETTINGS_KEYS};
 use crate::discover;
 use crate::field::{Field, Known};
+use crate::grants;
 
 /// The JSON Schema of `helve.toml`.
 #[must_use]
@@ -84,6 +86,15 @@ fn root(key: &str) -> Value {
         }),
         "rules" => json!({ "type": "array", "items": { "$ref": "#/$defs/rule" } }),
         "inputs" => json!({ "type": "array", "items": { "$ref": "#/$defs/input" } }),
+        "environment" => json!({
+            "description": "Variables of your environment that servers of any file may have, by the server's name; a project's server once it is trusted with them. Not in a project's file.",
+            "type": "object",
+            "additionalProperties": {
+                "type": "object",
+                "additionalProperties": false,
+                "properties": properties(grants::KEYS, |_| texts("Variables to hand on when they are set."))
+            }
+        }),
         "settings" => json!({ "$ref": "#/$defs/settings" }),
         _ => text("Where this schema is."),
     }
@@ -111,8 +122,22 @@ fn setting(key: &str) -> Value {
             None,
         ),
         "cacheable_tools" => texts("Tools whose results may be kept too, as server/tool."),
+        "validate" => validation("Who judges the arguments of calls"),
         "keep" => flag("Keep servers running in the background between commands.", false),
         "keep_idle_seconds" => seconds("How long they are kept without use.", Some(600)),
+        "private_idle" => idle_time(
+            "How long a server that is one agent's alone runs on after its session was abandoned.",
+            Some("45s"),
+        ),
+        "unlisted" => json!({
+            "description": "What agents that are served meet where no rule and no list mentions a tool: they ask their person in a form, it runs because they ask their person themselves, or it is refused. Not in a project's file.",
+            "enum": ["ask", "allow", "deny"],
+            "default": "ask"
+        }),
+        "unlisted_tokens" => flag(
+            "`unlisted = \"allow\"` counts for agents that come with a token, too. Not in a project's file.",
+            false,
+        ),
         "readonly" => flag("Servers that do not say otherwise are read-only.", false),
         "roots" => texts("The directories that servers are told to work in; none unless they are named here."),
         "sampling" => json!({
@@ -204,13 +229,18 @@ fn server_key(known: &Known) -> Value {
         Field::Lazy => flag("Started at first use.", false),
         Field::OneAtATime => flag("One request at a time.", false),
         Field::Shared => json!({
-            "description": "Agents that `helve serve` serves share it, or each has one of its own; as its protocol allows when left away.",
+            "description": "Agents that are served share it, or each has one of its own; as its protocol allows when left away.",
             "type": "boolean"
         }),
+        Field::PrivateIdle => idle_time(
+            "How long an agent's own one runs on after its session was abandoned; as the setting says when left away.",
+            None,
+        ),
         Field::ProtocolVersion => text("The protocol version to speak; found out when left away."),
         Field::StartupTimeout(_) => seconds("How long it may take to start.", None),
         Field::CallTimeout(_) => seconds("How long a call may stay without answer or progress.", None),
         Field::MaxRetries => count("How often a call that cannot have run is repeated.", None),
+        Field::Validation => validation("Who judges the arguments of its calls"),
         Field::Tools => texts("Only these tools exist for an agent; globs."),
         Field::WriteTools => texts("These tools may write without asking; globs."),
         Field::DisabledTools => texts("These tools do not exist for an agent; globs."),
@@ -238,12 +268,33 @@ fn builtin_option(key: &str) -> Value {
     }
 }
 
+fn validation(what: &str) -> Value {
+    json!({
+        "description": format!(
+            "{what}: the tool's schema before anything is sent (strict), or the server, which gets them as they are (server). When left away: server for agents of `serve`, strict for everybody else."
+        ),
+        "enum": Validation::WORDS.map(|(word, _)| word)
+    })
+}
+
 fn count_from_one(description: &str, default: u64) -> Value {
     json!({ "description": description, "type": "integer", "minimum": 1, "default": default })
 }
 
 fn text(description: &str) -> Value {
     json!({ "description": description, "type": "string" })
+}
+
+fn idle_time(description: &str, default: Option<&str>) -> Value {
+    let mut time = json!({
+        "description": format!("{description} A time like 45s, 10m or 1h, or never."),
+        "type": "string",
+        "pattern": "^([0-9]+([.][0-9]+)?(ms|s|m|h)|never)$"
+    });
+    if let (Some(default), Some(time)) = (default, time.as_object_mut()) {
+        time.insert("default".to_owned(), default.into());
+    }
+    time
 }
 
 fn texts(description: &str) -> Value {

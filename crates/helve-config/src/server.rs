@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use helve_model::{Layer, Origin, Rule, ServerName, ServerSpec};
+use helve_model::{Layer, Origin, Rule, ServerName, ServerSpec, Validation};
 
 use crate::diagnostic::Diagnostic;
 use crate::dialect::Dialect;
@@ -60,6 +60,7 @@ pub(crate) struct AsWritten {
     pub(crate) file_variables: Vec<(String, String)>,
     pub(crate) startup_timeout: Option<Duration>,
     pub(crate) call_timeout: Option<Duration>,
+    pub(crate) validation: Option<Validation>,
     /// The files whose content became values.
     pub(crate) files: Vec<Referenced>,
     /// The ids of the inputs it refers to.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use helve_model::{Layer, Origin};
+use helve_model::{Action, Layer, Origin, PrivateIdle, Validation};
 
 /// One setting and who said so.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,12 +37,20 @@ pub struct Settings {
     pub result_cache_ttl: Setting<Option<Duration>>,
     /// Tools whose results may be kept although nobody called them read-only, as `server/tool`.
     pub cacheable_tools: Setting<Vec<String>>,
+    /// Who judges the arguments of calls; `None`: as whoever makes them says.
+    pub validation: Setting<Option<Validation>>,
     /// A host that runs on picks up changed configuration files.
     pub watch: Setting<bool>,
     /// Servers are kept running in the background between commands.
     pub keep: Setting<bool>,
     /// How long they are kept without use.
     pub keep_idle: Setting<Duration>,
+    /// How long a server that is one agent's alone runs on once that agent is gone, unless its entry says otherwise.
+    pub private_idle: Setting<PrivateIdle>,
+    /// What agents that are served meet where no rule and no list mentions a tool; never by a project's word.
+    pub unlisted: Setting<Action>,
+    /// It counts for agents that come with a token, too; never by a project's word.
+    pub unlisted_tokens: Setting<bool>,
     /// Servers that do not say otherwise are read-only.
     pub readonly: Setting<bool>,
     /// Which other applications' files are read too.
@@ -82,12 +90,20 @@ pub struct SettingsPatch {
     pub result_cache_ttl: Option<Setting<Option<Duration>>>,
     /// See [`Settings::cacheable_tools`].
     pub cacheable_tools: Option<Setting<Vec<String>>>,
+    /// See [`Settings::validation`].
+    pub validation: Option<Setting<Option<Validation>>>,
     /// See [`Settings::watch`].
     pub watch: Option<Setting<bool>>,
     /// See [`Settings::keep`].
     pub keep: Option<Setting<bool>>,
     /// See [`Settings::keep_idle`].
     pub keep_idle: Option<Setting<Duration>>,
+    /// See [`Settings::private_idle`].
+    pub private_idle: Option<Setting<PrivateIdle>>,
+    /// See [`Settings::unlisted`].
+    pub unlisted: Option<Setting<Action>>,
+    /// See [`Settings::unlisted_tokens`].
+    pub unlisted_tokens: Option<Setting<bool>>,
     /// See [`Settings::readonly`].
     pub readonly: Option<Setting<bool>>,
     /// See [`Settings::import`].
@@ -127,9 +143,13 @@ impl Settings {
         replace(&mut self.result_bytes, patch.result_bytes.as_ref());
         replace(&mut self.result_cache_ttl, patch.result_cache_ttl.as_ref());
         replace(&mut self.cacheable_tools, patch.cacheable_tools.as_ref());
+        replace(&mut self.validation, patch.validation.as_ref());
         replace(&mut self.watch, patch.watch.as_ref());
         replace(&mut self.keep, patch.keep.as_ref());
         replace(&mut self.keep_idle, patch.keep_idle.as_ref());
+        replace(&mut self.private_idle, patch.private_idle.as_ref());
+        replace(&mut self.unlisted, patch.unlisted.as_ref());
+        replace(&mut self.unlisted_tokens, patch.unlisted_tokens.as_ref());
         replace(&mut self.readonly, patch.readonly.as_ref());
         replace(&mut self.import, patch.import.as_ref());
         replace(&mut self.roots, patch.roots.as_ref());
@@ -178,9 +198,13 @@ impl Default for Settings {
             result_bytes: built_in(None),
             result_cache_ttl: built_in(None),
             cacheable_tools: built_in(Vec::new()),
+            validation: built_in(None),
             watch: built_in(true),
             keep: built_in(false),
             keep_idle: built_in(Duration::from_secs(600)),
+            private_idle: built_in(PrivateIdle::default()),
+            unlisted: built_in(Action::Ask),
+            unlisted_tokens: built_in(false),
             readonly: built_in(false),
             import: built_in(Import::All),
             roots: built_in(Vec::new()),

@@ -9,6 +9,7 @@ mod content;
 mod definition;
 mod error;
 mod fields;
+mod hint;
 pub mod json;
 pub mod method;
 pub mod name;
@@ -27,6 +28,7 @@ pub use definition::{
     ResourceTemplateDefinition, ResourceView, ToolAnnotations, ToolDefinition, ToolView,
 };
 pub use error::ErrorCode;
+pub use hint::{Hint, RuleHolds, ServerKey};
 pub use name::{NameTable, QualifiedName, ServerName, ToolName};
 pub use origin::{Layer, Origin};
 pub use outcome::{Outcome, OutcomeView, PromptMessage, PromptOutcome, ReadOutcome};
@@ -34,6 +36,7 @@ pub use owner::Owner;
 pub use principal::{Principal, PrincipalKind};
 pub use rule::{Action, CallKind, Risk, Rule};
 pub use spec::{
-    AccessSpec, BuiltinSpec, ConfigText, HttpFlavour, HttpSpec, Listed, OAuthSpec, ServerSpec, StdioSpec, TransportSpec,
+    AccessSpec, BuiltinSpec, ConfigText, HttpFlavour, HttpSpec, Listed, OAuthSpec, PrivateIdle, ServerSpec, StdioSpec,
+    TransportSpec, Validation,
 };
 pub use status::{DisabledReason, Failure, PendingReason, ServerStatus};

@@ -121,6 +121,22 @@ impl Outcome {
 }
 
 impl OutcomeView {
+    /// The same without what is for the user alone, where the server tells apart what is for whom: where no block is for
+    /// the assistant by name, all of them are.
+    #[must_use]
+    pub fn for_assistant(mut self) -> Self {
+        let audiences: Vec<Option<Vec<String>>> = self.content.iter().map(audience).collect();
+        let names = |audience: &Option<Vec<String>>, role: &str| {
+            audience.as_ref().is_some_and(|roles| roles.iter().any(|named| named == role))
+        };
+        if audiences.iter().any(|audience| names(audience, "assistant")) {
+            let mut audiences = audiences.into_iter();
+            let is_for_all = |audience: Option<Vec<String>>| names(&audience, "assistant") || !names(&audience, "user");
+            self.content.retain(|_| audiences.next().is_none_or(is_for_all));
+        }
+        self
+    }
+
     /// The result as one text, for hosts that need a string: text as it is, everything else named in brackets.
     ///
     /// Without any content the structured result is given as JSON.
@@ -197,6 +213,11 @@ impl PromptOutcome {
     }
 }
 
+/// Whom a block is for, where it says so.
+fn audience(block: &ContentBlock) -> Option<Vec<String>> {
+    block.raw.member("annotations")?.member("audience")?.parse().ok()
+}
+
 fn content(content: RawJson) -> Vec<ContentBlock> {
     if let Ok(blocks) = scan::elements(content.as_str()) {
         let block = |text| ContentBlock::from_raw(RawJson::part_of(content.shared(), text));
@@ -260,6 +281,27 @@ mod tests {
         "#);
         assert!(!outcome.is_error());
         assert_eq!(outcome.open().unwrap().content[6].raw.as_str(), r#"{"type":"hologram","x":1}"#);
+    }
+
+    /// C7: what is said beside a list does not break its JSON.
+    #[test]
+    fn what_is_for_the_user_alone_is_no_part_of_the_assistants_text() {
+        let text =
+            |blocks: &str| outcome(&format!(r#"{{"content":[{blocks}]}}"#)).open().unwrap().for_assistant().to_text();
+        let block = |text: &str, audience: &str| {
+            format!(r#"{{"type":"text","text":"{text}","annotations":{{"audience":{audience}}}}}"#)
+        };
+        let [list, aside, both] = [
+            block("[1]", r#"["assistant"]"#),
+            block("by the way", r#"["user"]"#),
+            block("both", r#"["user","assistant"]"#),
+        ];
+        let plain = r#"{"type":"text","text":"plain"}"#;
+        assert_eq!(text(&format!("{list},{aside}")), "[1]");
+        assert_eq!(text(&format!("{aside},{both},{plain}")), "both\nplain");
+        assert_eq!(text(&aside), "by the way", "nothing is for the assistant by name");
+        assert_eq!(text(&format!("{plain},{aside}")), "plain\nby the way");
+        assert_eq!(text(&format!("{list},{}", block("odd", "7"))), "[1]\nodd");
     }
 
     #[test]

@@ -1,3 +1,5 @@
+//! Who is the same, and what is shown.
+
 use super::*;
 
 #[test]

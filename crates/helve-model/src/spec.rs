@@ -26,6 +26,8 @@ pub struct ServerSpec {
     pub one_at_a_time: bool,
     /// Agents that are served share it, or each has one of its own; `None`: as its protocol allows.
     pub shared: Option<bool>,
+    /// How long one that is an agent's alone runs on once that agent is gone; `None`: as the settings say.
+    pub private_idle: Option<PrivateIdle>,
     /// The protocol version to speak; `None` finds out.
     pub protocol_version: Option<String>,
     /// How long start-up may take.
@@ -34,6 +36,8 @@ pub struct ServerSpec {
     pub call_timeout: Option<Duration>,
     /// How often a call that cannot have run is repeated.
     pub max_retries: Option<u32>,
+    /// Who judges the arguments of its calls; `None`: as whoever makes a call says.
+    pub validation: Option<Validation>,
     /// The program gets helve's whole environment instead of the short allowlist.
     pub inherit_environment: bool,
     /// What is known about signing in; `None` when nobody said anything.
@@ -44,6 +48,26 @@ pub struct ServerSpec {
     pub origin: Origin,
     /// In which layer it is configured.
     pub layer: Layer,
+}
+
+/// How long a server that is one agent's alone runs on after the agent was last there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrivateIdle {
+    /// So long.
+    After(Duration),
+    /// It is not ended before the agent is forgotten.
+    Never,
+}
+
+/// Who judges whether the arguments of a call fit the tool. Rules see them either way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Validation {
+    /// The tool's schema, before anything is sent.
+    #[default]
+    Strict,
+    /// The server: it gets the arguments as they were written. Many take more than their schemas say, a number in quotes
+    /// for one.
+    Server,
 }
 
 /// Which of a server's tools exist for an agent, and which of them may change things.
@@ -157,6 +181,20 @@ pub struct ConfigText {
     value: Option<SecretString>,
 }
 
+impl Validation {
+    /// The words for both, as configurations write them.
+    pub const WORDS: [(&str, Self); 2] = [("strict", Self::Strict), ("server", Self::Server)];
+
+    /// As configurations write it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Strict => "strict",
+            Self::Server => "server",
+        }
+    }
+}
+
 impl ServerSpec {
     /// A server that is on, with nothing else said about it.
     #[must_use]
@@ -169,10 +207,12 @@ impl ServerSpec {
             lazy: false,
             one_at_a_time: false,
             shared: None,
+            private_idle: None,
             protocol_version: None,
             startup_timeout: None,
             call_timeout: None,
             max_retries: None,
+            validation: None,
             inherit_environment: false,
             oauth: None,
             access: AccessSpec {
@@ -184,6 +224,44 @@ impl ServerSpec {
             },
             origin,
             layer,
+        }
+    }
+}
+
+impl PrivateIdle {
+    /// As it is written: a number with `ms`, `s`, `m` or `h` behind it and above 0, or `never`.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        if text == "never" {
+            return Some(Self::Never);
+        }
+        let digits = text.trim_end_matches(|character: char| character.is_ascii_alphabetic());
+        let seconds_each = match text.get(digits.len()..)? {
+            "ms" => 0.001,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3_600.0,
+            _ => return None,
+        };
+        let time = Duration::try_from_secs_f64(digits.parse::<f64>().ok()? * seconds_each).ok()?;
+        (!time.is_zero()).then_some(Self::After(time))
+    }
+}
+
+impl Default for PrivateIdle {
+    fn default() -> Self {
+        Self::After(Duration::from_secs(45))
+    }
+}
+
+impl fmt::Display for PrivateIdle {
+    /// As [`PrivateIdle::parse`] reads it.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::After(time) = self else { return formatter.write_str("never") };
+        match u64::try_from(time.as_millis()).unwrap_or(u64::MAX) {
+            whole if whole % 60_000 == 0 => write!(formatter, "{}m", whole / 60_000),
+            whole if whole % 1_000 == 0 => write!(formatter, "{}s", whole / 1_000),
+            milliseconds => write!(formatter, "{milliseconds}ms"),
         }
     }
 }
@@ -276,7 +354,20 @@ impl From<&str> for ConfigText {
 
 #[cfg(test)]
 mod tests {
-    use super::ConfigText;
+    use super::{ConfigText, PrivateIdle};
+
+    #[test]
+    fn g3_times_are_read_as_they_are_written() {
+        for text in ["45s", "10m", "never", "250ms"] {
+            assert_eq!(PrivateIdle::parse(text).unwrap().to_string(), text);
+        }
+        assert_eq!(PrivateIdle::parse("2h"), PrivateIdle::parse("120m"));
+        assert_eq!(PrivateIdle::parse("1.5s"), PrivateIdle::parse("1500ms"));
+        assert_eq!(PrivateIdle::parse("45s"), Some(PrivateIdle::default()));
+        for text in ["", "0s", "45", "s", "-1s", "nan s", "NaNs", "infs", "1e400s", "10 m", "Never", "5d"] {
+            assert_eq!(PrivateIdle::parse(text), None, "{text:?}");
+        }
+    }
 
     #[test]
     fn a_secret_is_never_shown() {

@@ -1,8 +1,8 @@
 //! Whether the arguments of a call match the patterns of its rules.
 //!
 //! A pattern in `deny` or `ask` matches as widely as it can: any leaf of the named argument, any string at any depth
-//! where no argument is named, every spelling of a place ([`crate::spelled`]), every one of duplicate keys, and whatever
-//! cannot be read. `path` means every argument whose name says that it is a place. A pattern in `allow` matches as
+//! where no argument is named, every spelling of a place ([`crate::spelled`]), what stands in a text that is JSON itself
+//! (servers that want a list or an object take it for one), every one of duplicate keys, and whatever cannot be read. `path` means every argument whose name says that it is a place. A pattern in `allow` matches as
 //! narrowly: all leaves and all duplicates of the named argument, a string at the top where none is named, never what
 //! cannot be read, only texts whose direct spelling it matches as well, and no text with a `..` component unless the
 //! glob spells one, since `/home/*` is not meant to match `/home/../etc`. Where it matches a place by no argument's name,
@@ -19,6 +19,9 @@ use crate::pin::canonical;
 use crate::place::{ArgumentPlace, Directories, PATH, is_place};
 use crate::spelled::{self, HasParent, folded, has_parent_component, without_detours};
 use crate::spelled_globs;
+
+/// How often a text is taken for JSON that stands in a text of JSON.
+const MAX_TEXTS_IN_TEXTS: usize = 3;
 
 /// A compiled `pattern`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,7 +126,7 @@ impl<'call> ArgumentMatches<'call> {
         let readable = visit_members(arguments, &relevant, |key, member| {
             let joins = around.joins(&key);
             let mut look = |leaf: &str| {
-                spelled::restricting(leaf, around.directories, joins, &mut |text| globs.matches(text, &mut possible));
+                restricting(leaf, around.directories, joins, &mut |text| globs.matches(text, &mut possible));
             };
             match member.plain_text() {
                 Some(text) => {
@@ -248,7 +251,7 @@ pub(crate) fn matched_spelling(
             visit_leaves(member.value, MAX_DEPTH, &mut |leaf, _| {
                 as_written |= matches(leaf);
                 let joins = around.joins(&key);
-                spelled::restricting(leaf, around.directories, joins, &mut |text| {
+                restricting(leaf, around.directories, joins, &mut |text| {
                     if found.is_none() && text != leaf && matches(text) {
                         found = Some(text.to_owned());
                     }
@@ -331,12 +334,33 @@ fn read_member<'call>(
         }
         first = false;
         if is_string {
-            spelled::restricting(leaf, around.directories, joins, &mut |text| globs.matches(text, &mut matched));
+            restricting(leaf, around.directories, joins, &mut |text| globs.matches(text, &mut matched));
             matches.some_string.union(&matched);
         }
         matches.some_leaf.union(&matched);
     });
     matches
+}
+
+/// Gives every spelling of a text that a restricting pattern is matched with to `visit`, and of every text inside it where
+/// it is JSON itself.
+fn restricting(text: &str, directories: &Directories, joins: bool, visit: &mut impl FnMut(&str)) {
+    spelled::restricting(text, directories, joins, visit);
+    visit_inside(text, MAX_TEXTS_IN_TEXTS, &mut |inner| spelled::restricting(inner, directories, joins, visit));
+}
+
+fn visit_inside(text: &str, rounds: usize, visit: &mut dyn FnMut(&str)) {
+    let inner = text.trim();
+    if rounds == 0 || !inner.starts_with(['{', '[', '"']) {
+        return;
+    }
+    // What cannot be read is no JSON: it means what it says.
+    let _: Option<()> = visit_leaves(inner, MAX_DEPTH, &mut |leaf, is_string| {
+        visit(leaf);
+        if is_string {
+            visit_inside(leaf, rounds - 1, visit);
+        }
+    });
 }
 
 /// Gives every string, number, boolean and null inside `value` to `visit`; `None` when something cannot be read.

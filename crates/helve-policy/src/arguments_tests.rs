@@ -53,6 +53,16 @@ fn lists_allow_only_together() {
     assert_eq!(both("/etc/*", r#"{"edits":[{"path":"/etc/a"}]}"#), (false, true));
 }
 
+/// G9: servers that want a list or an object take a text for one; where they judge the arguments, so must the patterns.
+#[test]
+fn g9_json_in_a_text_does_not_hide_a_value() {
+    assert_eq!(both("paths=/etc/*", r#"{"paths":"[\"/home/a\",\"/etc/a\"]"}"#), (false, true));
+    assert_eq!(both("/etc/*", r#"{"edits":" {\"path\":\"/home/../etc/a\"}"}"#), (false, true));
+    assert_eq!(both("/etc/*", r#"{"edits":["\"[\\\"/etc/a\\\"]\""]}"#), (false, true));
+    assert_eq!(both("paths=/home/*", r#"{"paths":"[\"/home/a\"]"}"#), (false, true));
+    assert_eq!(both("/etc/*", r#"{"text":"[draft] about /etc/a"}"#), (false, false));
+}
+
 #[test]
 fn parent_directories_are_allowed_only_when_spelled() {
     assert_eq!(both("path=/home/*", r#"{"path":"/home/../etc/passwd"}"#), (false, true));

@@ -4,7 +4,7 @@ use std::fmt;
 
 use helve_model::json::RawJson;
 use helve_model::text::one_line;
-use helve_model::{CallKind, ErrorCode, Principal, QualifiedName};
+use helve_model::{CallKind, ErrorCode, Hint, Principal, QualifiedName};
 
 use crate::approval::{Approval, Span};
 use crate::ground::{Decider, Ground};
@@ -152,6 +152,16 @@ impl Question {
         Permit::grant(self.request, Ground { decider: Decider::Approved(span), ..self.ground }, self.places)
     }
 
+    /// What no rule and no list mentions is left to an agent that asks its person itself.
+    ///
+    /// # Errors
+    /// The question, where a rule or a list wants it to be asked.
+    pub fn leave_to_agent(self) -> Result<Permit, Self> {
+        let Decider::Default(origin) = &self.ground.decider else { return Err(self) };
+        let ground = Ground { decider: Decider::LeftToAgent(origin.clone()), risk: self.ground.risk };
+        Ok(Permit::grant(self.request, ground, self.places))
+    }
+
     /// A person said no.
     #[must_use]
     pub fn decline(self) -> Refusal {
@@ -192,6 +202,8 @@ impl Refusal {
             | Decider::AnnotatedWriting(_)
             | Decider::Reading(_)
             | Decider::Default(_)
+            | Decider::Unlisted(_)
+            | Decider::LeftToAgent(_)
             | Decider::Unopened(_)
             | Decider::Typed(_)
             | Decider::ChangedSincePinned
@@ -226,9 +238,9 @@ impl Refusal {
         &self.ground
     }
 
-    /// What to do so that the call may run, each a sentence.
+    /// What to do so that the call may run.
     #[must_use]
-    pub fn hints(&self) -> Vec<String> {
+    pub fn hints(&self) -> Vec<Hint> {
         hints::for_refusal(self)
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use helve_model::json::RawJson;
 use helve_model::name::Spelling;
 use helve_model::text::{cut, one_line};
-use helve_model::{Action, CallKind, Layer, Origin, Principal, QualifiedName, Risk};
+use helve_model::{Action, CallKind, Hint, Layer, Origin, Principal, QualifiedName, Risk};
 
 use crate::approval::{Approval, Approvals};
 use crate::arguments::{ArgumentMatches, Surroundings, matched_spelling};
@@ -37,8 +37,8 @@ pub struct Explanation {
     pub matched_as: Option<String>,
     /// Every rule in the order in which it is asked, then the lists and the default.
     pub steps: Vec<Step>,
-    /// What to do so that the call may run, each a sentence; none when it may.
-    pub hints: Vec<String>,
+    /// What to do so that the call may run; none when it may.
+    pub hints: Vec<Hint>,
 }
 
 /// One link of the chain.
@@ -105,7 +105,7 @@ impl ToolPolicy {
         let hints = if verdict.action == Action::Allow {
             Vec::new()
         } else {
-            hints::for_decider(&verdict.decider, &subject.name, subject.kind)
+            hints::for_decider(&verdict.decider, &subject.name, subject.kind).into_iter().collect()
         };
         Explanation {
             name: subject.name.clone(),

@@ -7,7 +7,8 @@
 use std::collections::HashMap;
 
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
-use helve_model::Action;
+use helve_model::name::Spelling;
+use helve_model::{Action, QualifiedName};
 
 /// The longest glob that is more than a beginning or an end, in bytes.
 const MAX_GLOB: usize = 1_024;
@@ -88,6 +89,12 @@ pub(crate) struct Bits(Vec<u64>);
 /// True when the text means more than itself.
 pub(crate) fn has_wildcard(text: &str) -> bool {
     text.contains(['*', '?', '[', ']', '{', '}', '\\'])
+}
+
+/// The text of a rule that speaks of exactly this.
+#[must_use]
+pub fn rule_text(name: &QualifiedName) -> String {
+    format!("{}/{}", escape(&Spelling::Slash.render_server(&name.server)), escape(name.tool.as_str()))
 }
 
 /// A glob that matches exactly `text`.

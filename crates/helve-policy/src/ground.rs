@@ -4,10 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use helve_model::text::one_line;
-use helve_model::{Action, Listed, Origin, Risk};
+use helve_model::{Action, CallKind, Hint, Listed, Origin, QualifiedName, Risk};
 
 use crate::access::Trust;
 use crate::approval::Span;
+use crate::hints;
 use crate::rules::SourcedRule;
 
 /// Why a decision came out as it did.
@@ -37,6 +38,10 @@ pub enum Decider {
     Reading(Origin),
     /// Nobody said anything about this call. The origin is the server's entry.
     Default(Origin),
+    /// Nobody said anything about this call, and here nothing runs that nobody spoke of. The origin is the server's entry.
+    Unlisted(Origin),
+    /// Nobody said anything about this call, and its agent asks its person itself. The origin is the server's entry.
+    LeftToAgent(Origin),
     /// No rule opens this method, which is not one of the protocol's. The origin is the server's entry.
     Unopened(Origin),
     /// Neither a rule nor a list settles it, and a person typed the call.
@@ -68,6 +73,14 @@ pub enum ListName {
     DisabledTools,
 }
 
+impl Ground {
+    /// What to change so that what was decided against may run; `None` when nothing was.
+    #[must_use]
+    pub fn hint(&self, name: &QualifiedName, kind: CallKind) -> Option<Hint> {
+        hints::for_decider(&self.decider, name, kind)
+    }
+}
+
 impl Decider {
     /// Where what decided was written; `None` when nobody wrote it.
     #[must_use]
@@ -80,6 +93,8 @@ impl Decider {
             | Self::AnnotatedWriting(origin)
             | Self::Reading(origin)
             | Self::Default(origin)
+            | Self::Unlisted(origin)
+            | Self::LeftToAgent(origin)
             | Self::Unopened(origin)
             | Self::Typed(origin)
             | Self::ServerDisabled(origin)
@@ -107,6 +122,12 @@ impl fmt::Display for Decider {
             }
             Self::Reading(_) => formatter.write_str("no rule speaks of it, and it only reads"),
             Self::Default(_) => formatter.write_str("no rule and no list speaks of it"),
+            Self::Unlisted(_) => {
+                formatter.write_str("no rule or list mentions it, and nothing runs here that none of them mentions")
+            }
+            Self::LeftToAgent(_) => {
+                formatter.write_str("no rule or list mentions it, and the agent asks its person itself")
+            }
             Self::Unopened(_) => formatter.write_str("no rule opens this method"),
             Self::Typed(_) => formatter.write_str("no rule is against it, and a person typed it"),
             Self::ServerUnknown => formatter.write_str("no server of that name is configured"),

@@ -30,6 +30,8 @@ use crate::spelled_globs;
 #[derive(Debug, Clone)]
 pub struct RuleSet {
     pub(crate) inner: Arc<Inner>,
+    /// What nobody speaks of is denied instead of asked for.
+    pub(crate) denies_unlisted: bool,
 }
 
 /// A rule together with the trust it has.
@@ -109,7 +111,7 @@ impl RuleSet {
     /// Everything may run: for callers that decided elsewhere, and for tests.
     #[must_use]
     pub fn allow_all() -> Self {
-        Self { inner: Arc::new(Inner { allow_all: true, ..Inner::default() }) }
+        Self { inner: Arc::new(Inner { allow_all: true, ..Inner::default() }), denies_unlisted: false }
     }
 
     /// Compiles rules, in the order they were written within each layer, and the entries of all servers there are.
@@ -148,7 +150,15 @@ impl RuleSet {
                 (name, KnownServer { server, directories, targets })
             })
             .collect();
-        (Self { inner: Arc::new(Inner { allow_all: false, rules, argument_globs, servers, tool_globs }) }, problems)
+        let inner = Arc::new(Inner { allow_all: false, rules, argument_globs, servers, tool_globs });
+        (Self { inner, denies_unlisted: false }, problems)
+    }
+
+    /// The same, where tools that no rule and no list mentions are denied instead of asked for.
+    #[must_use]
+    pub const fn denying_unlisted(mut self, denies: bool) -> Self {
+        self.denies_unlisted = denies;
+        self
     }
 }
 

@@ -178,6 +178,12 @@ impl RuleSet {
                 (Some(Decider::ServerUnknown), Standing::Ask(Decider::ServerUnknown), risk, Believed::default())
             }
         };
+        let standing = match standing {
+            Standing::Ask(Decider::Default(origin)) if self.denies_unlisted => {
+                Standing::Deny(Decider::Unlisted(origin))
+            }
+            standing => standing,
+        };
         let mut policy = ToolPolicy {
             rules,
             subject,

@@ -243,7 +243,10 @@ fn arguments_decide() {
 
 #[test]
 fn refusals_say_what_to_write_where() {
-    let told = |refusal: &Refusal| format!("{} {refusal}\n- {}", refusal.code(), refusal.hints().join("\n- "));
+    let told = |refusal: &Refusal| {
+        let hints: Vec<String> = refusal.hints().iter().map(ToString::to_string).collect();
+        format!("{} {refusal}\n- {}", refusal.code(), hints.join("\n- "))
+    };
     let refused = |rules: &RuleSet, tool_name: &str| {
         let decision = tool(rules, "github", tool_name, Claims::default()).decide(Caller::Agent, json("{}"));
         match decision {

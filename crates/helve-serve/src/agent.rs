@@ -5,36 +5,44 @@
 //! Several clients may be behind such a one: what a server asks without saying for which call is put to nobody, unless only
 //! one call is open that it can be about.
 
+mod own;
+
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
-use futures_util::FutureExt as _;
-use helve::{AgentInfo, Answerer, CallError, CallSource, Door, Events, Host, HostEvent, RunApprovals};
+use helve::{AgentInfo, Answerer, CallSource, Door, Host, RunApprovals};
 use helve_model::json::RawJson;
 use helve_model::text::cut;
-use helve_model::{ErrorCode, Owner, ServerName};
-use helve_wire::{BoxFuture, ClientCapabilities, Question, QuestionKind, RpcError};
-use tokio::sync::{Semaphore, SemaphorePermit};
-use tokio::task::AbortHandle;
+use helve_model::{Owner, ServerName};
+use helve_wire::plane::{AnswerId, quoted};
+use helve_wire::{BoxFuture, ClientCapabilities, Era, EraPreference, Question, QuestionKind, RpcError};
+use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
 use crate::asked::Asked;
 use crate::capabilities;
-use crate::catalog::{Catalog, Catalogs};
+use crate::catalog::Catalog;
 use crate::conversation::Conversation;
 use crate::gate;
 use crate::gateway::Gateway;
 use crate::ledger::Taker;
 use crate::message::Message;
 use crate::news::{Level, Listener, Listeners, News, Notification};
+use crate::observer::{Notice, Observer, Visitor};
 use crate::outbox::Outlet;
+use crate::owned::{Bounds, Owned};
 use crate::principal::Principal;
+use crate::refusal;
 use crate::running::Running;
 use crate::sync::lock;
-use crate::tasks::Tasks;
+use crate::tasks::{OpenTasks, Tasks};
 use crate::watching::Watching;
+
+use own::OwnHost;
+pub(crate) use own::Presence;
 
 /// So many characters of the name and version that an agent gives itself are kept.
 const MOST_OF_A_NAME: usize = 100;
@@ -47,6 +55,12 @@ pub(crate) enum Clients {
     /// Whoever has the same principal and can do the same.
     Several,
 }
+
+/// Changes of a list within this time are told at once, and once more at its end.
+const GATHERED: Duration = Duration::from_millis(500);
+
+/// What is remembered of the tasks that an agent makes for one server.
+const MADE_TASKS: Bounds = Bounds { entries: 1_024, bytes: 256 << 10, time: Duration::from_secs(24 * 60 * 60) };
 
 /// One agent.
 pub(crate) struct Agent {
@@ -62,10 +76,18 @@ pub(crate) struct Agent {
     capabilities: OnceLock<ClientCapabilities>,
     /// Under which names it knows the tasks that servers made for it.
     tasks: OnceLock<Arc<Tasks>>,
+    /// Whose lists it sees.
+    gateway: OnceLock<Weak<Gateway>>,
+    /// What it was told of changed lists.
+    told: Mutex<Told>,
     /// For what belongs to no request.
     standalone: Arc<dyn Outlet>,
-    pub(crate) asked: Asked,
+    asked: Asked,
+    /// Tasks that it made of questions, by the server that asked.
+    made: Owned<()>,
     pub(crate) running: Running,
+    /// True while `initialize` is being answered, where other requests may come before its answer.
+    opening: watch::Sender<bool>,
     watching: OnceLock<Watching>,
     /// Who listens on behalf of this agent.
     pub(crate) listeners: Listeners,
@@ -75,22 +97,35 @@ pub(crate) struct Agent {
     moving: Semaphore,
     /// What its person said yes to until it ends.
     pub(crate) approvals: RunApprovals,
-}
-
-/// A host whose servers are one agent's alone, and the task that passes on what happens there.
-struct OwnHost {
-    host: Host,
-    news: AbortHandle,
-    catalogs: Catalogs,
+    /// Its tasks that are not finished, as far as is known.
+    pub(crate) open_tasks: OpenTasks,
+    presence: OnceLock<Weak<dyn Presence>>,
+    /// Who was told that it came, and as whom.
+    seen: Mutex<Option<(Arc<dyn Observer>, Visitor)>>,
 }
 
 /// A request of an agent is being answered: the agent is not idle.
 pub(crate) struct Present<'a>(&'a Agent);
 
+/// What an agent knows of changed lists.
+#[derive(Default)]
+struct Told {
+    /// The list of tools that it got or was told of last: see [`Catalog::listed`].
+    tools: Option<u64>,
+    /// When it was last told of each list, and whether it will be told once more.
+    lists: [(Option<Instant>, bool); 3],
+}
+
 #[derive(Default)]
 struct State {
     /// The version agreed upon in `initialize`.
     version: Option<String>,
+    /// The era of the first message it sent, where that was looked at before it was answered.
+    era: Option<Era>,
+    /// Servers it was told of that they cannot ask it.
+    told_of: HashSet<ServerName>,
+    /// Servers of its own that were ended while it was away.
+    ended: HashSet<ServerName>,
     /// The agent hears log messages from this level on; `None`: it did not say.
     log_level: Option<Level>,
     /// The streams of its requests that are being answered, the newest last.
@@ -129,14 +164,21 @@ impl Agent {
             state: Mutex::default(),
             capabilities: OnceLock::new(),
             tasks: OnceLock::new(),
+            gateway: OnceLock::new(),
+            told: Mutex::default(),
             standalone,
             asked: Asked::default(),
+            made: Owned::new(MADE_TASKS),
             running: Running::default(),
+            opening: watch::Sender::new(false),
             watching: OnceLock::new(),
             listeners: Listeners::default(),
             own: Mutex::default(),
             moving: Semaphore::new(1),
             approvals: RunApprovals::default(),
+            open_tasks: OpenTasks::default(),
+            presence: OnceLock::new(),
+            seen: Mutex::default(),
         }
     }
 
@@ -153,9 +195,40 @@ impl Agent {
         self.source.clone().by(info, self.source.session.clone())
     }
 
+    /// Asked whether the agent is still there, from now on.
+    pub(crate) fn is_known_by(&self, presence: Weak<dyn Presence>) {
+        self.presence.get_or_init(|| presence);
+    }
+
+    /// Is it known that the agent is there, though it asks nothing?
+    pub(crate) fn is_connected(&self) -> bool {
+        self.presence.get().and_then(Weak::upgrade).is_some_and(|presence| presence.is_connected())
+    }
+
     /// The agent says what it can; the first time counts.
     pub(crate) fn declare(&self, capabilities: &RawJson) {
-        self.capabilities.get_or_init(|| capabilities::read(capabilities));
+        self.capabilities.get_or_init(|| match self.clients {
+            Clients::One => capabilities::of_session(capabilities),
+            Clients::Several => capabilities::read(capabilities),
+        });
+    }
+
+    /// The agent has asked for its session to be opened.
+    pub(crate) fn opens(&self) {
+        self.opening.send_replace(true);
+    }
+
+    /// That was answered.
+    pub(crate) fn has_opened(&self) {
+        self.opening.send_replace(false);
+    }
+
+    /// Returns when no `initialize` is being answered. Cancel safe.
+    pub(crate) async fn opened(&self) {
+        if *self.opening.borrow() {
+            // The sender lives as long as the agent.
+            drop(self.opening.subscribe().wait_for(|opening| !*opening).await);
+        }
     }
 
     /// Its tasks are among these. Before that it has none.
@@ -163,9 +236,82 @@ impl Agent {
         self.tasks.get_or_init(|| Arc::clone(tasks));
     }
 
+    /// It sees what this gateway shows.
+    pub(crate) fn sees(&self, gateway: Weak<Gateway>) {
+        self.gateway.get_or_init(|| gateway);
+    }
+
+    /// It gets this list of tools, and knows of it from then on.
+    pub(crate) fn lists(&self, listed: u64) {
+        lock(&self.told).tools = Some(listed);
+    }
+
+    /// The list of tools that it got or was told of last.
+    pub(crate) fn listed(&self) -> Option<u64> {
+        lock(&self.told).tools
+    }
+
+    /// Before it has asked for a list, it counts as knowing the one of now.
+    fn knows_of_list(&self) {
+        if let Some(now) = self.listed_now() {
+            lock(&self.told).tools.get_or_insert(now);
+        }
+    }
+
+    /// The list of tools that it would get now; `None` when there is nobody to say.
+    fn listed_now(&self) -> Option<u64> {
+        let gateway = self.gateway.get().and_then(Weak::upgrade)?;
+        Some(self.catalog(&gateway).listed(gateway.options.discovery))
+    }
+
+    /// Tells it that a list has changed, if it has changed for this agent.
+    fn announce(&self, news: News) {
+        let hears = {
+            let state = lock(&self.state);
+            state.version.is_some() && !state.has_ended
+        };
+        let is_other = || {
+            let now = self.listed_now();
+            let mut told = lock(&self.told);
+            let is_other = now.is_none() || told.tools != now;
+            told.tools = now;
+            is_other
+        };
+        if hears && (news != News::Tools || is_other()) {
+            self.standalone.send(Message::notification(news.method(), None));
+        }
+    }
+
     /// The agent said `initialize`: from now on it hears what happens.
     pub(crate) fn greet(&self, version: String) {
+        self.knows_of_list();
         lock(&self.state).version = Some(version);
+    }
+
+    /// The agent's first message is of this era.
+    pub(crate) fn comes_in(&self, era: Era) {
+        lock(&self.state).era = Some(era);
+    }
+
+    /// Can servers ask it something, in the way of the legacy era?
+    pub(crate) fn is_asked_in_the_old_way(&self) -> bool {
+        let is_legacy = {
+            let state = lock(&self.state);
+            state.version.is_some() || state.era == Some(Era::Legacy)
+        };
+        is_legacy && self.can_be_asked()
+    }
+
+    /// Tells the agent, once for each server, that all agents share it and it therefore cannot ask.
+    pub(crate) fn tell_of_sharing(&self, server: &ServerName) {
+        if !lock(&self.state).told_of.insert(server.clone()) {
+            return;
+        }
+        let text = format!("all agents share the server `{server}`: it cannot ask this one anything");
+        if let Some(stream) = self.nearest_stream() {
+            let params = format!(r#"{{"level":"notice","logger":"helve","data":{}}}"#, quoted(&text));
+            self.hear_log(&*stream, &RawJson::assembled(params));
+        }
     }
 
     /// The version agreed upon.
@@ -220,56 +366,6 @@ impl Agent {
         })
     }
 
-    /// The host that this agent's own servers run in, if there is one.
-    pub(crate) fn own_host(&self) -> Option<Host> {
-        lock(&self.own).as_ref().map(|own| own.host.clone())
-    }
-
-    /// Its turn to get a host of its own: of several requests at once one starts it. Cancel safe.
-    pub(crate) async fn moves(&self) -> Option<SemaphorePermit<'_>> {
-        // Never closed.
-        self.moving.acquire().await.ok()
-    }
-
-    /// True while a host is being started for it.
-    pub(crate) fn is_moving(&self) -> bool {
-        self.moving.available_permits() == 0
-    }
-
-    /// From now on this agent's own servers run here.
-    ///
-    /// # Errors
-    /// When the agent has gone meanwhile.
-    pub(crate) fn move_in(self: &Arc<Self>, host: Host) -> Result<(), CallError> {
-        let news = tokio::spawn(pass_on(Arc::downgrade(self), host.events())).abort_handle();
-        let mut own = lock(&self.own);
-        let (has_ended, level) = {
-            let state = lock(&self.state);
-            (state.has_ended, state.log_level)
-        };
-        if has_ended {
-            news.abort();
-            return Err(CallError::new(ErrorCode::ServerUnavailable, "the agent has gone"));
-        }
-        if let Some(level) = level {
-            // Nothing is connected yet: whoever comes will be told.
-            let _: Option<()> = host.want_log_level(level.into()).now_or_never();
-        }
-        *own = Some(Arc::new(OwnHost { host, news, catalogs: Catalogs::default() }));
-        Ok(())
-    }
-
-    /// Ends the servers that are this agent's alone. They are started anew when it wants one again.
-    pub(crate) fn move_out(&self) {
-        let Some(own) = lock(&self.own).take() else { return };
-        own.news.abort();
-        let host = own.host.clone();
-        // Without a runtime there is nothing left to end.
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            runtime.spawn(async move { host.shutdown().await });
-        }
-    }
-
     /// What this agent sees: its own servers as they are, all others as everybody sees them.
     pub(crate) fn catalog(&self, gateway: &Gateway) -> Arc<Catalog> {
         let own = lock(&self.own).clone();
@@ -312,13 +408,34 @@ impl Agent {
         (!is_open && state.present == 0).then_some(state.used)
     }
 
+    /// Is something of it being answered, or waits for it?
+    pub(crate) fn is_busy(&self) -> bool {
+        let state = lock(&self.state);
+        state.present > 0 || state.conversations.iter().any(|(_, conversation)| conversation.strong_count() > 0)
+    }
+
     /// Was the agent not heard of for so long, and is nothing open for it?
     pub(crate) fn is_idle(&self, time: Duration) -> bool {
         self.idle_since().is_some_and(|used| used.is_none_or(|used| used.elapsed() > time))
     }
 
+    /// Somebody was told that it came, and is told when it goes.
+    pub(crate) fn is_seen_by(&self, observer: Arc<dyn Observer>, visitor: Visitor) {
+        *lock(&self.seen) = Some((observer, visitor));
+    }
+
+    /// Who it is, for people.
+    pub(crate) fn visitor(&self) -> Visitor {
+        let seen = lock(&self.seen);
+        seen.as_ref().map_or_else(|| Visitor::of(self.principal.clone()), |(_, visitor)| visitor.clone())
+    }
+
     /// The agent is gone: what was its alone ends with it.
     pub(crate) fn end(&self) {
+        let seen = lock(&self.seen).take();
+        if let Some((observer, visitor)) = seen {
+            observer.notice(Notice::Left(&visitor));
+        }
         lock(&self.state).has_ended = true;
         self.running.cancel_all();
         self.approvals.forget();
@@ -352,6 +469,40 @@ impl Agent {
         }
     }
 
+    /// Asks the agent by a request on this stream. A task that it makes of the question is the asking server's: no other may
+    /// ask about it.
+    pub(crate) async fn ask(
+        &self,
+        server: &ServerName,
+        question: Question,
+        stream: &dyn Outlet,
+    ) -> Result<RawJson, RpcError> {
+        let Question { kind, params, .. } = question;
+        gate::question(kind, params.as_ref(), &self.capabilities())?;
+        let owner = Owner::new(self.principal.clone(), server.clone());
+        let is_about_task = matches!(kind, QuestionKind::Task(_));
+        if is_about_task {
+            let id = params.as_ref().and_then(|params| params.member_str("taskId")).unwrap_or_default();
+            if !self.made.has(&owner, &id) {
+                return Err(refusal::invalid_params(format!("Unknown task: {id}")));
+            }
+        }
+        let tasks = self.tasks.get();
+        let params =
+            params.map(|params| tasks.map_or_else(|| params.clone(), |tasks| tasks.for_agent(&owner, &params)));
+        let answer = self.asked.ask(stream, kind.method(), params.as_ref()).await?;
+        let made = answer.member("task").filter(|_| !is_about_task).and_then(|task| task.member_str("taskId"));
+        if let Some(id) = made {
+            self.made.keep(&owner, &id, (), 0);
+        }
+        Ok(tasks.map_or_else(|| answer.clone(), |tasks| tasks.for_server(&owner, &answer)))
+    }
+
+    /// An answer of the agent to something that it was asked.
+    pub(crate) fn answered(&self, id: AnswerId, answer: Result<RawJson, RpcError>) {
+        self.asked.answered(id, answer);
+    }
+
     /// The call that a server of this agent speaks of. Of one client's calls it is most likely the newest that works, else
     /// the newest that waits for it; whichever it is, the same client hears of it. Of several clients' calls it is the only
     /// one that is open, or none: guessing would put one client's question to another.
@@ -382,22 +533,16 @@ impl Answerer for Agent {
         self.capabilities.get().cloned().unwrap_or_default()
     }
 
-    fn question<'a>(
-        &'a self,
-        server: &'a ServerName,
-        mut question: Question,
-    ) -> BoxFuture<'a, Result<RawJson, RpcError>> {
+    fn era_preference(&self) -> EraPreference {
+        if self.is_asked_in_the_old_way() { EraPreference::Legacy } else { EraPreference::Newest }
+    }
+
+    fn question<'a>(&'a self, server: &'a ServerName, question: Question) -> BoxFuture<'a, Result<RawJson, RpcError>> {
         Box::pin(async move {
             if self.version().is_some() {
                 let method = question.kind.method();
-                gate::question(question.kind, question.params.as_ref(), &self.capabilities())?;
                 let Some(stream) = self.nearest_stream() else { return Err(RpcError::method_not_found(method)) };
-                let (owner, tasks) = (Owner::new(self.principal.clone(), server.clone()), self.tasks.get());
-                if let (Some(tasks), Some(params)) = (tasks, &mut question.params) {
-                    *params = tasks.for_agent(&owner, params);
-                }
-                let answer = self.asked.ask(&*stream, method, question.params.as_ref()).await?;
-                return Ok(tasks.map_or_else(|| answer.clone(), |tasks| tasks.for_server(&owner, &answer)));
+                return self.ask(server, question, &*stream).await;
             }
             match self.nearest_conversation(server, Some(question.kind)) {
                 Some(conversation) => conversation.ask(question).await,
@@ -420,14 +565,31 @@ impl Answerer for Agent {
 }
 
 impl Listener for Agent {
-    fn hear(&self, news: News) {
-        let hears = {
-            let state = lock(&self.state);
-            state.version.is_some() && !state.has_ended
+    fn hear(self: Arc<Self>, news: News) {
+        let wait = {
+            let mut told = lock(&self.told);
+            let Some((last, is_coming)) = told.lists.get_mut(news as usize) else { return };
+            let wait = last.map_or(Duration::ZERO, |last| GATHERED.saturating_sub(last.elapsed()));
+            if std::mem::replace(is_coming, !wait.is_zero()) {
+                return;
+            }
+            if wait.is_zero() {
+                *last = Some(Instant::now());
+            }
+            wait
         };
-        if hears {
-            self.standalone.send(Message::notification(news.method(), None));
+        if wait.is_zero() {
+            return self.announce(news);
         }
+        let agent = Arc::downgrade(&self);
+        tokio::spawn(async move {
+            tokio::time::sleep(wait).await;
+            let Some(agent) = agent.upgrade() else { return };
+            if let Some(list) = lock(&agent.told).lists.get_mut(news as usize) {
+                *list = (Some(Instant::now()), false);
+            }
+            agent.announce(news);
+        });
     }
 
     fn hear_notification(&self, notification: &Notification) {
@@ -436,6 +598,9 @@ impl Listener for Agent {
             state.version.is_some() && !state.has_ended
         };
         let params = self.tasks.get().filter(|_| hears).and_then(|tasks| tasks.notice(&self.principal, notification));
+        if let Some(params) = &params {
+            self.open_tasks.hear(params);
+        }
         // It may belong to a call that is open; if not, the agent hears it all the same.
         if let Some(params) = params
             && let Some(stream) = self.nearest_stream()
@@ -450,28 +615,6 @@ fn ambiguous() -> RpcError {
     let message = "nobody was asked: the server does not say for which call it asks, and more than one may be open; make \
                    the call again while no other is open";
     RpcError { code: -32000, message: message.to_owned(), data: None }
-}
-
-/// Passes on what happens at an agent's own servers, to that agent.
-async fn pass_on(agent: Weak<Agent>, mut events: Events) {
-    while let Some(event) = events.next().await {
-        let Some(agent) = agent.upgrade() else { return };
-        let news = match event {
-            HostEvent::Catalog { .. } => News::Tools,
-            HostEvent::ResourcesChanged { .. } => News::Resources,
-            HostEvent::PromptsChanged { .. } => News::Prompts,
-            HostEvent::Notification { server, method, params } => {
-                let is_heard = |host: Host| gate::is_heard(&host, &server, &method, &params);
-                if agent.own_host().is_some_and(is_heard) {
-                    agent.hear_notification(&Notification { server, method, params });
-                }
-                continue;
-            }
-            _ => continue,
-        };
-        agent.hear(news);
-        agent.listeners.tell(news);
-    }
 }
 
 impl Drop for Present<'_> {

@@ -121,6 +121,8 @@ impl Books {
             ),
         );
         let mut book = ResourceBook::new(host, &resources.items, &templates.items);
+        book.resource_list = book.resource_list.counting(resources.count_for);
+        book.template_list = book.template_list.counting(templates.count_for);
         if is_alone(host) {
             book.resource_list = book.resource_list.with(resources.more.as_ref());
             book.template_list = book.template_list.with(templates.more.as_ref());
@@ -159,6 +161,7 @@ impl Books {
         )
         .await;
         let mut book = PromptBook::new(host, &prompts.items, naming);
+        book.list = book.list.counting(prompts.count_for);
         if is_alone(host) {
             book.list = book.list.with(prompts.more.as_ref());
         }

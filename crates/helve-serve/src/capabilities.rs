@@ -1,9 +1,23 @@
 //! What an agent says it can do, as the wire understands it.
 
 use helve_model::json::{RawJson, scan};
+use helve_wire::plane::quoted;
 use helve_wire::{ClientCapabilities, QuestionKind};
 
-/// Reads `capabilities` of `initialize`, or the metadata of a modern request.
+/// Reads `capabilities` of `initialize`: besides what both eras have, tasks that the agent makes of questions.
+pub(crate) fn of_session(capabilities: &RawJson) -> ClientCapabilities {
+    let mut can = read(capabilities);
+    if let Some(tasks) = capabilities.member("tasks").filter(|tasks| tasks.is_object() && tasks.check().is_ok()) {
+        // A list would hold what the agent makes for other servers.
+        let passed = members(&tasks).into_iter().filter(|(name, _)| name != "list");
+        let passed: Vec<String> = passed.map(|(name, value)| format!("{}:{value}", quoted(&name))).collect();
+        can.tasks = true;
+        can.written.push(("tasks".to_owned(), RawJson::assembled(format!("{{{}}}", passed.join(",")))));
+    }
+    can
+}
+
+/// Reads the capabilities of either era.
 pub(crate) fn read(capabilities: &RawJson) -> ClientCapabilities {
     let declared = |value: Option<RawJson>| value.is_some_and(|value| !matches!(value.as_str(), "null" | "false"));
     let part = |name: &str, part: &str| declared(capabilities.member(name).and_then(|value| value.member(part)));
@@ -17,6 +31,7 @@ pub(crate) fn read(capabilities: &RawJson) -> ClientCapabilities {
         sampling_tools: part("sampling", "tools"),
         roots: has("roots"),
         roots_list_changed: part("roots", "listChanged"),
+        tasks: false,
         extensions: capabilities.member("extensions").map_or_else(Vec::new, |extensions| members(&extensions)),
         written: members(capabilities).into_iter().filter_map(written).collect(),
     }
@@ -36,6 +51,7 @@ pub(crate) fn missing_for(
         }
         (QuestionKind::Sampling, _) if !can.sampling => Some(r#"{"sampling":{}}"#),
         (QuestionKind::Roots, _) if !can.roots => Some(r#"{"roots":{}}"#),
+        (QuestionKind::Task(_), _) if !can.tasks => Some(r#"{"tasks":{}}"#),
         _ => None,
     }
 }
@@ -44,7 +60,7 @@ pub(crate) fn missing_for(
 fn written((name, value): (String, RawJson)) -> Option<(String, RawJson)> {
     let is_usable = value.is_object() && value.check().is_ok();
     match name.as_str() {
-        // Read above. And a server that asks for tasks of an agent would have to reach them: that way does not exist.
+        // Read above, and where a session begins.
         "extensions" | "tasks" => None,
         "elicitation" | "sampling" | "roots" if !is_usable => None,
         "elicitation" if value.member("form").is_none() && value.member("url").is_none() => {
@@ -82,5 +98,16 @@ mod tests {
         let unknown = r#"{"elicitation":{"form":{"z":1}},"sampling":{"context":{},"tools":{}},"experimental":{"x":{}},"vendor":{"q":1}}"#;
         check(unknown, unknown);
         check(r#"{"elicitation":{"v":1},"roots":false,"tasks":{}}"#, r#"{"elicitation":{"v":1,"form":{}}}"#);
+    }
+
+    /// G4: servers are told of the tasks that an agent makes for them; a list of all of them is nobody's.
+    #[test]
+    fn g4_tasks_are_a_sessions() {
+        let declared =
+            r#"{"sampling":{},"tasks":{"list":{},"cancel":{},"requests":{"sampling":{"createMessage":{}}}}}"#;
+        let can = of_session(&RawJson::from_static(declared));
+        let told = r#"{"sampling":{},"tasks":{"cancel":{},"requests":{"sampling":{"createMessage":{}}}}}"#;
+        assert_eq!((can.tasks, can.to_json()), (true, told.to_owned()));
+        assert!(!of_session(&RawJson::from_static(r#"{"tasks":true}"#)).tasks);
     }
 }

@@ -1,7 +1,9 @@
 //! What agents see of one snapshot: every tool under its served name, and the lists, rendered once.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use helve::{Host, ServerEntry, Snapshot, ToolEntry};
 use helve_model::json::{RawJson, scan};
@@ -9,12 +11,35 @@ use helve_model::{Action, Definition as _, QualifiedName, ServerName};
 use helve_policy::Caller;
 use helve_wire::plane::quoted;
 
+use crate::discovery::Discovery;
 use crate::gate::with_member;
+use crate::lodging::may_be_shared;
 use crate::naming::Naming;
 use crate::sync::lock;
 
 /// A list longer than this is given in pages.
 const PAGE_ITEMS: usize = 1_000;
+
+/// How long a list counts where its server does not say. Most changes are announced.
+pub(crate) const LISTS_COUNT_FOR: Duration = Duration::from_secs(5);
+
+/// A page of a list, as an agent gets it.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub(crate) result: RawJson,
+    /// How long it counts; `None` where no server says so.
+    pub(crate) count_for: Option<Duration>,
+}
+
+/// How long a list counts that is made of several: as long as the first of them, where one says so at all.
+pub(crate) fn shortest(said: impl Iterator<Item = Option<Duration>>) -> Option<Duration> {
+    let (mut shortest, mut somebody_says) = (Duration::MAX, false);
+    for said in said {
+        somebody_says |= said.is_some();
+        shortest = shortest.min(said.unwrap_or(LISTS_COUNT_FOR));
+    }
+    somebody_says.then_some(shortest)
+}
 
 /// The newest catalog; made anew when there is a newer snapshot and somebody asks.
 #[derive(Debug, Default)]
@@ -31,6 +56,8 @@ pub(crate) struct Catalog {
     /// The names in the order of the list.
     names: Vec<String>,
     pub(crate) tool_list: Pages,
+    /// Another one for another list.
+    fingerprint: u64,
     /// Of all definitions together.
     pub(crate) bytes: usize,
     /// The servers that have resources or prompts.
@@ -38,12 +65,14 @@ pub(crate) struct Catalog {
 }
 
 /// A list as it is sent: the elements of each page, put together.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Pages {
     key: &'static str,
     pages: Vec<String>,
     /// Members that stand behind the elements, each after a comma.
     more: String,
+    /// How long it counts, where somebody says so.
+    count_for: Option<Duration>,
 }
 
 impl Catalogs {
@@ -88,13 +117,16 @@ impl Catalog {
         });
         let said = if let [only] = servers.as_slice() { only.said_with_tools() } else { None };
         let tool_list = Pages::new("tools", definitions).with(said);
+        let mut hasher = DefaultHasher::new();
+        tool_list.hash(&mut hasher);
+        let fingerprint = hasher.finish();
         let bytes = tool_list.pages.iter().map(String::len).sum();
         let tools = names.iter().cloned().zip(entries.into_iter().cloned()).collect();
         let has_more = |entry: &&Arc<ServerEntry>| {
             entry.greeting().is_some_and(|greeting| greeting.offers("resources") || greeting.offers("prompts"))
         };
         let servers = servers.into_iter().filter(has_more).map(|entry| entry.name().clone()).collect();
-        Self { generation, tools, names, tool_list, bytes, servers }
+        Self { generation, tools, names, tool_list, fingerprint, bytes, servers }
     }
 
     pub(crate) fn tool(&self, name: &str) -> Option<&Arc<ToolEntry>> {
@@ -106,15 +138,28 @@ impl Catalog {
         self.names.iter().filter_map(|name| Some((name.as_str(), self.tools.get(name)?)))
     }
 
+    /// Which list an agent gets of this: the same number for the same list.
+    pub(crate) const fn listed(&self, discovery: Discovery) -> u64 {
+        // The three tools of discovery are the same whatever is behind them.
+        if discovery.is_on(self) { 0 } else { self.fingerprint }
+    }
+
     /// How many tools there are.
     pub(crate) const fn len(&self) -> usize {
         self.names.len()
     }
 }
 
-/// A server as the agent's own host knows it, once it is connected there.
+/// How long the tools that an agent sees count.
+pub(crate) fn tools_count_for(shared: &Host, own: Option<&Host>) -> Option<Duration> {
+    let (shared, own) = (shared.snapshot(), own.map(Host::snapshot));
+    let servers = shared.servers().map(|server| newest(server, own.as_deref()));
+    shortest(servers.filter(|server| server.all_tools().next().is_some()).map(|server| server.list_counts_for()))
+}
+
+/// A server as the agent's own host knows it, once it is connected there. What agents share lists for all of them.
 fn newest<'a>(server: &'a Arc<ServerEntry>, own: Option<&'a Snapshot>) -> &'a Arc<ServerEntry> {
-    let own = own.and_then(|own| own.server(server.name().as_str()));
+    let own = own.filter(|_| !may_be_shared(server)).and_then(|own| own.server(server.name().as_str()));
     own.filter(|own| own.greeting().is_some() && own.all_tools().next().is_some()).unwrap_or(server)
 }
 
@@ -129,7 +174,7 @@ impl Pages {
         let usable: Vec<RawJson> = definitions.filter(|definition| definition.check().is_ok()).collect();
         let page = |items: &[RawJson]| items.iter().map(RawJson::as_str).collect::<Vec<_>>().join(",");
         let pages = if usable.is_empty() { vec![String::new()] } else { usable.chunks(PAGE_ITEMS).map(page).collect() };
-        Self { key, pages, more: String::new() }
+        Self { key, pages, more: String::new(), count_for: None }
     }
 
     /// With what the only server there is said besides; where there are several, nobody speaks for all of them.
@@ -142,8 +187,14 @@ impl Pages {
         self
     }
 
-    /// The result of a list request; `None` when there is no such page.
-    pub(crate) fn page(&self, cursor: Option<&RawJson>) -> Option<RawJson> {
+    /// The same for as long as servers say.
+    pub(crate) const fn counting(mut self, count_for: Option<Duration>) -> Self {
+        self.count_for = count_for;
+        self
+    }
+
+    /// What a list request gets; `None` when there is no such page.
+    pub(crate) fn page(&self, cursor: Option<&RawJson>) -> Option<Page> {
         let number = match cursor {
             None => 0,
             Some(cursor) => cursor.parse::<String>().ok()?.parse::<usize>().ok()?,
@@ -151,7 +202,8 @@ impl Pages {
         let (key, items) = (self.key, self.pages.get(number)?);
         let next = number + 1;
         let next = if next < self.pages.len() { format!(r#","nextCursor":"{next}""#) } else { String::new() };
-        Some(RawJson::assembled(format!(r#"{{"{key}":[{items}]{next}{}}}"#, self.more)))
+        let result = RawJson::assembled(format!(r#"{{"{key}":[{items}]{next}{}}}"#, self.more));
+        Some(Page { result, count_for: self.count_for })
     }
 }
 
@@ -159,19 +211,30 @@ impl Pages {
 mod tests {
     use super::*;
 
+    /// G4: a list is good for as long as what it is made of.
+    #[test]
+    fn g4_a_list_counts_as_long_as_its_shortest_part() {
+        let seconds = |seconds: u64| Some(Duration::from_secs(seconds));
+        assert_eq!(shortest([None, None].into_iter()), None);
+        assert_eq!(shortest([seconds(60), seconds(30)].into_iter()), seconds(30));
+        assert_eq!(shortest([seconds(60), None].into_iter()), Some(LISTS_COUNT_FOR));
+        assert_eq!(shortest([None, seconds(0)].into_iter()), seconds(0));
+    }
+
     #[test]
     fn a_long_list_has_pages() {
         let items = (0..2_500).map(|number| RawJson::assembled(number.to_string()));
         let broken = RawJson::assembled("{nonsense}".to_owned());
         let pages = Pages::new("tools", items.chain([broken]));
-        let first = pages.page(None).unwrap();
+        let page = |cursor: Option<&RawJson>| pages.page(cursor).map(|page| page.result);
+        let first = page(None).unwrap();
         assert!(
             first.as_str().starts_with(r#"{"tools":[0,1,"#) && first.as_str().ends_with(r#"999],"nextCursor":"1"}"#)
         );
-        let last = pages.page(Some(&RawJson::from_static("\"2\""))).unwrap();
+        let last = page(Some(&RawJson::from_static("\"2\""))).unwrap();
         assert!(last.as_str().starts_with(r#"{"tools":[2000,"#) && last.as_str().ends_with("2499]}"));
-        assert_eq!(pages.page(Some(&RawJson::from_static("\"3\""))), None);
-        assert_eq!(pages.page(Some(&RawJson::from_static("7"))), None);
-        assert_eq!(Pages::new("tools", std::iter::empty()).page(None).unwrap().as_str(), r#"{"tools":[]}"#);
+        assert_eq!(page(Some(&RawJson::from_static("\"3\""))), None);
+        assert_eq!(page(Some(&RawJson::from_static("7"))), None);
+        assert_eq!(Pages::new("tools", std::iter::empty()).page(None).unwrap().result.as_str(), r#"{"tools":[]}"#);
     }
 }

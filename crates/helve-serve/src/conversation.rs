@@ -58,6 +58,8 @@ pub(crate) struct OpenCall {
     /// Asked and not answered.
     open: Vec<(String, Asked)>,
     asked: u64,
+    /// Bytes of what the agent said in it.
+    bytes: usize,
 }
 
 struct Asked {
@@ -77,8 +79,8 @@ struct Parked {
     call: OpenCall,
     work: BoxFuture<'static, Outcome>,
     expiry: AbortHandle,
-    /// It counts for its principal for as long as it waits.
-    held: Held,
+    /// It counts for its principal for as long as it waits, and so do its bytes.
+    held: [Held; 2],
 }
 
 impl OpenCall {
@@ -87,6 +89,7 @@ impl OpenCall {
         agent: &Arc<Agent>,
         server: &ServerName,
         digest: CallDigest,
+        bytes: usize,
         capabilities: ClientCapabilities,
         line: Line,
     ) -> Self {
@@ -98,7 +101,7 @@ impl OpenCall {
             open: AtomicUsize::new(0),
         });
         agent.converses(server, &conversation);
-        Self { conversation, digest, questions, open: Vec::new(), asked: 0 }
+        Self { conversation, digest, questions, open: Vec::new(), asked: 0, bytes }
     }
 
     /// Works until the call is done, or something has to be asked: then the result is the question.
@@ -120,7 +123,11 @@ impl OpenCall {
         }
         let requests = self.requests();
         let call = self.digest;
-        let held = gateway.ledger.parked.hold(principal, 1).await?;
+        let bytes = self.bytes.saturating_add(requests.len());
+        let held = [
+            gateway.ledger.parked.hold(principal, 1).await?,
+            gateway.ledger.parked_bytes.hold(principal, bytes).await?,
+        ];
         let handle = gateway.parking.park(gateway, self, work, held);
         let lasts = gateway.options.limits.parked_time;
         let state = gateway.seal.seal(principal, &Sealed::Parked { call, handle }, lasts);
@@ -157,7 +164,7 @@ impl OpenCall {
 }
 
 impl Parking {
-    fn park(&self, gateway: &Arc<Gateway>, call: OpenCall, work: BoxFuture<'static, Outcome>, held: Held) -> u64 {
+    fn park(&self, gateway: &Arc<Gateway>, call: OpenCall, work: BoxFuture<'static, Outcome>, held: [Held; 2]) -> u64 {
         let handle = {
             let mut last = lock(&self.last);
             *last += 1;

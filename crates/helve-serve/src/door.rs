@@ -8,25 +8,36 @@ use helve_model::json::RawJson;
 use helve_wire::plane::quoted;
 use helve_wire::{BoxFuture, Question, QuestionKind};
 
-use crate::agent::Clients;
 use crate::named_questions::{arguments, foreign_name, of_helve};
 
 /// Asks by a form with one question.
 #[derive(Debug)]
 pub(crate) struct DoorApprover {
     answerer: Arc<dyn Answerer>,
-    /// Whom a yes would count for.
-    clients: Clients,
+    lasting: Lasting,
 }
 
-/// A yes that lasts. It is offered to one client alone: where several may be behind an agent, it would be a yes for all.
+/// For how long a person may say yes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Lasting {
+    /// For this call alone: where several clients may be behind an agent, anything else would be a yes for all of them.
+    Once,
+    /// For as long as the agent is there.
+    UntilTheEnd,
+    /// For good, until the tool is defined otherwise or its server is another one.
+    Always,
+}
+
+const ONCE: &str = "once";
 const UNTIL_THE_END: &str = "until the agent ends";
+const ALWAYS: &str = "always";
+const NO: &str = "no";
 
 impl DoorApprover {
     /// `None` when the agent cannot ask its person: then it is the host's to decide.
-    pub(crate) fn of(answerer: &Arc<dyn Answerer>, clients: Clients) -> Option<Arc<dyn Approver>> {
+    pub(crate) fn of(answerer: &Arc<dyn Answerer>, lasting: Lasting) -> Option<Arc<dyn Approver>> {
         let can_ask = answerer.capabilities().elicitation_form;
-        can_ask.then(|| Arc::new(Self { answerer: Arc::clone(answerer), clients }) as Arc<dyn Approver>)
+        can_ask.then(|| Arc::new(Self { answerer: Arc::clone(answerer), lasting }) as Arc<dyn Approver>)
     }
 }
 
@@ -34,16 +45,16 @@ impl Approver for DoorApprover {
     fn approve(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalAnswer> {
         Box::pin(async move {
             let question =
-                Question { kind: QuestionKind::Elicitation, params: Some(form(&request, self.clients)), during: None };
+                Question { kind: QuestionKind::Elicitation, params: Some(form(&request, self.lasting)), during: None };
             match self.answerer.question(&request.name.server, question).await {
-                Ok(answer) => read(&answer, self.clients),
+                Ok(answer) => read(&answer, self.lasting),
                 Err(_) => ApprovalAnswer::Unavailable,
             }
         })
     }
 }
 
-fn form(request: &ApprovalRequest, clients: Clients) -> RawJson {
+fn form(request: &ApprovalRequest, lasting: Lasting) -> RawJson {
     // Where the rule stands that asks is the person's business, and an agent reads this before them.
     let message = quoted(&of_helve(&format!(
         "May {} {} {} ({} risk)?\nArguments: {}",
@@ -53,11 +64,8 @@ fn form(request: &ApprovalRequest, clients: Clients) -> RawJson {
         request.risk,
         arguments(&request.arguments)
     )));
-    let lasting = match clients {
-        Clients::One => format!(r#""{UNTIL_THE_END}","#),
-        Clients::Several => String::new(),
-    };
-    let decision = format!(r#"{{"type":"string","title":"May it run?","enum":["once",{lasting}"no"]}}"#);
+    let offered: Vec<String> = offered(lasting).iter().map(|answer| quoted(answer)).collect();
+    let decision = format!(r#"{{"type":"string","title":"May it run?","enum":[{}]}}"#, offered.join(","));
     RawJson::assembled(format!(
         r#"{{"mode":"form","message":{message},"requestedSchema":{{"type":"object","properties":{{"decision":{decision}}},"required":["decision"]}}}}"#
     ))
@@ -72,14 +80,22 @@ const fn verb(kind: CallKind) -> &'static str {
     }
 }
 
-fn read(answer: &RawJson, clients: Clients) -> ApprovalAnswer {
+/// The answers that a form has.
+fn offered(lasting: Lasting) -> Vec<&'static str> {
+    let answers = [(ONCE, Lasting::Once), (UNTIL_THE_END, Lasting::UntilTheEnd), (ALWAYS, Lasting::Always)];
+    answers.into_iter().filter(|(_, needed)| *needed <= lasting).map(|(answer, _)| answer).chain([NO]).collect()
+}
+
+fn read(answer: &RawJson, lasting: Lasting) -> ApprovalAnswer {
     if answer.member_str("action").as_deref() != Some("accept") {
         return ApprovalAnswer::Decline;
     }
-    match answer.member("content").and_then(|content| content.member_str("decision")).as_deref() {
-        Some("once") => ApprovalAnswer::Once,
-        Some(UNTIL_THE_END) if clients == Clients::One => ApprovalAnswer::Run,
-        Some(UNTIL_THE_END) => ApprovalAnswer::Once,
+    let decision = answer.member("content").and_then(|content| content.member_str("decision"));
+    // A yes that was not offered is a yes to this call.
+    match decision.as_deref() {
+        Some(ALWAYS) if lasting == Lasting::Always => ApprovalAnswer::Always { pattern: None },
+        Some(UNTIL_THE_END) if lasting >= Lasting::UntilTheEnd => ApprovalAnswer::Run,
+        Some(ONCE | UNTIL_THE_END) => ApprovalAnswer::Once,
         _ => ApprovalAnswer::Decline,
     }
 }

@@ -5,7 +5,7 @@ pub(crate) mod listen;
 pub(crate) mod modern;
 
 use helve_model::json::RawJson;
-use helve_wire::RpcError;
+use helve_wire::{Era, RpcError};
 
 use crate::exchange::Exchange;
 use crate::gate::Request;
@@ -29,6 +29,11 @@ pub(crate) fn answer_without_host(request: &Request) -> Option<Result<RawJson, R
         return modern::check(&meta).err().map(Err);
     }
     (request.method == "ping").then(|| Ok(RawJson::empty_object()))
+}
+
+/// The era of a request.
+pub(crate) fn of(request: &Request) -> Era {
+    if modern::is_modern(request, &request.meta()) { Era::Modern } else { Era::Legacy }
 }
 
 /// What an agent says it can do in the first message it sends.

@@ -3,21 +3,23 @@
 use std::fmt;
 use std::sync::Arc;
 
-use helve::{Answerer, CallContext, CallError, Turn};
+use helve::{Answerer, CallContext, CallError, RefusalListener, Turn};
 use helve_model::json::{RawJson, strict};
-use helve_model::{Owner, ServerName};
+use helve_model::{Owner, ServerName, Validation};
 use helve_policy::Caller;
 use helve_wire::{BoxFuture, ClientCapabilities, Progress, ProgressCallback, Question, Relayed, RpcError};
 
-use crate::agent::Agent;
+use crate::agent::{Agent, Clients};
 use crate::catalog::Catalog;
-use crate::door::DoorApprover;
-use crate::gate::{self, Meta, Request, with_member};
-use crate::gateway::{Gateway, Lodging};
+use crate::door::{DoorApprover, Lasting};
+use crate::gate::{Meta, Request, with_member};
+use crate::gateway::{Gateway, is_the_persons};
 use crate::ledger::{Exceeded, Taken, Taker, Turns, UNCOUNTED_BYTES};
+use crate::lodging::Lodging;
 use crate::message::Message;
 use crate::named_questions::NamedAnswerer;
 use crate::news::Level;
+use crate::observer::Refusals;
 use crate::outbox::Outlet;
 
 /// What an agent hears that has not said from which level on it wants to hear log messages.
@@ -40,7 +42,7 @@ impl Exchange {
 
     /// A turn at a server for something that is not a call of its own, where agents share that server.
     pub(crate) async fn turn_at(&self, server: &ServerName) -> Result<Option<Taken>, RpcError> {
-        match self.gateway.turns_at(server) {
+        match self.gateway.turns_at(&self.agent, server) {
             Some(turns) => Ok(Some(turns.take(&self.agent.taker()).await?)),
             None => Ok(None),
         }
@@ -50,13 +52,13 @@ impl Exchange {
     pub(crate) fn context(&self, server: &ServerName, request: &Request, meta: &Meta) -> CallContext {
         let answerer: Arc<dyn Answerer> = Arc::new(self.clone());
         // A modern server makes tasks of its own accord, and is to be answered here until it is done.
-        let task = request.param("task").filter(|_| !self.gateway.may_be_modern(server));
+        let task = request.param("task").filter(|_| !self.gateway.may_be_modern(&self.agent, server));
         let task = task.map(|task| Relayed { task: Some(task), ..Relayed::default() });
         let on_progress = meta.progress_token.clone().map(|token| relay_progress(Arc::clone(&self.stream), token));
         let mut context =
             CallContext { on_progress, relayed: task, ..self.common_context(server, answerer, request, meta) };
         // A modern server logs only for those who say so in each request; an agent of the other era need not say anything.
-        if self.gateway.may_be_modern(server) {
+        if self.gateway.may_be_modern(&self.agent, server) {
             let level = self.agent.log_level().map_or(UNASKED_LOG_LEVEL, Level::word);
             context.meta = Some(with_log_level(context.meta.as_ref(), level));
         }
@@ -76,7 +78,11 @@ impl Exchange {
             source: self.agent.source(meta.client_info.as_ref()),
             meta: meta.rest.as_ref().map(|meta| self.gateway.tasks.meta_for_server(&self.owner(server), meta)),
             more: request.more(),
-            approver: DoorApprover::of(&answerer, self.agent.clients()),
+            // What an agent gets directly it gets here: the server knows best what it can make something of.
+            validation: Validation::Server,
+            approver: DoorApprover::of(&answerer, self.lasting()),
+            leaves_unlisted: self.leaves_unlisted(),
+            refusals: self.refusals(),
             approvals: Some(self.agent.approvals.clone()),
             turns: self.turns(server),
             answerer: Some(NamedAnswerer::of(answerer)),
@@ -92,16 +98,47 @@ impl Exchange {
     /// What a decision needs that is no call: whom to ask. An agent that is asked by result cannot be asked here.
     pub(crate) fn asking_context(&self, meta: &Meta) -> CallContext {
         let answerer: Arc<dyn Answerer> = Arc::new(self.clone());
-        let approver = DoorApprover::of(&answerer, self.agent.clients()).filter(|_| meta.protocol_version.is_none());
+        let approver = DoorApprover::of(&answerer, self.lasting()).filter(|_| meta.protocol_version.is_none());
         let approvals = Some(self.agent.approvals.clone());
         let principal = self.agent.principal.clone();
+        let (leaves_unlisted, refusals) = (self.leaves_unlisted(), self.refusals());
         let source = self.agent.source(meta.client_info.as_ref());
-        CallContext { principal, source, approver, approvals, ..CallContext::new(Caller::Agent) }
+        CallContext {
+            principal,
+            source,
+            approver,
+            leaves_unlisted,
+            refusals,
+            approvals,
+            ..CallContext::new(Caller::Agent)
+        }
+    }
+
+    /// For how long a person may say yes where this agent asks them.
+    fn lasting(&self) -> Lasting {
+        match self.agent.clients() {
+            Clients::Several => Lasting::Once,
+            // What is for good is everybody's, and only the person whose rules these are can say that.
+            Clients::One if self.gateway.options.keeps_approvals && is_the_persons(&self.agent.principal) => {
+                Lasting::Always
+            }
+            Clients::One => Lasting::UntilTheEnd,
+        }
+    }
+
+    fn leaves_unlisted(&self) -> bool {
+        self.gateway.options.unlisted.leaves_to(&self.agent.principal)
+    }
+
+    /// Who hears what is refused to this agent.
+    fn refusals(&self) -> Option<Arc<dyn RefusalListener>> {
+        let observer = Arc::clone(self.gateway.options.observer.as_ref()?);
+        Some(Arc::new(Refusals { observer, visitor: self.agent.visitor() }))
     }
 
     /// Who hands out turns at a server, where agents share it.
     fn turns(&self, server: &ServerName) -> Option<Arc<dyn helve::Turns>> {
-        let turns = self.gateway.turns_at(server)?;
+        let turns = self.gateway.turns_at(&self.agent, server)?;
         Some(Arc::new(AgentTurns { turns, taker: self.agent.taker() }))
     }
 
@@ -159,15 +196,10 @@ impl Answerer for Exchange {
 
     fn question<'a>(&'a self, server: &'a ServerName, question: Question) -> BoxFuture<'a, Result<RawJson, RpcError>> {
         Box::pin(async move {
-            let method = question.kind.method();
-            gate::question(question.kind, question.params.as_ref(), &self.agent.capabilities())?;
             if !self.stream.is_heard() {
-                return Err(RpcError::method_not_found(method));
+                return Err(RpcError::method_not_found(question.kind.method()));
             }
-            let (owner, tasks) = (self.owner(server), &self.gateway.tasks);
-            let params = question.params.map(|params| tasks.for_agent(&owner, &params));
-            let answer = self.agent.asked.ask(&*self.stream, method, params.as_ref()).await?;
-            Ok(tasks.for_server(&owner, &answer))
+            self.agent.ask(server, question, &*self.stream).await
         })
     }
 

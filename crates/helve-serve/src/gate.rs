@@ -51,8 +51,12 @@ pub(crate) enum Barred {
 
 /// Checks one message. Batches are taken apart before.
 pub(crate) fn read(text: &ByteString) -> Result<Passed, Barred> {
-    let flaw = strict::check(text).err().map(of_flaw);
-    match (plane::read(text), flaw) {
+    // Nearly every message is gone through once, for both.
+    let (incoming, flaw) = match strict::outline(text) {
+        Some(outline) => (plane::read_outlined(text, &outline), None),
+        None => (plane::read(text), strict::check(text).err().map(of_flaw)),
+    };
+    match (incoming, flaw) {
         (Incoming::Request { id, .. }, Some(error)) => Err(Barred::Refused { id: Some(id), error }),
         (Incoming::Request { id, method, params }, None) => {
             let has_object = params.as_ref().is_none_or(RawJson::is_object);

@@ -2,13 +2,12 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, SystemTime};
 
-use futures_util::future::join_all;
-use helve::{Answerer, CallError, Door, Host, Plan, ServerChanges};
+use helve::{Answerer, CallError, Door, Host, ListAge, Plan, ServerChanges};
+use helve_model::ServerName;
 use helve_model::json::RawJson;
-use helve_model::{PendingReason, ServerName, ServerStatus};
 use helve_wire::plane::quoted;
 use helve_wire::{BoxFuture, Era, RpcError};
 use tokio::task::AbortHandle;
@@ -21,16 +20,18 @@ use crate::catalog::{Catalog, Catalogs};
 use crate::conversation::Parking;
 use crate::discovery::{self, Discovery};
 use crate::key::GatewayKey;
-use crate::ledger::{Ledger, Turns};
+use crate::ledger::Ledger;
 use crate::limits::Limits;
 use crate::links::Links;
+use crate::lodging::LegacyEras;
 use crate::named_questions::NamedAnswerer;
 use crate::naming::Naming;
 use crate::news::{self, Listeners};
+use crate::observer::{Notice, Observer, Visitor};
 use crate::offers::{self, Offering};
 use crate::outbox::Nowhere;
 use crate::own_hosts::OwnHosts;
-use crate::principal::Principal;
+use crate::principal::{Principal, PrincipalKind};
 use crate::refusal;
 use crate::seal::Seal;
 use crate::shared_answerer::SharedAnswerer;
@@ -39,6 +40,9 @@ use crate::tasks::Tasks;
 
 /// How long a list waits for servers that are there and have not told what they have. Who takes longer is announced.
 pub(crate) const LISTED_WITHIN: Duration = Duration::from_secs(2);
+
+/// How long the first lists wait for servers of which no list was kept.
+const FIRST_LISTS_WITHIN: Duration = Duration::from_secs(5);
 
 /// Starts hosts.
 pub trait HostSource: Send + Sync {
@@ -55,18 +59,13 @@ pub enum Purpose {
     OneAgent,
 }
 
-/// The host that runs a server for an agent.
-pub(crate) struct Lodging {
-    pub(crate) host: Host,
-    /// It is the one that lists are made from.
-    pub(crate) is_shared: bool,
-}
-
 /// A host, shown as one MCP server. Faces hand it what agents ask.
 pub struct Gateway {
     pub(crate) host: Host,
-    source: Option<Arc<dyn HostSource>>,
-    own_hosts: OwnHosts,
+    pub(crate) source: Option<Arc<dyn HostSource>>,
+    pub(crate) own_hosts: OwnHosts,
+    /// Which servers that agents share have the legacy era too.
+    pub(crate) legacy_eras: LegacyEras,
     pub(crate) options: Options,
     pub(crate) listeners: Arc<Listeners>,
     catalogs: Catalogs,
@@ -83,6 +82,7 @@ pub struct Gateway {
     /// Who we say we are, as JSON.
     pub(crate) server_info: String,
     news: std::sync::OnceLock<AbortHandle>,
+    me: std::sync::OnceLock<Weak<Self>>,
     started: Instant,
 }
 
@@ -91,13 +91,22 @@ pub struct Gateway {
 pub struct Options {
     /// How tools and prompts are named.
     pub naming: Naming,
-    /// How long the first list waits for servers that are still connecting. `None`: it does not; they are announced when
-    /// they come.
+    /// How long the first answers, the very first included, wait for servers that are still connecting. `None`: only lists
+    /// do, as [`Options::lists_wait`] says.
     pub wait: Option<Duration>,
+    /// How long the first lists wait for servers that are still connecting and of which nothing is known from an earlier
+    /// run. Those that take longer are announced when they come.
+    pub lists_wait: Duration,
     /// Whether agents get all tools, or three to find the others with.
     pub discovery: Discovery,
     /// What agents may cost.
     pub limits: Limits,
+    /// What no rule and no list mentions is left to agents, which ask their person themselves.
+    pub unlisted: Unlisted,
+    /// The hosts' own approver keeps what a person approves for good: they may say so where they are asked.
+    pub keeps_approvals: bool,
+    /// Who is told what happens at the door; `None`: nobody.
+    pub observer: Option<Arc<dyn Observer>>,
     /// The name and version we give.
     pub server: (String, String),
     /// What is sealed for agents to carry is sealed with it.
@@ -106,13 +115,46 @@ pub struct Options {
     pub clock: fn() -> SystemTime,
 }
 
+/// Whose calls run that no rule and no list mentions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Unlisted {
+    /// Nobody's: somebody has to say yes to each.
+    #[default]
+    Asked,
+    /// Those of agents that need no token: they are started by the person, or come from them by the machine's word.
+    LeftToAgents,
+    /// Those of all agents.
+    LeftToTokens,
+}
+
+impl Unlisted {
+    /// Do such calls of this principal run?
+    pub(crate) const fn leaves_to(self, principal: &Principal) -> bool {
+        match self {
+            Self::Asked => false,
+            Self::LeftToAgents => is_the_persons(principal),
+            Self::LeftToTokens => true,
+        }
+    }
+}
+
+/// True for agents of the person whose rules these are: they started them, or the machine says so. Whoever holds a token may
+/// be anybody.
+pub(crate) const fn is_the_persons(principal: &Principal) -> bool {
+    matches!(principal.kind(), PrincipalKind::Person | PrincipalKind::LocalUser | PrincipalKind::Connection)
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {
             naming: Naming::default(),
             wait: None,
+            lists_wait: FIRST_LISTS_WITHIN,
             discovery: Discovery::default(),
             limits: Limits::default(),
+            unlisted: Unlisted::default(),
+            keeps_approvals: false,
+            observer: None,
             server: ("helve".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
             key: GatewayKey::random(),
             clock: SystemTime::now,
@@ -150,6 +192,8 @@ impl Gateway {
     ) -> Result<Arc<Self>, CallError> {
         let agent = Arc::new(Agent::of(Clients::Several, Principal::local_user(user), Door::Stream, Arc::new(Nowhere)));
         agent.declare(capabilities);
+        // One process for whoever comes: if it can ask in the older way alone, it is spoken to in that.
+        agent.comes_in(Era::Legacy);
         let host = source.start(NamedAnswerer::of(Arc::<Agent>::clone(&agent)), Purpose::Everything).await?;
         let mut gateway = Self::parts(host, None, options);
         agent.knows(&gateway.tasks);
@@ -169,6 +213,7 @@ impl Gateway {
     /// polled.
     pub async fn set_servers(&self, plan: Plan) -> ServerChanges {
         self.own_hosts.set_plan(&plan);
+        self.legacy_eras.forget();
         self.host.set_servers(plan).await
     }
 
@@ -183,6 +228,7 @@ impl Gateway {
             host,
             source,
             own_hosts: OwnHosts::default(),
+            legacy_eras: LegacyEras::default(),
             options,
             books: Books::new(&listeners),
             listeners,
@@ -196,16 +242,25 @@ impl Gateway {
             resident: None,
             server_info,
             news: std::sync::OnceLock::new(),
+            me: std::sync::OnceLock::new(),
             started: Instant::now(),
         }
     }
 
     fn begin(self) -> Arc<Self> {
         let events = self.host.events();
+        // What any agent may have been given before the first event is looked at.
+        let seen = self.catalog();
         let gateway = Arc::new(self);
-        let task = tokio::spawn(news::pass_on(Arc::downgrade(&gateway), events));
+        gateway.me.get_or_init(|| Arc::downgrade(&gateway));
+        let task = tokio::spawn(news::pass_on(Arc::downgrade(&gateway), seen, events));
         gateway.news.get_or_init(|| task.abort_handle());
         gateway
+    }
+
+    /// For those who must not keep it.
+    pub(crate) fn weak(&self) -> Weak<Self> {
+        self.me.get().cloned().unwrap_or_default()
     }
 
     /// What agents see now.
@@ -213,56 +268,19 @@ impl Gateway {
         self.catalogs.current(&self.host, &self.options.naming)
     }
 
-    /// The host that runs this server for this agent: the shared one, if the server can be shared.
-    pub(crate) async fn host_for(&self, agent: &Arc<Agent>, server: &ServerName) -> Result<Lodging, CallError> {
-        match &self.source {
-            // A modern server keeps nothing between requests, and tools of this process know no agents. A legacy server
-            // may keep anything, and cannot say whom it asks.
-            Some(source) if !self.may_be_shared(server) => {
-                let host = self.own_hosts.of(agent, &**source, self.options.limits.own_hosts_per_principal).await?;
-                Ok(Lodging { host, is_shared: false })
-            }
-            Some(_) | None => Ok(Lodging { host: self.host.clone(), is_shared: true }),
-        }
-    }
-
-    /// The turns at a server, where several agents share it.
-    pub(crate) fn turns_at(&self, server: &ServerName) -> Option<Turns> {
-        (self.source.is_some() && self.may_be_shared(server)).then(|| self.ledger.server(server))
-    }
-
-    /// Starts the servers of an agent's own that may have other tools for it than for everybody: they were told what it
-    /// can do. Waits a little for those that were not started yet; who takes longer is announced.
-    pub(crate) async fn furnish(&self, agent: &Arc<Agent>) {
-        let Some(source) = self.source.as_ref().filter(|_| agent.can_be_asked()) else { return };
-        let snapshot = self.host.snapshot();
-        let known = snapshot.servers().filter(|entry| entry.greeting().is_some()).map(|entry| entry.name());
-        let own: Vec<&ServerName> = known.filter(|server| !self.may_be_shared(server)).collect();
-        if own.is_empty() {
-            return;
-        }
-        let limit = self.options.limits.own_hosts_per_principal;
-        // Who cannot have servers of its own sees what everybody sees.
-        let Ok(host) = self.own_hosts.of(agent, &**source, limit).await else { return };
-        let is_waiting = |server: &&ServerName| {
-            let status = host.server_status(server.as_str()).map(|report| report.status);
-            status == Some(ServerStatus::Pending(PendingReason::Lazy))
+    /// Asks servers for their tools again whose lists are older than they may be, where this agent uses them, and waits a
+    /// little. Who takes longer is announced.
+    pub(crate) async fn list_again(&self, agent: &Arc<Agent>, age: ListAge, which: impl Fn(&ServerName) -> bool) {
+        let Some(own) = agent.own_host() else {
+            return self.host.list_again(age, LISTED_WITHIN, which).await;
         };
-        let coming = own.into_iter().filter(is_waiting).map(|server| host.ready(server.as_str(), LISTED_WITHIN));
-        drop(join_all(coming).await);
-    }
-
-    /// Do all agents share this server? As its entry says, else as its era allows.
-    pub(crate) fn may_be_shared(&self, server: &ServerName) -> bool {
-        let said = self.host.snapshot().server(server.as_str()).and_then(|entry| entry.spec().shared);
-        said.unwrap_or_else(|| self.may_be_modern(server))
-    }
-
-    /// False for a server that is known to be of the legacy era.
-    pub(crate) fn may_be_modern(&self, server: &ServerName) -> bool {
-        let snapshot = self.host.snapshot();
-        let greeting = snapshot.server(server.as_str()).and_then(|entry| entry.greeting());
-        greeting.is_none_or(|greeting| greeting.verdict.era == Era::Modern)
+        let snapshot = own.snapshot();
+        let is_own =
+            |server: &ServerName| snapshot.server(server.as_str()).is_some_and(|entry| entry.greeting().is_some());
+        tokio::join!(
+            self.host.list_again(age, LISTED_WITHIN, |server| which(server) && !is_own(server)),
+            own.list_again(age, LISTED_WITHIN, |server| which(server) && is_own(server)),
+        );
     }
 
     /// True when nobody but one agent uses the host.
@@ -304,9 +322,26 @@ impl Gateway {
         let agent = Arc::new(Agent::of(Clients::Several, principal.clone(), Door::Http, Arc::new(Nowhere)));
         agent.declare(capabilities);
         agent.knows(&self.tasks);
+        agent.sees(self.weak());
         agent.touch();
+        self.welcome(&agent, Visitor::of(principal.clone()));
         agents.insert(key, Arc::clone(&agent));
         Ok(agent)
+    }
+
+    /// Tells the person that an agent came; when it goes, they hear that too.
+    pub(crate) fn welcome(&self, agent: &Agent, visitor: Visitor) {
+        if let Some(observer) = &self.options.observer {
+            observer.notice(Notice::Came(&visitor));
+            agent.is_seen_by(Arc::clone(observer), visitor);
+        }
+    }
+
+    /// Tells the person that a request did not get in.
+    pub(crate) fn tell_barred(&self, why: &str) {
+        if let Some(observer) = &self.options.observer {
+            observer.notice(Notice::Barred(why));
+        }
     }
 
     /// A connection has ended, and whoever was known by it is gone.
@@ -342,16 +377,25 @@ impl Gateway {
 
     /// Waits until we can say who we are: for what is remembered of servers, and for servers themselves if that is wanted.
     pub(crate) async fn introduce(&self) {
-        self.settle().await;
-        self.host.recalled().await;
-    }
-
-    /// Waits for servers that are still connecting, if lists are to wait for them. The time is that of the first: who did
-    /// not come in it is announced.
-    pub(crate) async fn settle(&self) {
         if let Some(wait) = self.options.wait {
             self.host.settled(wait.saturating_sub(self.started.elapsed())).await;
         }
+        self.host.recalled().await;
+    }
+
+    /// Waits until tools can be listed: for what is remembered of servers, and a while for those of which nothing is. The
+    /// time is that of the first: who did not come in it is announced.
+    pub(crate) async fn tools_known(&self) {
+        self.introduce().await;
+        if self.options.wait.is_none() {
+            self.host.listed(self.options.lists_wait.saturating_sub(self.started.elapsed())).await;
+        }
+    }
+
+    /// Waits for servers that are still connecting, if lists of what nobody keeps are to wait for them.
+    pub(crate) async fn settle(&self) {
+        let wait = self.options.wait.unwrap_or(self.options.lists_wait);
+        self.host.settled(wait.saturating_sub(self.started.elapsed())).await;
     }
 }
 

@@ -48,6 +48,8 @@ pub(crate) enum Limit {
     ServerCalls,
     /// Calls that wait for an answer of the agent.
     ParkedCalls,
+    /// Bytes of what those calls say.
+    ParkedBytes,
     /// Sessions over HTTP.
     Sessions,
     /// Connections over HTTP.
@@ -71,6 +73,8 @@ pub(crate) struct Ledger {
     pub(crate) requests: Turns,
     /// Calls that wait for an answer of the agent.
     pub(crate) parked: Tally,
+    /// Bytes of what those calls say.
+    pub(crate) parked_bytes: Tally,
     /// Notifications on their way to servers.
     pub(crate) notifications: Tally,
     /// Bytes of requests that are being read or answered.
@@ -83,15 +87,19 @@ pub(crate) struct Ledger {
     pub(crate) kept_answers: Tally,
     /// Calls on their way to servers that principals share.
     servers: Mutex<HashMap<ServerName, Turns>>,
-    /// Calls that one such server gets at one time.
+    /// Turns at one such server.
     calls_per_server: usize,
 }
 
 impl Ledger {
     pub(crate) fn new(limits: &Limits, calls_per_server: usize) -> Self {
+        // Whoever is alone has all that a server is to have, and whoever comes then finds room besides: a principal takes at
+        // most half of this. Of a single call there is no half.
+        let calls_per_server = if calls_per_server > 1 { calls_per_server.saturating_mul(2) } else { 1 };
         Self {
             requests: Turns::new(Limit::Requests, limits.requests),
             parked: Tally::new(Limit::ParkedCalls, limits.parked_calls),
+            parked_bytes: Tally::new(Limit::ParkedBytes, limits.parked_bytes),
             notifications: Tally::new(Limit::Notifications, MOST_NOTIFICATIONS),
             request_bytes: Tally::new(Limit::RequestBytes, limits.request_bytes),
             unread_bytes: Tally::new(Limit::AnswerBytes, limits.unread_bytes),
@@ -121,6 +129,7 @@ impl Limit {
             Self::Requests => ("requests", "requests being answered"),
             Self::ServerCalls => ("serverCalls", "calls on their way to this server"),
             Self::ParkedCalls => ("parkedCalls", "calls waiting for an answer"),
+            Self::ParkedBytes => ("parkedBytes", "bytes of calls waiting for an answer"),
             Self::Sessions => ("sessions", "sessions"),
             Self::Connections => ("connections", "connections"),
             Self::Notifications => ("notifications", "notifications on their way"),

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use helve_model::PrivateIdle;
+
 /// What one agent may make us hold, wait for or repeat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
@@ -36,6 +38,8 @@ pub struct Limits {
     pub resume_time: Duration,
     /// Calls of one principal that wait for the answer of a modern agent at one time.
     pub parked_calls: usize,
+    /// Bytes of what all of them say: their parameters, and what is asked.
+    pub parked_bytes: usize,
     /// How long such a call waits.
     pub parked_time: Duration,
     /// How long the state of a modern server may take on its way through an agent.
@@ -49,11 +53,14 @@ pub struct Limits {
     pub sessions_per_principal: usize,
     /// How long a session over HTTP lives without being used.
     pub session_idle: Duration,
+    /// How long the servers that are one session's alone run on once it is abandoned, unless their entries say otherwise: no
+    /// connection that carried it is open, and nothing of it is under way. They are started again at their next use.
+    pub private_idle: PrivateIdle,
     /// Agents of the modern era that one principal can be at one time, each by what it says it can do. Beyond it the one
     /// that was idle longest is forgotten.
     pub agents_per_principal: usize,
     /// Agents of one principal that have servers of their own at one time. Beyond it those of the one that was idle
-    /// longest are ended.
+    /// longest are ended, if it is not connected.
     pub own_hosts_per_principal: usize,
     /// Bytes of what a modern agent says it can do.
     pub capability_bytes: usize,
@@ -80,12 +87,14 @@ impl Default for Limits {
             resumable_streams: 16,
             resume_time: Duration::from_secs(60),
             parked_calls: 256,
+            parked_bytes: 64 << 20,
             parked_time: Duration::from_secs(5 * 60),
             state_time: Duration::from_secs(60 * 60),
             tasks: 4_096,
             sessions: 10_000,
             sessions_per_principal: 1_000,
             session_idle: Duration::from_secs(30 * 60),
+            private_idle: PrivateIdle::default(),
             agents_per_principal: 16,
             own_hosts_per_principal: 64,
             capability_bytes: 16 << 10,

@@ -11,7 +11,7 @@ use helve_model::ServerName;
 use helve_model::json::{RawJson, scan};
 use helve_model::text::{breaks_lines, is_invisible};
 use helve_wire::plane::quoted;
-use helve_wire::{BoxFuture, ClientCapabilities, Question, QuestionKind, RpcError};
+use helve_wire::{BoxFuture, ClientCapabilities, EraPreference, Question, QuestionKind, RpcError};
 use icu_normalizer::DecomposingNormalizerBorrowed;
 
 /// How many characters of a question reach a person.
@@ -54,6 +54,10 @@ impl NamedAnswerer {
 impl Answerer for NamedAnswerer {
     fn capabilities(&self) -> ClientCapabilities {
         self.0.capabilities()
+    }
+
+    fn era_preference(&self) -> EraPreference {
+        self.0.era_preference()
     }
 
     fn question<'a>(

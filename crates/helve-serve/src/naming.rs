@@ -1,15 +1,15 @@
 //! What agents see tools and prompts as: which prefix, and how two of one name are told apart.
 
-use helve_model::QualifiedName;
 use helve_model::name::{MAX_PROVIDER_NAME, Spelling, is_plain, unique_names};
+use helve_model::{QualifiedName, ServerName};
 
 /// How the names of several servers are put into one list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Naming {
-    /// `mcp__server__tool`.
-    #[default]
+    /// `mcp__server__tool`, for agents that put nothing in front of a name.
     Mcp,
     /// `server__tool`.
+    #[default]
     Server,
     /// `text__server__tool`.
     Own(String),
@@ -36,6 +36,19 @@ impl Naming {
         }
     }
 
+    /// True when a name can be that of a tool of this server; where names do not tell, of any.
+    pub(crate) fn may_name(&self, name: &str, server: &ServerName) -> bool {
+        let prefix = match self {
+            Self::Mcp => "mcp__".to_owned(),
+            Self::Server => String::new(),
+            Self::Own(own) => format!("{own}__"),
+            Self::None => return true,
+        };
+        let rest =
+            name.strip_prefix(&prefix).and_then(|rest| rest.strip_prefix(&*Spelling::Provider.render_server(server)));
+        rest.is_some_and(|rest| rest.starts_with("__"))
+    }
+
     /// One name for each, none twice. The identities are sorted; what comes out depends on nothing but them.
     pub(crate) fn names(&self, identities: &[QualifiedName]) -> Vec<String> {
         let short = |name: &QualifiedName| {
@@ -45,14 +58,18 @@ impl Naming {
         };
         match self {
             Self::Mcp => unique_names(identities, |name| Spelling::Provider.render(name), is_plain, MAX_PROVIDER_NAME),
-            Self::Server => unique_names(identities, short, is_plain, MAX_PROVIDER_NAME),
+            Self::Server => unique_names(identities, short, is_plain, MAX_SERVED_NAME),
             Self::Own(prefix) => {
-                unique_names(identities, |name| format!("{prefix}__{}", short(name)), is_plain, MAX_PROVIDER_NAME)
+                unique_names(identities, |name| format!("{prefix}__{}", short(name)), is_plain, MAX_SERVED_NAME)
             }
             Self::None => bare(identities, short),
         }
     }
 }
+
+/// Most agents put `mcp__helve__` or the like in front of a name, and model providers take no more than 64 characters of
+/// the whole.
+const MAX_SERVED_NAME: usize = 50;
 
 /// Room is left for a server, a tool and a hash.
 const MAX_OWN_PREFIX: usize = 24;

@@ -46,6 +46,17 @@ fn each_way_of_naming() {
     ");
 }
 
+/// G13: with what agents put in front, a name still fits what model providers take.
+#[test]
+fn g13_names_leave_room_for_an_agents_own_prefix() {
+    let long = "a_tool_with_a_name_that_says_everything_about_it_at_once";
+    let names = identities(&[("own", "search"), ("github-enterprise", long), ("github-enterprise", &long[..32])]);
+    insta::assert_snapshot!(Naming::default().names(&names).join("\n"), @"");
+    for naming in [Naming::Server, Naming::Own("a".repeat(24))] {
+        assert!(naming.names(&names).iter().all(|name| "mcp__helve__".len() + name.len() <= MAX_PROVIDER_NAME));
+    }
+}
+
 #[test]
 fn words() {
     assert_eq!(Naming::from_word("none"), Ok(Naming::None));
@@ -65,9 +76,12 @@ proptest! {
         let names = naming.names(&identities);
         prop_assert_eq!(names.len(), identities.len());
         prop_assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len());
-        if naming != Naming::None {
-            prop_assert!(names.iter().all(|name| name.len() <= MAX_PROVIDER_NAME));
-        }
+        let limit = match naming {
+            Naming::Mcp => MAX_PROVIDER_NAME,
+            Naming::Server | Naming::Own(_) => MAX_SERVED_NAME,
+            Naming::None => usize::MAX,
+        };
+        prop_assert!(names.iter().all(|name| name.len() <= limit));
         let one_server = identities.iter().all(|name| Some(&name.server) == identities.first().map(|name| &name.server));
         if naming == Naming::None && one_server {
             prop_assert!(names.iter().zip(&identities).all(|(name, identity)| name == identity.tool.as_str()));

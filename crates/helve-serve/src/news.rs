@@ -7,6 +7,7 @@ use helve_model::ServerName;
 use helve_model::json::RawJson;
 use helve_wire::LogLevel;
 
+use crate::catalog::Catalog;
 use crate::gate;
 use crate::gateway::Gateway;
 use crate::sync::lock;
@@ -29,7 +30,7 @@ const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "criti
 /// Somebody to tell.
 pub(crate) trait Listener: Send + Sync {
     /// Called for everything; picks what is of interest. Must not block.
-    fn hear(&self, news: News);
+    fn hear(self: Arc<Self>, news: News);
 
     /// A server says something that is none of the protocol's news. Must not block.
     fn hear_notification(&self, notification: &Notification) {
@@ -78,7 +79,7 @@ impl Listeners {
     }
 
     pub(crate) fn tell(&self, news: News) {
-        self.all().iter().for_each(|listener| listener.hear(news));
+        self.all().into_iter().for_each(|listener| listener.hear(news));
     }
 
     /// Passes on what a server says.
@@ -118,9 +119,8 @@ impl From<Level> for LogLevel {
     }
 }
 
-/// Passes on what happens, for as long as there is a gateway.
-pub(crate) async fn pass_on(gateway: Weak<Gateway>, mut events: Events) {
-    let Some(mut seen) = gateway.upgrade().map(|gateway| gateway.catalog()) else { return };
+/// Passes on what happens, for as long as there is a gateway. `seen` is what agents saw before all of these events.
+pub(crate) async fn pass_on(gateway: Weak<Gateway>, mut seen: Arc<Catalog>, mut events: Events) {
     while let Some(event) = events.next().await {
         let Some(gateway) = gateway.upgrade() else { return };
         match event {

@@ -65,7 +65,7 @@ impl OwnHosts {
     }
 
     /// Makes room for the host of one more agent, which has its place from then on. Where its principal has too many, that
-    /// of who was idle longest goes.
+    /// of who was idle longest goes; one that is connected keeps its own however idle it is.
     fn make_room(&self, agent: &Arc<Agent>, at_most: usize) -> Result<(), CallError> {
         let mut known = lock(&self.known);
         let has_place = |other: &Arc<Agent>| other.is_moving() || other.own_host().is_some();
@@ -75,13 +75,14 @@ impl OwnHosts {
         let others = known.agents.iter().filter_map(Weak::upgrade);
         let theirs: Vec<Arc<Agent>> = others.filter(|other| other.principal == agent.principal).collect();
         if theirs.len() >= at_most.max(1) {
-            let idle = theirs.iter().filter_map(|other| Some((other.idle_since()?, other)));
+            let idle = theirs.iter().filter(|other| !other.is_connected());
+            let idle = idle.filter_map(|other| Some((other.idle_since()?, other)));
             let Some((_, oldest)) = idle.min_by_key(|(since, _)| *since) else {
                 let message = format!("{at_most} agents of the same user or token have servers of their own already");
                 let hint = "end sessions that are not needed any more, or let agents share the server: `shared = true`";
                 return Err(CallError::new(ErrorCode::LimitExceeded, message).with_hint(hint));
             };
-            oldest.move_out();
+            oldest.leave_servers();
         }
         known.agents.push(Arc::downgrade(agent));
         Ok(())

@@ -7,25 +7,26 @@ use helve_wire::RpcError;
 use helve_wire::plane::quoted;
 
 use crate::book::Place;
+use crate::catalog::Page;
 use crate::exchange::Exchange;
 use crate::gate::Request;
 use crate::gateway::Gateway;
 use crate::refusal::{self, invalid_params};
 use crate::tools::usable;
 
-pub(crate) async fn list(gateway: &Gateway, request: &Request) -> Result<RawJson, RpcError> {
+pub(crate) async fn list(gateway: &Gateway, request: &Request) -> Result<Page, RpcError> {
     gateway.settle().await;
     let book = gateway.books.read_resources(&gateway.host).await;
     book.resource_list.page(request.param("cursor").as_ref()).ok_or_else(no_page)
 }
 
-pub(crate) async fn list_templates(gateway: &Gateway, request: &Request) -> Result<RawJson, RpcError> {
+pub(crate) async fn list_templates(gateway: &Gateway, request: &Request) -> Result<Page, RpcError> {
     gateway.settle().await;
     let book = gateway.books.read_resources(&gateway.host).await;
     book.template_list.page(request.param("cursor").as_ref()).ok_or_else(no_page)
 }
 
-pub(crate) async fn list_prompts(gateway: &Gateway, request: &Request) -> Result<RawJson, RpcError> {
+pub(crate) async fn list_prompts(gateway: &Gateway, request: &Request) -> Result<Page, RpcError> {
     gateway.settle().await;
     let book = gateway.books.read_prompts(&gateway.host, &gateway.options.naming).await;
     book.list.page(request.param("cursor").as_ref()).ok_or_else(no_page)

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use helve::{Host, Offered, Offers};
@@ -14,6 +15,7 @@ use helve_wire::BoxFuture;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use crate::catalog::shortest;
 use crate::gateway::LISTED_WITHIN;
 use crate::news::News;
 use crate::sync::lock;
@@ -27,6 +29,8 @@ pub(crate) struct Given<D> {
     pub(crate) items: Vec<Offered<D>>,
     /// What was said with it, as an object.
     pub(crate) more: Option<RawJson>,
+    /// How long it counts, where somebody says so.
+    pub(crate) count_for: Option<Duration>,
 }
 
 /// What one server lists.
@@ -127,13 +131,16 @@ impl<D: Clone + PartialEq> Shelf<D> {
     fn known(&self, servers: &[ServerName]) -> Given<D> {
         let mut slots = lock(&self.0);
         let mut known = Given::default();
+        let mut said = Vec::new();
         for server in servers {
             if let Some(slot) = slots.get_mut(server) {
+                said.push(slot.known.count_for);
                 slot.is_late = slot.asking.is_some();
                 known.items.extend(slot.known.items.iter().cloned());
                 known.more.clone_from(&slot.known.more);
             }
         }
+        known.count_for = shortest(said.into_iter());
         known
     }
 
@@ -151,7 +158,7 @@ impl<D> Default for Shelf<D> {
 
 impl<D> Default for Given<D> {
     fn default() -> Self {
-        Self { items: Vec::new(), more: None }
+        Self { items: Vec::new(), more: None, count_for: None }
     }
 }
 
@@ -159,7 +166,8 @@ impl<D> From<Offers<D>> for Given<D> {
     /// Of one server.
     fn from(offers: Offers<D>) -> Self {
         let more = offers.more.into_iter().next().map(|(_, more)| more);
-        Self { items: offers.items, more }
+        let count_for = offers.count_for.into_iter().next().map(|(_, count_for)| count_for);
+        Self { items: offers.items, more, count_for }
     }
 }
 

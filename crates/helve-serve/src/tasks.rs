@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -16,6 +16,7 @@ use helve_wire::RpcError;
 use helve_wire::plane::quoted;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
+use tokio::time::Instant;
 
 use crate::exchange::Exchange;
 use crate::gate::{self, Meta, Request};
@@ -26,6 +27,7 @@ use crate::news::Notification;
 use crate::owned::{Bounds, Owned};
 use crate::refusal::{invalid_params, protocol_error};
 use crate::resources::offering;
+use crate::sync::lock;
 
 /// The longest name that a server may give a task.
 const MOST_ID_BYTES: usize = 1 << 10;
@@ -48,6 +50,9 @@ const MOST_LISTED: usize = 4_096;
 
 /// Where metadata names the task that a message belongs to.
 const RELATED: &str = "io.modelcontextprotocol/related-task";
+
+/// The states that a task does not leave.
+const FINAL: [&str; 3] = ["completed", "failed", "cancelled"];
 
 /// What notifications about tasks begin with.
 const NOTICES: &str = "notifications/tasks";
@@ -132,6 +137,49 @@ impl Tasks {
     }
 }
 
+/// The tasks of one agent that are not finished, as far as it was told: its own servers are not ended over them.
+#[derive(Debug, Default)]
+pub(crate) struct OpenTasks(Mutex<HashMap<String, Option<Instant>>>);
+
+/// So many tasks keep an agent's servers running. Beyond it the oldest that has an end goes, else the new one is not counted.
+const MOST_OPEN: usize = 256;
+
+impl OpenTasks {
+    /// A task of this name was made, or something was said about it.
+    fn know(&self, name: &str, task: &RawJson) {
+        let mut open = lock(&self.0);
+        if task.member_str("status").is_some_and(|status| FINAL.contains(&status.as_str())) {
+            open.remove(name);
+            return;
+        }
+        let lasts = task.member("ttl").and_then(|ttl| ttl.parse::<u64>().ok()).map(Duration::from_millis);
+        let until = lasts.and_then(|lasts| Instant::now().checked_add(lasts));
+        open.retain(|_, until| until.is_none_or(|until| until > Instant::now()));
+        if open.len() < MOST_OPEN || open.contains_key(name) {
+            open.insert(name.to_owned(), until);
+        }
+    }
+
+    /// A server said something about a task that the agent knows.
+    pub(crate) fn hear(&self, params: &RawJson) {
+        if let Some(name) = params.member_str("taskId").filter(|name| lock(&self.0).contains_key(name)) {
+            self.know(&name, params);
+        }
+    }
+
+    /// The agent has the result of a task, or wants none.
+    fn close(&self, name: &str) {
+        lock(&self.0).remove(name);
+    }
+
+    /// Is there none?
+    pub(crate) fn is_empty(&self) -> bool {
+        let mut open = lock(&self.0);
+        open.retain(|_, until| until.is_none_or(|until| until > Instant::now()));
+        open.is_empty()
+    }
+}
+
 /// The result of a call as the agent gets it: with our name for the task that it became, if it did.
 pub(crate) fn remember(exchange: &Exchange, server: &ServerName, result: RawJson) -> Result<RawJson, RpcError> {
     let (mut task, mut kind, mut id, mut has_meta) = (None, None, None, false);
@@ -149,7 +197,9 @@ pub(crate) fn remember(exchange: &Exchange, server: &ServerName, result: RawJson
     let made = match (task.filter(RawJson::is_object), id.filter(|_| kind == Some(r#""task""#))) {
         (Some(task), _) => {
             let id = task.member_str("taskId").ok_or_else(|| protocol_error("the server's task has no taskId"))?;
-            let task = with_only(&task, "taskId", Some(&quoted(&tasks.made(&owner(), &id)?)));
+            let name = tasks.made(&owner(), &id)?;
+            exchange.agent.open_tasks.know(&name, &task);
+            let task = with_only(&task, "taskId", Some(&quoted(&name)));
             with_only(&result, "task", Some(task.as_str()))
         }
         (None, Some(id)) => {
@@ -179,6 +229,10 @@ pub(crate) async fn relay(exchange: &Exchange, request: &Request, meta: &Meta) -
         Some(Ok(told)) if *told == *id => with_only(&result, "taskId", Some(&quoted(&name))),
         Some(_) => return Err(protocol_error("the server answered about another task")),
     };
+    match request.method.as_str() {
+        "tasks/result" | "tasks/cancel" => exchange.agent.open_tasks.close(&name),
+        _ => exchange.agent.open_tasks.hear(&result),
+    }
     let result = gateway.tasks.for_agent(&owner, &result);
     Ok(match result.member("result").filter(RawJson::is_object) {
         Some(inner) => with_only(&result, "result", Some(gateway.tasks.for_agent(&owner, &inner).as_str())),
@@ -217,7 +271,7 @@ async fn list_server(
 ) -> Result<(), RpcError> {
     let gateway = &exchange.gateway;
     let owner = exchange.owner(server);
-    let is_shared = !gateway.has_one_agent() && gateway.may_be_shared(server);
+    let is_shared = gateway.is_shared_with(&exchange.agent, server);
     let mut cursors: HashMap<String, ()> = HashMap::new();
     let mut params = RawJson::empty_object();
     for _ in 0..MOST_PAGES {

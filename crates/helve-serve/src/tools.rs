@@ -3,29 +3,37 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve::{CallContext, ToolEntry};
+use helve::{CallContext, ListAge, ServerEntry, ToolEntry};
 use helve_model::json::RawJson;
+use helve_model::{ServerName, ServerStatus};
 use helve_wire::RpcError;
 
+use crate::catalog::{self, LISTS_COUNT_FOR, Page};
 use crate::discovery::{self, Step};
 use crate::exchange::Exchange;
 use crate::gate::Request;
-use crate::gateway::Lodging;
+use crate::lodging::Lodging;
 use crate::refusal::{self, invalid_params};
 
 /// How long a call waits for a server that may have the tool and is still connecting.
 const TOOL_COMES_WITHIN: Duration = Duration::from_secs(30);
 
-pub(crate) async fn list(exchange: &Exchange, request: &Request) -> Result<RawJson, RpcError> {
-    exchange.gateway.settle().await;
+/// For so long a list tells that there is no tool of a name: servers are not asked again for each one that is not found.
+const MISSES_LAST: Duration = Duration::from_secs(1);
+
+pub(crate) async fn list(exchange: &Exchange, request: &Request) -> Result<Page, RpcError> {
+    exchange.gateway.tools_known().await;
     exchange.gateway.furnish(&exchange.agent).await;
+    exchange.gateway.list_again(&exchange.agent, ListAge::AsServersSay(LISTS_COUNT_FOR), |_| true).await;
     let (catalog, cursor) = (exchange.catalog(), request.param("cursor"));
+    exchange.agent.lists(catalog.listed(exchange.gateway.options.discovery));
     let page = if exchange.gateway.options.discovery.is_on(&catalog) {
         discovery::list().page(cursor.as_ref())
     } else {
         catalog.tool_list.page(cursor.as_ref())
     };
-    page.ok_or_else(|| invalid_params("there is no page of this cursor"))
+    let count_for = catalog::tools_count_for(&exchange.gateway.host, exchange.agent.own_host().as_ref());
+    page.map(|page| Page { count_for, ..page }).ok_or_else(|| invalid_params("there is no page of this cursor"))
 }
 
 /// What a call means: itself, one by another name, or something that is answered at once.
@@ -39,9 +47,51 @@ pub(crate) async fn find(exchange: &Exchange, name: &str) -> Result<Arc<ToolEntr
     if let Some(tool) = exchange.catalog().tool(name) {
         return Ok(Arc::clone(tool));
     }
+    // It may be among those that were kept, and are just being read.
+    exchange.gateway.host.recalled().await;
+    if let Some(tool) = exchange.catalog().tool(name) {
+        return Ok(Arc::clone(tool));
+    }
     exchange.gateway.host.settled(TOOL_COMES_WITHIN).await;
     exchange.gateway.furnish(&exchange.agent).await;
-    exchange.catalog().tool(name).cloned().ok_or_else(|| invalid_params(format!("Unknown tool: {name}")))
+    if let Some(tool) = exchange.catalog().tool(name) {
+        return Ok(Arc::clone(tool));
+    }
+    // A server of its own may list it, and be slow to come, or to come back.
+    if let Some(own) = exchange.agent.own_host() {
+        own.settled(TOOL_COMES_WITHIN).await;
+    }
+    if let Some(tool) = exchange.catalog().tool(name) {
+        return Ok(Arc::clone(tool));
+    }
+    let may_have_it = |server: &ServerName| exchange.gateway.options.naming.may_name(name, server);
+    exchange.gateway.list_again(&exchange.agent, ListAge::AtMost(MISSES_LAST), may_have_it).await;
+    match exchange.catalog().tool(name) {
+        Some(tool) => Ok(Arc::clone(tool)),
+        None => Err(unknown(exchange, name).await),
+    }
+}
+
+/// Why there is no such tool: the server it can only be of is not there, and nobody knows what it has; or there is none.
+async fn unknown(exchange: &Exchange, name: &str) -> RpcError {
+    let host = &exchange.gateway.host;
+    let snapshot = host.snapshot();
+    let is_unheard = |server: &&Arc<ServerEntry>| server.all_tools().next().is_none();
+    let may_have_it = |server: &&Arc<ServerEntry>| exchange.gateway.options.naming.may_name(name, server.name());
+    let mut unheard = snapshot.servers().filter(is_unheard).filter(may_have_it);
+    let (Some(only), None) = (unheard.next(), unheard.next()) else { return no_such(name) };
+    let status = host.server_status(only.name().as_str()).map(|report| report.status);
+    match status {
+        Some(ServerStatus::Failed(_) | ServerStatus::NeedsAuth { .. }) => {
+            let why = host.ready(only.name().as_str(), Duration::ZERO).await;
+            why.err().map_or_else(|| no_such(name), |error| refusal::of_call(&error))
+        }
+        _ => no_such(name),
+    }
+}
+
+fn no_such(name: &str) -> RpcError {
+    invalid_params(format!("Unknown tool: {name}"))
 }
 
 /// Calls a tool on the host that runs its server for this agent.

@@ -62,6 +62,13 @@ impl Watching {
         lock(&self.servers).values().all(|watched| lock(&watched.served).is_empty())
     }
 
+    /// The servers at which something is watched.
+    pub(crate) fn servers(&self) -> Vec<ServerName> {
+        let servers = lock(&self.servers);
+        let watched = servers.iter().filter(|(_, watched)| !lock(&watched.served).is_empty());
+        watched.map(|(server, _)| server.clone()).collect()
+    }
+
     /// Watches a resource no longer.
     pub(crate) fn remove(&self, place: &Place) {
         if let Some(watched) = lock(&self.servers).get(&place.server) {

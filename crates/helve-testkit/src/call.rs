@@ -102,7 +102,8 @@ impl Call {
             };
             tail = format!(r#","resultType":"{result_type}""#);
             if kind == ResultKind::Cacheable {
-                tail.push_str(r#","ttlMs":60000,"cacheScope":"private""#);
+                let milliseconds = self.peer.scenario().list_ttl_ms;
+                tail.push_str(&format!(r#","ttlMs":{milliseconds},"cacheScope":"private""#));
             }
             own_meta.insert(meta::SERVER_INFO.to_string(), meta::server_info());
         }

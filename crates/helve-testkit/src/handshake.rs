@@ -7,7 +7,7 @@ use crate::fixture::skills;
 use crate::meta::{self, TASKS_EXTENSION};
 use crate::peer::Handshake;
 use crate::recorder::Entry;
-use crate::scenario::{Contents, Era, Scenario};
+use crate::scenario::{Contents, DualRule, Era, Scenario};
 
 /// Agrees on a legacy version: the client's if it is known, the newest otherwise.
 pub(crate) fn initialize(call: &Call) {
@@ -47,7 +47,7 @@ pub(crate) fn discover(call: &Call) {
     let scenario = call.peer.scenario();
     call.connection.state().last_handshake = Some(Handshake::Discover);
     let mut versions = scenario.modern_versions.clone();
-    if scenario.era == Era::Dual {
+    if scenario.era == Era::Dual && scenario.dual_rule != DualRule::FirstHandshake {
         versions.extend(scenario.legacy_versions.iter().rev().cloned());
     }
     let mut result = json!({ "supportedVersions": versions, "capabilities": modern_capabilities(scenario) });

@@ -231,8 +231,10 @@ impl Peer {
         };
         let modern_allowed = scenario.era != Era::Legacy;
         let legacy_allowed = scenario.era != Era::Modern;
+        let is_settled = scenario.dual_rule == DualRule::FirstHandshake;
         if call.method == "initialize" && !(modern_allowed && call.meta.looks_modern()) {
-            return if legacy_allowed {
+            let is_open = !(is_settled && last_handshake == Some(Handshake::Discover));
+            return if legacy_allowed && is_open {
                 Ok(CallEra::Legacy { version: String::new() })
             } else {
                 Err(meta::Refusal::initialize(&scenario.modern_versions))
@@ -243,7 +245,7 @@ impl Peer {
             let overruled = scenario.dual_rule == DualRule::LastHandshake
                 && last_handshake == Some(Handshake::Initialize)
                 && call.method != "server/discover";
-            if overruled {
+            if overruled || (is_settled && last_handshake == Some(Handshake::Initialize)) {
                 return Err(meta::Refusal::new(-32600, "this connection was opened by initialize"));
             }
             return meta::check(&call.meta, &scenario.modern_versions, scenario.era);

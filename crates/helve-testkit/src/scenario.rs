@@ -31,6 +31,8 @@ pub struct Scenario {
     pub forced_version: Option<String>,
     /// What a peer of both eras does once it has seen both handshakes on one connection.
     pub dual_rule: DualRule,
+    /// Tools that ask fail in the modern era: they know only how to ask in the older one.
+    pub asks_in_legacy_only: bool,
     /// The `instructions` text.
     pub instructions: Option<String>,
     /// Which tools, resources and prompts there are.
@@ -50,6 +52,8 @@ pub struct Scenario {
     pub literal_tools: Vec<String>,
     /// A way in which every list is wrong.
     pub list_fault: Option<ListFault>,
+    /// For so many milliseconds a modern peer says that its lists count.
+    pub list_ttl_ms: u64,
     /// Frames written byte for byte in answer to a method, with `$ID` replaced by the request's id. Newlines are not added.
     pub scripted: BTreeMap<String, String>,
 
@@ -113,6 +117,8 @@ pub enum DualRule {
     EachRequest,
     /// The handshake answered last rules; requests of the other era are refused.
     LastHandshake,
+    /// The first handshake rules, and the other one is refused: `server/discover` does not name the other era's versions.
+    FirstHandshake,
 }
 
 /// Which tools, resources and prompts a peer has.
@@ -161,6 +167,7 @@ impl Default for Scenario {
             modern_versions: vec![MODERN_VERSION.to_string()],
             forced_version: None,
             dual_rule: DualRule::EachRequest,
+            asks_in_legacy_only: false,
             instructions: Some("A fake server for tests".to_string()),
             contents: Contents::Toolbox,
             offers: Offers::default(),
@@ -170,6 +177,7 @@ impl Default for Scenario {
             hide_builtin_tools: false,
             literal_tools: Vec::new(),
             list_fault: None,
+            list_ttl_ms: 60_000,
             scripted: BTreeMap::new(),
             exit_at_once: None,
             start_delay_ms: 0,
@@ -212,6 +220,11 @@ impl Scenario {
     /// A peer that knows both eras.
     pub fn dual() -> Self {
         Self::default()
+    }
+
+    /// A peer that knows both eras, stays in the one it is greeted in, and can ask in the older one alone, as FastMCP 4 does.
+    pub fn asks_in_legacy_only() -> Self {
+        Self { asks_in_legacy_only: true, dual_rule: DualRule::FirstHandshake, ..Self::dual() }
     }
 
     /// The JSON text that the stdio binary takes as its argument.

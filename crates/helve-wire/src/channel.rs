@@ -127,10 +127,20 @@ impl Channel {
             cancel_meta: ask.era_meta,
         };
         said::log(self.dispatcher.server(), Way::Sent, &outgoing.body);
-        match self.link.exchange(outgoing, ask.times, ask.listener.take()).await? {
+        let noise = self.dispatcher.noises();
+        let answer = self.link.exchange(outgoing, ask.times, ask.listener.take()).await;
+        match answer.map_err(|error| self.explained(error, noise))? {
             Answer::Result(result) => Ok(result),
             Answer::Refused(refusal) => Err(refused(ask.method, refusal)),
             Answer::Failed(error) => Err(error),
+        }
+    }
+
+    /// A server that was silent may have said what nobody could read.
+    fn explained(&self, error: Error, noise: u64) -> Error {
+        match self.dispatcher.noise_since(noise) {
+            Some(said) if error.code() == ErrorCode::Timeout => error.with_source(said),
+            _ => error,
         }
     }
 

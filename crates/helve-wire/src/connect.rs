@@ -90,9 +90,8 @@ impl ConnectOptions {
 
     fn too_slow(&self) -> Error {
         let (server, seconds) = (&self.server, self.startup.as_secs_f64());
-        Error::new(ErrorCode::Timeout, format!("the server `{server}` was not ready within {seconds} s")).with_hint(
-            "a first start may have to download something: try again, or give it more time: `startup_timeout_seconds` of the server, `--timeout` for one command",
-        )
+        Error::new(ErrorCode::Timeout, format!("the server `{server}` was not ready within {seconds} s"))
+            .with_hint("a first start may have to download something: try again, or give it more time")
     }
 }
 

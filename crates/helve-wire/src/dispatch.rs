@@ -47,6 +47,7 @@ pub(crate) struct Dispatcher {
     open_questions: OpenQuestions,
     noise: AtomicU64,
     noise_kept: Mutex<Vec<String>>,
+    last_noise: Mutex<String>,
     unmatched: AtomicU64,
     ended: Notify,
 }
@@ -76,6 +77,7 @@ impl Dispatcher {
             open_questions: Arc::default(),
             noise: AtomicU64::new(0),
             noise_kept: Mutex::default(),
+            last_noise: Mutex::default(),
             unmatched: AtomicU64::new(0),
             ended: Notify::new(),
         }
@@ -105,6 +107,24 @@ impl Dispatcher {
     /// Messages that were no JSON-RPC: how many, and the first few of them.
     pub(crate) fn noise(&self) -> (u64, Vec<String>) {
         (self.noise.load(Ordering::Relaxed), lock(&self.noise_kept).clone())
+    }
+
+    /// How many messages were no JSON-RPC.
+    pub(crate) fn noises(&self) -> u64 {
+        self.noise.load(Ordering::Relaxed)
+    }
+
+    /// What was heard that is no message since there were so many, in words; `None` when there was nothing.
+    pub(crate) fn noise_since(&self, before: u64) -> Option<String> {
+        let count = self.noises().saturating_sub(before);
+        let last = lock(&self.last_noise).clone();
+        match count {
+            0 => None,
+            1 => Some(format!("it wrote a line that is not a message of the protocol: {last}")),
+            count => {
+                Some(format!("it wrote {count} lines that are not messages of the protocol, the last one: {last}"))
+            }
+        }
     }
 
     /// Answers to nothing that was asked, or asked no longer.
@@ -168,9 +188,14 @@ impl Dispatcher {
 
     pub(crate) fn count_noise(&self, text: &str) {
         self.noise.fetch_add(1, Ordering::Relaxed);
+        if text.trim().is_empty() {
+            return;
+        }
+        let beginning: String = text.chars().take(NOISE_BYTES).collect();
+        lock(&self.last_noise).clone_from(&beginning);
         let mut kept = lock(&self.noise_kept);
-        if kept.len() < NOISE_KEPT && !text.trim().is_empty() {
-            kept.push(text.chars().take(NOISE_BYTES).collect());
+        if kept.len() < NOISE_KEPT {
+            kept.push(beginning);
         }
     }
 
@@ -278,7 +303,7 @@ impl Dispatcher {
         if method == "ping" {
             return reply(&self.server, outlet, encode::answer(&id, &Ok(RawJson::empty_object())));
         }
-        let kind = QuestionKind::of_method(method).filter(|kind| self.capabilities.allow(*kind));
+        let kind = QuestionKind::of_request(method).filter(|kind| self.capabilities.allow(*kind));
         let Some(kind) = kind else {
             return reply(&self.server, outlet, encode::answer(&id, &Err(RpcError::method_not_found(method))));
         };

@@ -6,6 +6,7 @@
 use bytestring::ByteString;
 use helve_model::json::RawJson;
 use helve_model::json::scan::{self, Member};
+use helve_model::json::strict::Outline;
 
 use crate::error::RpcError;
 
@@ -72,6 +73,35 @@ pub fn read(frame: &ByteString) -> Incoming {
             }
         }
     }
+    match envelope.sort() {
+        Incoming::Noise => misspelt_answer(frame).unwrap_or(Incoming::Noise),
+        sorted => sorted,
+    }
+}
+
+/// An answer in another notation than JSON, such as what Python prints of a dictionary: its call need not wait for a better
+/// one.
+fn misspelt_answer(frame: &str) -> Option<Incoming> {
+    let text = frame.trim();
+    let says = |word: &str| text.contains(word);
+    let is_answer =
+        text.starts_with('{') && text.ends_with('}') && says("jsonrpc") && (says("result") || says("error"));
+    if !is_answer || says("method") || scan::members(text).is_ok_and(|mut members| members.all(|member| member.is_ok()))
+    {
+        return None;
+    }
+    let after = ["'id'", "\"id\""].iter().find_map(|key| Some(text.split_once(key)?.1))?;
+    let value = after.trim_start().strip_prefix(':')?.trim_start();
+    let digits = value.split(|character: char| !character.is_ascii_digit()).next()?;
+    Some(Incoming::Unacceptable { id: AnswerId::Ours(digits.parse().ok()?), problem: "is not JSON".to_owned() })
+}
+
+/// Sorts one message that was checked whole, by the members that were noted on the way.
+pub fn read_outlined(frame: &ByteString, outline: &Outline) -> Incoming {
+    let mut envelope = Envelope::default();
+    for member in outline.members(frame) {
+        envelope.take(frame, member);
+    }
     envelope.sort()
 }
 
@@ -118,6 +148,8 @@ struct Envelope {
     result: Option<RawJson>,
     error: Option<RawJson>,
     problem: Option<String>,
+    /// It has members that no message has.
+    has_others: bool,
 }
 
 impl Envelope {
@@ -133,7 +165,10 @@ impl Envelope {
             "params" => &mut self.params,
             "result" => &mut self.result,
             "error" => &mut self.error,
-            _ => return,
+            _ => {
+                self.has_others = true;
+                return;
+            }
         };
         if slot.is_some() {
             self.problem.get_or_insert_with(|| format!("has `{}` twice", member.raw_key));
@@ -145,9 +180,23 @@ impl Envelope {
         *slot = Some(RawJson::part_of(frame, member.value));
     }
 
+    /// What does not say that it is a message: an answer, if it has all that an answer has and nothing else. A log line may
+    /// have an id and an error too.
+    fn unmarked(self) -> Incoming {
+        let has_result = self.result.as_ref().is_some_and(RawJson::is_object);
+        let has_error = self.error.as_ref().is_some_and(|error| error.member("code").is_some());
+        let is_answer = self.method.is_none() && !self.has_others && (has_result || has_error);
+        match answer_id(self.id.as_ref()) {
+            id @ (AnswerId::Ours(_) | AnswerId::Mistyped(_)) if is_answer => {
+                Incoming::Unacceptable { id, problem: "lacks `\"jsonrpc\": \"2.0\"`".to_owned() }
+            }
+            _ => Incoming::Noise,
+        }
+    }
+
     fn sort(self) -> Incoming {
         if !self.json_rpc {
-            return Incoming::Noise;
+            return self.unmarked();
         }
         if let Some(method) = self.method {
             let Ok(method) = method.parse::<String>() else { return Incoming::Noise };

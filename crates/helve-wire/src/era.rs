@@ -5,6 +5,7 @@
 //! that differs lives in this directory; outside it nobody compares versions.
 
 pub(crate) mod legacy;
+pub(crate) mod legacy_first;
 pub(crate) mod modern;
 pub(crate) mod negotiate;
 pub(crate) mod param_headers;
@@ -32,6 +33,31 @@ pub struct Verdict {
     pub era: Era,
     /// The protocol version both sides speak.
     pub version: String,
+    /// What is known about the other era.
+    pub other: OtherEra,
+}
+
+/// Does a peer speak the other era as well? Most servers that do say nothing of it: they speak the one they are greeted in
+/// first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum OtherEra {
+    /// Nobody has tried.
+    #[default]
+    Unknown,
+    /// It does.
+    Spoken,
+    /// It does not.
+    NotSpoken,
+}
+
+/// Which era is spoken with a peer that has both.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum EraPreference {
+    /// The newest.
+    #[default]
+    Newest,
+    /// The legacy one: for somebody who is asked in its way. There are servers that ask in no other.
+    Legacy,
 }
 
 /// Which protocol to speak.
@@ -42,6 +68,8 @@ pub enum ProtocolChoice {
     Auto,
     /// This was found out before: try it first, find out again when it no longer holds.
     Known(Verdict),
+    /// The legacy era where the peer speaks it, else find out.
+    LegacyFirst,
     /// This version and no other.
     Pinned(String),
 }
@@ -59,12 +87,40 @@ pub struct Greeting {
     pub instructions: Option<String>,
 }
 
+impl ProtocolChoice {
+    /// What to try, by what is known of a peer and what is preferred.
+    #[must_use]
+    pub fn new(known: Option<Verdict>, preference: EraPreference) -> Self {
+        let Some(known) = known else {
+            return match preference {
+                EraPreference::Newest => Self::Auto,
+                EraPreference::Legacy => Self::LegacyFirst,
+            };
+        };
+        match (preference, known.era, known.other) {
+            (EraPreference::Newest, Era::Legacy, OtherEra::Spoken) => Self::Known(Verdict::newest()),
+            (EraPreference::Newest, Era::Legacy, OtherEra::Unknown) => Self::Auto,
+            (EraPreference::Legacy, Era::Modern, OtherEra::Spoken | OtherEra::Unknown) => Self::LegacyFirst,
+            _ => Self::Known(known),
+        }
+    }
+}
+
 impl Verdict {
+    /// The same, with what an earlier connection found out about the other era.
+    #[must_use]
+    pub fn knowing(mut self, earlier: Option<&Self>) -> Self {
+        if let (OtherEra::Unknown, Some(earlier)) = (self.other, earlier) {
+            self.other = if earlier.era == self.era { earlier.other } else { OtherEra::Spoken };
+        }
+        self
+    }
+
     /// The newest there is: for peers that are known to speak everything.
     #[must_use]
     pub fn newest() -> Self {
         let [newest] = modern::VERSIONS;
-        Self { era: Era::Modern, version: newest.to_owned() }
+        Self { era: Era::Modern, version: newest.to_owned(), other: OtherEra::Unknown }
     }
 
     /// The verdict a version stands for; `None` when helve does not speak it.
@@ -77,7 +133,7 @@ impl Verdict {
         } else {
             return None;
         };
-        Some(Self { era, version: version.to_owned() })
+        Some(Self { era, version: version.to_owned(), other: OtherEra::Unknown })
     }
 }
 

@@ -24,6 +24,7 @@ struct Inner {
     challenge: Option<String>,
     http_status: Option<u16>,
     session_expired: bool,
+    last_words: Option<String>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
@@ -50,6 +51,7 @@ impl Error {
             challenge: None,
             http_status: None,
             session_expired: false,
+            last_words: None,
             source: None,
         }))
     }
@@ -66,6 +68,7 @@ impl Error {
     pub fn reworded(mut self, reword: impl Fn(&str) -> String) -> Self {
         self.0.message = reword(&self.0.message);
         self.0.hints = self.0.hints.iter().map(|hint| reword(hint)).collect();
+        self.0.last_words = self.0.last_words.as_deref().map(&reword);
         self
     }
 
@@ -94,6 +97,13 @@ impl Error {
     #[must_use]
     pub(crate) fn with_http_status(mut self, status: u16) -> Self {
         self.0.http_status = Some(status);
+        self
+    }
+
+    /// Keeps the last line that the server wrote to stderr.
+    #[must_use]
+    pub(crate) fn with_last_words(mut self, line: Option<String>) -> Self {
+        self.0.last_words = line;
         self
     }
 
@@ -132,6 +142,12 @@ impl Error {
     #[must_use]
     pub fn http_status(&self) -> Option<u16> {
         self.0.http_status
+    }
+
+    /// The last line that the server wrote to stderr before it went.
+    #[must_use]
+    pub fn last_words(&self) -> Option<&str> {
+        self.0.last_words.as_deref()
     }
 
     /// True when the server no longer knows the session: a new one is needed. Whether the request can be repeated in it

@@ -64,6 +64,8 @@ pub struct ClientCapabilities {
     pub roots: bool,
     /// Says when they change.
     pub roots_list_changed: bool,
+    /// Answers with a task where it is asked to, and about that task. In which way is in `written`.
+    pub tasks: bool,
     /// Extensions, by name, with their settings.
     pub extensions: Vec<(String, RawJson)>,
     /// Capabilities in the client's own words, by name: details of those above, and others that nobody here knows.
@@ -99,6 +101,19 @@ pub enum QuestionKind {
     Elicitation,
     /// `roots/list`.
     Roots,
+    /// About a task that became of an earlier question. The legacy era alone has these.
+    Task(TaskQuestion),
+}
+
+/// What a peer may ask about a task that somebody made for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TaskQuestion {
+    /// `tasks/get`.
+    Get,
+    /// `tasks/result`.
+    Result,
+    /// `tasks/cancel`.
+    Cancel,
 }
 
 /// How far a call has come.
@@ -163,6 +178,7 @@ impl ClientCapabilities {
             QuestionKind::Sampling => self.sampling,
             QuestionKind::Elicitation => self.elicitation_form || self.elicitation_url,
             QuestionKind::Roots => self.roots,
+            QuestionKind::Task(_) => self.tasks,
         }
     }
 }
@@ -175,13 +191,22 @@ impl QuestionKind {
             Self::Sampling => "sampling/createMessage",
             Self::Elicitation => "elicitation/create",
             Self::Roots => "roots/list",
+            Self::Task(TaskQuestion::Get) => "tasks/get",
+            Self::Task(TaskQuestion::Result) => "tasks/result",
+            Self::Task(TaskQuestion::Cancel) => "tasks/cancel",
         }
     }
 
-    /// The kind a method asks.
+    /// The kind a method asks, in either era.
     #[must_use]
     pub fn of_method(method: &str) -> Option<Self> {
         [Self::Sampling, Self::Elicitation, Self::Roots].into_iter().find(|kind| kind.method() == method)
+    }
+
+    /// The kind that a request of a peer asks: besides the others, about tasks.
+    pub(crate) fn of_request(method: &str) -> Option<Self> {
+        let about_tasks = [TaskQuestion::Get, TaskQuestion::Result, TaskQuestion::Cancel].map(Self::Task);
+        Self::of_method(method).or_else(|| about_tasks.into_iter().find(|kind| kind.method() == method))
     }
 }
 
@@ -268,6 +293,7 @@ mod tests {
             sampling_tools: true,
             roots: true,
             roots_list_changed: true,
+            tasks: false,
             extensions: vec![("io.modelcontextprotocol/tasks".into(), RawJson::empty_object())],
             written: Vec::new(),
         };

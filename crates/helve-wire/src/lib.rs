@@ -26,7 +26,7 @@ mod transport;
 /// The message plane, for those who stand on the other side of it: what a message is, and where a line ends.
 pub mod plane {
     pub use crate::encode::quoted;
-    pub use crate::envelope::{AnswerId, Incoming, batch, read};
+    pub use crate::envelope::{AnswerId, Incoming, batch, read, read_outlined};
     pub use crate::era::param_headers::mirrored as param_headers;
     pub use crate::transport::line::{Line, LineBuffer};
 }
@@ -35,11 +35,11 @@ pub use client_info::ClientInfo;
 #[cfg(unix)]
 pub use connect::connect_stdio;
 pub use connect::{ConnectOptions, SavedSession, connect_http, connect_stream};
-pub use era::{Era, Greeting, ProtocolChoice, Verdict};
+pub use era::{Era, EraPreference, Greeting, OtherEra, ProtocolChoice, Verdict};
 pub use error::{Error, Result, RpcError};
 pub use handler::{
     BoxFuture, ClientCapabilities, Event, EventQueue, NoHandler, Notification, PeerHandler, Progress, Question,
-    QuestionKind,
+    QuestionKind, TaskQuestion,
 };
 pub use limits::Limits;
 pub use nesting::Nesting;

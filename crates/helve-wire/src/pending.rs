@@ -77,6 +77,8 @@ pub(crate) struct Closed {
     pub(crate) code: ErrorCode,
     pub(crate) message: String,
     pub(crate) hints: Vec<String>,
+    /// The last line that the peer wrote beside the protocol.
+    pub(crate) last_words: Option<String>,
 }
 
 impl Slot {
@@ -247,7 +249,7 @@ impl Pending {
 
 impl Closed {
     pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hints: Vec::new() }
+        Self { code, message: message.into(), hints: Vec::new(), last_words: None }
     }
 
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
@@ -256,7 +258,7 @@ impl Closed {
     }
 
     pub(crate) fn to_error(&self) -> Error {
-        let error = Error::new(self.code, self.message.clone());
+        let error = Error::new(self.code, self.message.clone()).with_last_words(self.last_words.clone());
         self.hints.iter().fold(error, |error, hint| error.with_hint(hint.clone()))
     }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use helve_model::ServerName;
 use helve_model::json::RawJson;
 use helve_schema::{Elicitation, SamplingRequest};
-use helve_wire::{BoxFuture, ClientCapabilities, Question, RpcError};
+use helve_wire::{BoxFuture, ClientCapabilities, EraPreference, Question, RpcError};
 
 /// Answers whatever servers ask, unopened: for programs that pass questions on.
 ///
@@ -15,6 +15,12 @@ use helve_wire::{BoxFuture, ClientCapabilities, Question, RpcError};
 pub trait Answerer: Send + Sync {
     /// What servers are told they may ask.
     fn capabilities(&self) -> ClientCapabilities;
+
+    /// In which era servers that have both are to be spoken to: one who is asked in the way of the legacy era gets more
+    /// from servers that can ask in no other.
+    fn era_preference(&self) -> EraPreference {
+        EraPreference::Newest
+    }
 
     /// A server asks something that the capabilities allow.
     fn question<'a>(&'a self, server: &'a ServerName, question: Question) -> BoxFuture<'a, Result<RawJson, RpcError>>;

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use helve_model::{ErrorCode, ServerSpec, ToolDefinition};
-use helve_wire::{BoxFuture, Changes, Error as WireError, Listing, Session, Times, Verdict};
+use helve_wire::{BoxFuture, Changes, Error as WireError, Listing, Session, Times};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use crate::connect::{Alive, Connected, Known, connect, startup_time};
+use crate::connect::{Alive, Known, connect, startup_time};
 use crate::error::CallError;
 use crate::handler::{RootsAsked, ServerHandler};
 use crate::settings::{HostSettings, Surroundings};
@@ -29,10 +29,6 @@ const ROOTS_GRACE: Duration = Duration::from_millis(50);
 /// A connection that was just made.
 pub(crate) struct Arrival {
     pub(crate) session: Session,
-    /// Another process keeps the server.
-    pub(crate) is_borrowed: bool,
-    /// What the server itself speaks.
-    pub(crate) verdict: Option<Verdict>,
     pub(crate) following: Option<Following>,
     pub(crate) listing: Result<Listing<ToolDefinition>, WireError>,
     pub(crate) took: Duration,
@@ -55,8 +51,7 @@ pub(crate) async fn arrive(
     handler.roots.send_replace(RootsAsked::NotYet);
     let is_resumed = known.session.is_some();
     let peer_handler = Arc::clone(&handler);
-    let Connected { session, is_borrowed, verdict } =
-        connect(spec, settings, surroundings, peer_handler, known, alive, guard).await?;
+    let session = connect(spec, settings, surroundings, peer_handler, known, alive, guard).await?;
     let greeted = Instant::now();
     let greeting = session.greeting();
     let changes = Changes {
@@ -90,7 +85,7 @@ pub(crate) async fn arrive(
         let message = "the server did not list its tools before its start-up time was over";
         Err(WireError::new(ErrorCode::Timeout, message))
     });
-    Ok(Arrival { session: session.clone(), is_borrowed, verdict, following, listing, took: started.elapsed() })
+    Ok(Arrival { session: session.clone(), following, listing, took: started.elapsed() })
 }
 
 /// Waits until a server that asks for its directories knows them; not for long where it does not ask.

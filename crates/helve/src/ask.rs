@@ -8,6 +8,7 @@ use helve_model::{CallKind, QualifiedName, Risk};
 use helve_policy::{Approval, Approvals, Caller};
 use helve_wire::BoxFuture;
 
+use crate::error::CallError;
 use crate::sync::lock;
 
 /// Decides calls for which a rule says *ask*.
@@ -19,6 +20,12 @@ pub trait Approver: Send + Sync {
     fn keep(&self, approval: &Approval) {
         drop(approval.clone());
     }
+}
+
+/// Hears which calls were refused, on behalf of a person who can change that.
+pub trait RefusalListener: Send + Sync {
+    /// A call was refused: this is why, and what can be done about it. Called while the call waits, so it must be quick.
+    fn refused(&self, error: &CallError);
 }
 
 /// A call that waits for an answer.
@@ -89,6 +96,12 @@ pub(crate) struct NobodyThere;
 impl Approver for NobodyThere {
     fn approve(&self, _request: ApprovalRequest) -> BoxFuture<'_, ApprovalAnswer> {
         Box::pin(std::future::ready(ApprovalAnswer::Unavailable))
+    }
+}
+
+impl fmt::Debug for dyn RefusalListener {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("RefusalListener")
     }
 }
 

@@ -128,6 +128,19 @@ impl Host {
         self.runtime.block_on(self.host.set_servers(plan))
     }
 
+    /// See [`crate::Host::connect_servers`].
+    pub fn connect_servers(&self, plan: impl Into<Plan>) -> ServerChanges {
+        self.runtime.block_on(self.host.connect_servers(plan))
+    }
+
+    /// See [`crate::Host::connect_server`].
+    ///
+    /// # Errors
+    /// As [`crate::Host::connect_server`].
+    pub fn connect_server(&self, server: impl Into<Planned>) -> Result<ServerReport, CallError> {
+        self.runtime.block_on(self.host.connect_server(server))
+    }
+
     /// See [`crate::Host::add_server`].
     pub fn add_server(&self, server: impl Into<Planned>) -> ServerChanges {
         self.runtime.block_on(self.host.add_server(server))

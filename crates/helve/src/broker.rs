@@ -1,14 +1,14 @@
 //! The form action brokers like: capabilities named `server:tool`, a status and an error code with every result, a
-//! time-out with every call.
+//! time-out with every call. The codes are the broker's own table: see [`action_code`].
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use helve_model::ErrorCode;
 use helve_model::json::RawJson;
 use helve_model::name::Spelling;
+use helve_model::{ErrorCode, Hint};
 use helve_policy::Caller;
 use helve_wire::BoxFuture;
 use tokio::time::Instant;
@@ -80,7 +80,7 @@ pub enum ActionStatus {
 /// What went wrong with an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActionError {
-    /// The kind of error; `TOOL_ERROR` when the tool ran and failed.
+    /// The kind of error, as [`action_code`] says it; `TOOL_ERROR` when the tool ran and failed.
     pub code: ErrorCode,
     /// What happened.
     pub message: String,
@@ -108,7 +108,7 @@ pub struct ActionError {
 ///     })
 ///     .await;
 /// assert_eq!((result.id.as_str(), result.status), ("call-1", ActionStatus::Error));
-/// assert_eq!(result.error.map(|error| error.code), Some(ErrorCode::ServerNotFound));
+/// assert_eq!(result.error.map(|error| error.code), Some(ErrorCode::ToolNotFound));
 /// # Ok(())
 /// # }
 /// ```
@@ -213,8 +213,21 @@ impl ActionResult {
 
     fn failed(id: String, error: &CallError, duration: Duration) -> Self {
         let status = if error.code() == ErrorCode::Timeout { ActionStatus::Timeout } else { ActionStatus::Error };
-        let error = ActionError { code: error.code(), message: error.chain(), hints: error.hints().to_vec() };
+        let hints = error.hints().iter().map(Hint::to_string).collect();
+        let error = ActionError { code: action_code(error.code()), message: error.chain(), hints };
         Self { id, status, output: None, error: Some(error), duration }
+    }
+}
+
+/// The code a broker's action ends with, where the host's own says more than brokers tell apart: a server that cannot be
+/// connected to is `TRANSPORT_ERROR`, and a capability nobody has is `TOOL_NOT_FOUND`, whether its server is there or not.
+/// What brokers have no word for keeps the host's.
+#[must_use]
+pub const fn action_code(code: ErrorCode) -> ErrorCode {
+    match code {
+        ErrorCode::ServerUnavailable => ErrorCode::TransportError,
+        ErrorCode::ServerNotFound => ErrorCode::ToolNotFound,
+        other => other,
     }
 }
 

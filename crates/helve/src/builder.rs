@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use helve_model::{PendingReason, ServerStatus, TransportSpec};
 use helve_policy::{Approval, SourcedRule};
+use helve_wire::EraPreference;
 use tokio::task::spawn_blocking;
 
 use crate::answerer::{Answerer, Elicitor, LogSink, RootsProvider, Sampler, SamplingLimits};
@@ -160,6 +161,13 @@ impl HostBuilder {
     #[must_use]
     pub fn log_sink(mut self, sink: impl LogSink + 'static) -> Self {
         self.staff.log_sink = Some(Arc::new(sink));
+        self
+    }
+
+    /// In which era servers that have both are spoken to. Some can ask their questions in the legacy one alone.
+    #[must_use]
+    pub const fn era_preference(mut self, preference: EraPreference) -> Self {
+        self.staff.era_preference = preference;
         self
     }
 

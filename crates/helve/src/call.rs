@@ -17,14 +17,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use helve_model::json::RawJson;
-use helve_model::{ErrorCode, Outcome, Principal, QualifiedName};
-use helve_policy::{Answer, Caller, Whereabouts};
+use helve_model::{ErrorCode, Outcome, Principal, QualifiedName, Validation};
+use helve_policy::{Answer, Caller, Decider, Refusal, Whereabouts};
 use helve_wire::{ProgressCallback, Relayed};
 use tokio::time::{Instant, timeout};
 use tracing::Instrument as _;
 
 use crate::answerer::Answerer;
-use crate::ask::{Approver, RunApprovals};
+use crate::ask::{Approver, RefusalListener, RunApprovals};
 use crate::catalog::ToolEntry;
 use crate::error::CallError;
 use crate::record::{CallSource, Door};
@@ -32,6 +32,9 @@ use crate::state::Shared;
 use crate::turn::Turns;
 pub use reading::ResourceOutcome;
 use record::Recording;
+
+/// What an agent hears behind a refusal that its person can do something about.
+const PERSON_WAS_TOLD: &str = "; the person was told";
 
 /// How a call is made, and by whom.
 #[derive(Clone)]
@@ -52,10 +55,18 @@ pub struct CallContext {
     pub meta: Option<RawJson>,
     /// Members of the parameters that the server is to see besides those of the call itself, as an object.
     pub more: Option<RawJson>,
+    /// Who judges the arguments, where neither the server's entry nor the host says so.
+    pub validation: Validation,
+    /// The name that the caller knows the tool by, for what it is told; `None`: `server/tool`.
+    pub known_as: Option<String>,
     /// The whole result is wanted, however large it is.
     pub uncut: bool,
     /// Who is asked when a rule says *ask*; `None`: as the host says.
     pub approver: Option<Arc<dyn Approver>>,
+    /// What no rule and no list mentions runs: whoever calls asks its person itself.
+    pub leaves_unlisted: bool,
+    /// Who hears that a call was refused, and can change that; `None`: nobody.
+    pub refusals: Option<Arc<dyn RefusalListener>>,
     /// Where approvals are kept that last for the run; `None`: with the host, for everybody it calls for.
     pub approvals: Option<RunApprovals>,
     /// Who hands out turns at the server; `None`: nobody does, the host's own limit of calls in flight is all there is.
@@ -104,13 +115,35 @@ impl CallContext {
             on_progress: None,
             meta: None,
             more: None,
+            validation: Validation::Strict,
+            known_as: None,
             uncut: false,
             approver: None,
+            leaves_unlisted: false,
+            refusals: None,
             approvals: None,
             turns: None,
             answerer: None,
             relayed: None,
         }
+    }
+
+    /// A refusal as an error, told to whoever can change it. The agent hears that they were told.
+    pub(crate) fn refused(&self, refusal: &Refusal) -> CallError {
+        let error = CallError::from_refusal(refusal);
+        match &self.refusals {
+            // Who has just said no knows.
+            Some(listener) if refusal.ground().decider != Decider::Declined => {
+                listener.refused(&error);
+                error.and_agents_hear(PERSON_WAS_TOLD)
+            }
+            _ => error,
+        }
+    }
+
+    /// The tool as the caller knows it.
+    pub(crate) fn names(&self, name: &QualifiedName) -> String {
+        self.known_as.clone().unwrap_or_else(|| name.to_string())
     }
 
     /// The same with a time-out.
@@ -142,10 +175,14 @@ impl CallOutcome {
         Err(CallError::new(ErrorCode::ToolError, words).at(&self.name))
     }
 
-    /// The result as one text, for hosts that need a string.
+    /// The result as one text, for hosts that need a string. Where the server tells apart what is for the assistant and
+    /// what is for the user alone, the latter is left out.
     #[must_use]
     pub fn to_text(&self) -> String {
-        self.outcome.open().map_or_else(|_| self.outcome.raw().as_str().to_owned(), |view| view.to_text())
+        match self.outcome.open() {
+            Ok(view) => view.for_assistant().to_text(),
+            Err(_) => self.outcome.raw().as_str().to_owned(),
+        }
     }
 }
 
@@ -175,6 +212,7 @@ impl PreparedCall {
             within(context.total, work).await
         };
         let result = result.unwrap_or_else(|total| Err(recording.too_long(total)));
+        let result = result.map_err(|error| error.known_as(context.known_as.as_deref()));
         recording.finish(&result);
         result
     }
@@ -195,8 +233,8 @@ impl PreparedCall {
             &self.tool
         };
 
-        let mut warnings = arguments::check(tool, &arguments)?;
-        authorize::as_pinned(tool)?;
+        let mut warnings = arguments::check(host, tool, &arguments, context)?;
+        authorize::as_pinned(tool, context)?;
         let whereabouts = if whereabouts::matter(tool, context) {
             Box::pin(whereabouts::find(tool, &arguments, context, timeout)).await?
         } else {
@@ -219,14 +257,14 @@ impl PreparedCall {
         }
         let asked = |tool: &ToolEntry| tool.link.as_ref().map(|link| link.questions());
         let asked_before = asked(tool);
-        let outcome = dispatch::send(host, tool, &permit, context, timeout, recording).await?;
+        let outcome = dispatch::send(host, tool, &permit, context, timeout, recording, &mut warnings).await?;
         if asked(tool) != asked_before {
             cache_key = None;
         }
         recording.took_bytes(outcome.raw().as_str().len());
         if context.relayed.is_none() || !is_unfinished(&outcome) {
             warnings.extend(shape::broken_promise(tool, &outcome));
-            shape::into_cache(host, tool, cache_key, &outcome);
+            shape::into_cache(host, tool, cache_key, context, &outcome);
         }
         let (outcome, kept_in) = shape::cut(host, tool, outcome, context, &mut warnings).await;
         Ok(CallOutcome {
@@ -265,6 +303,7 @@ pub(crate) async fn invoke_named(
         within(context.total, work).await
     };
     let result = result.unwrap_or_else(|total| Err(recording.too_long(total)));
+    let result = result.map_err(|error| error.known_as(context.known_as.as_deref()));
     recording.finish(&result);
     result
 }

@@ -6,16 +6,18 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use helve_model::json::RawJson;
 use helve_model::name::{CODE_PREFIX, Resolution, Spelling, begins_with_server, parse_slash};
 use helve_model::{
-    ErrorCode, NameTable, QualifiedName, ServerName, ServerSpec, ServerStatus, ToolDefinition, ToolView,
+    Definition as _, ErrorCode, Hint, NameTable, QualifiedName, ServerName, ServerSpec, ServerStatus, ToolDefinition,
+    ToolView,
 };
 use helve_policy::pin::DefinitionHash;
 use helve_policy::{RuleSet, Subject, ToolPolicy};
 use helve_schema::{LazyValidator, ToolEntry as SchemaEntry};
-use helve_wire::Greeting;
+use helve_wire::{Greeting, Listing};
 
 use crate::call::PreparedCall;
 use crate::error::CallError;
@@ -60,6 +62,18 @@ pub(crate) struct ServerCatalog {
     pub(crate) from_cache: bool,
 }
 
+impl ServerCatalog {
+    /// True when a list has nothing that is not here, and lacks nothing.
+    pub(crate) fn is_listed_by(&self, listing: &Listing<ToolDefinition>) -> bool {
+        let same = |(known, listed): (&Listed, &ToolDefinition)| known.definition().raw() == listed.raw();
+        !self.from_cache
+            && listing.incomplete.is_none()
+            && self.more == listing.more
+            && self.tools.len() == listing.items.len()
+            && self.tools.iter().zip(&listing.items).all(same)
+    }
+}
+
 /// One tool, by whoever runs it.
 #[derive(Clone)]
 pub(crate) enum Listed {
@@ -87,6 +101,8 @@ struct Facts {
     output_validator: Option<LazyValidator<RawJson>>,
     /// The definition is not the one the person accepted.
     unpinned: bool,
+    /// It can only be called as a task.
+    requires_task: bool,
 }
 
 impl Snapshot {
@@ -227,23 +243,30 @@ impl Snapshot {
                 if let Some(unavailable) = meant.filter_map(|server| server.unavailable()).next() {
                     return unavailable;
                 }
-                match self.missing_device(text) {
-                    Some(device) => CallError::new(ErrorCode::ServerNotFound, format!("there is no server `{device}`")),
+                match self.device(text) {
+                    Some((device, _, None)) => {
+                        CallError::new(ErrorCode::ServerNotFound, format!("there is no server `{device}`"))
+                    }
+                    Some((_, tool, Some(server))) => {
+                        let message = format!("the server `{server}` has no tool `{tool}`");
+                        CallError::new(ErrorCode::ToolNotFound, message).at_server(server)
+                    }
                     None => CallError::new(ErrorCode::ToolNotFound, format!("there is no tool `{text}`")),
                 }
             }
         };
         if near.is_empty() {
-            return error.with_hint("`helve tools` lists what there is");
+            return error.with_hint(Hint::ListTools);
         }
         let near: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
         error.with_hint(format!("did you mean {}?", near.join(" or ")))
     }
 
-    /// The server in a text of the spelling that code has, where there is none that it could be.
-    fn missing_device<'a>(&self, text: &'a str) -> Option<&'a str> {
-        let (device, _) = text.strip_prefix(CODE_PREFIX)?.split_once('.')?;
-        self.servers().all(|server| Spelling::Code.render_server(server.name()) != device).then_some(device)
+    /// The parts of a text in the spelling that code has, and the server it can only be.
+    fn device<'a>(&self, text: &'a str) -> Option<(&'a str, &'a str, Option<&ServerName>)> {
+        let (device, tool) = text.strip_prefix(CODE_PREFIX)?.split_once('.')?;
+        let mut servers = self.servers().map(|server| server.name());
+        Some((device, tool, servers.find(|server| Spelling::Code.render_server(server) == device)))
     }
 
     /// The server whose name is most like this one.
@@ -338,6 +361,12 @@ impl ServerEntry {
             let is_first = !std::mem::replace(seen.get_mut(position)?, true);
             self.tools.get(position).filter(|tool| is_first && tool.is_shown())
         })
+    }
+
+    /// How long its list of tools counts from now on; `None` where it does not say so.
+    #[must_use]
+    pub fn list_counts_for(&self) -> Option<Duration> {
+        self.link.as_ref().and_then(|link| link.listings().count_for())
     }
 
     /// What the server said about itself when it was connected last.
@@ -456,6 +485,11 @@ impl ToolEntry {
         &self.facts().validator
     }
 
+    /// True when it can only be called as a task.
+    pub(crate) fn requires_task(&self) -> bool {
+        self.facts().requires_task
+    }
+
     pub(crate) fn output_validator(&self) -> Option<&LazyValidator<RawJson>> {
         self.facts().output_validator.as_ref()
     }
@@ -474,7 +508,10 @@ impl ToolEntry {
             let policy = self.rules.for_tool(Subject::tool(&self.name.server, self.definition()));
             let unpinned = policy.is_changed_since(self.pinned);
             let output_validator = view.output_schema.clone().map(LazyValidator::new);
-            Facts { view, policy, validator: LazyValidator::new(schema), output_validator, unpinned }
+            let execution = self.definition().raw().member("execution");
+            let support = execution.and_then(|execution| execution.member_str("taskSupport"));
+            let requires_task = support.as_deref() == Some("required");
+            Facts { view, policy, validator: LazyValidator::new(schema), output_validator, unpinned, requires_task }
         })
     }
 }

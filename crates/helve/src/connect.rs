@@ -1,47 +1,33 @@
 //! From a server's spec to a session, and what a person is told when there is none.
 
-use std::collections::HashSet;
 use std::convert::Infallible;
-use std::ffi::{OsStr, OsString};
-use std::sync::Arc;
+use std::ffi::OsString;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use helve_model::{ConfigText, ErrorCode, HttpSpec, ServerSpec, StdioSpec, TransportSpec};
+use helve_model::{ConfigText, ErrorCode, Hint, HttpSpec, ServerKey, ServerSpec, StdioSpec, TransportSpec};
 use helve_wire::launch::{Launched, Launcher, ServerCommand, child_environment};
 use helve_wire::{
-    ConnectOptions, HttpTarget, PeerHandler, ProtocolChoice, SavedSession, Session, Verdict, connect_http,
-    connect_stdio, connect_stream,
+    ConnectOptions, EraPreference, HttpTarget, PeerHandler, ProtocolChoice, SavedSession, Session, Verdict,
+    connect_http, connect_stdio,
 };
 use secrecy::SecretString;
 use tokio::sync::oneshot;
 
 use crate::error::CallError;
-use crate::kept_by::Kept;
+use crate::missed_variables;
 use crate::settings::{HostSettings, Surroundings};
 use crate::start_guard::Guard;
+use crate::sync::lock;
 
-/// How many withheld variables an error names.
-const WITHHELD_SHOWN: usize = 5;
-
-/// Words of programs that miss a variable.
-const COMPLAINTS: [&str; 8] =
-    ["keyerror", "not set", "environment", "env var", "missing", "required", "undefined", "must be set"];
-
-/// What an earlier connection found out.
+/// What an earlier connection found out, and what is wanted of the next.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     pub(crate) verdict: Option<Verdict>,
+    /// In which era the server is to be spoken to if it has both.
+    pub(crate) preference: EraPreference,
     /// An HTTP session that may still be valid.
     pub(crate) session: Option<SavedSession>,
-}
-
-/// A connection.
-pub(crate) struct Connected {
-    pub(crate) session: Session,
-    /// Another process keeps the server: what is spoken here says nothing about what the server speaks.
-    pub(crate) is_borrowed: bool,
-    /// What the server itself speaks, where that is known.
-    pub(crate) verdict: Option<Verdict>,
 }
 
 /// Kept by all that was started for an attempt: when the last has let go of it, the receiver hears of it.
@@ -71,29 +57,24 @@ pub(crate) async fn connect(
     known: Known,
     alive: Alive,
     guard: Option<Guard>,
-) -> Result<Connected, CallError> {
+) -> Result<Session, CallError> {
     let mut options = ConnectOptions::new(spec.name.clone());
     options.client = settings.client.clone();
     options.handler = handler;
     options.limits = settings.limits.clone();
     options.resume = known.session;
-    options.protocol = match (&spec.protocol_version, known.verdict) {
-        (Some(version), _) => ProtocolChoice::Pinned(version.clone()),
-        (None, Some(verdict)) => ProtocolChoice::Known(verdict),
-        (None, None) => ProtocolChoice::Auto,
+    options.protocol = match &spec.protocol_version {
+        Some(version) => ProtocolChoice::Pinned(version.clone()),
+        None => ProtocolChoice::new(known.verdict.clone(), known.preference),
     };
     options.startup = startup_time(spec, settings);
     options.one_at_a_time = spec.one_at_a_time;
     options.close_times = settings.close_times;
-    if let Some(keeper) = &surroundings.keeper
-        && let Some(Kept { stream, speaks }) = keeper.connect(spec).await
-    {
-        options.protocol = ProtocolChoice::Known(Verdict::newest());
-        let session = connect_stream(stream, options).await.map_err(|error| CallError::from_wire(error, &spec.name))?;
-        return Ok(Connected { session, is_borrowed: true, verdict: speaks });
-    }
     let session = match &spec.transport {
         TransportSpec::Stdio(stdio) => {
+            if let Some(session) = borrowed(spec, stdio, surroundings, &options, &alive).await {
+                return Ok(session);
+            }
             let begun = match &guard {
                 Some(guard) => Some(guard.begin_start(&spec.name).await?),
                 None => None,
@@ -117,7 +98,10 @@ pub(crate) async fn connect(
                 return Err(error);
             }
             let as_written = |error: helve_wire::Error| error.reworded(|text| as_written(text, &stdio.command));
-            connected.map_err(|error| explain_stdio(as_written(error), spec, &command, surroundings))?
+            connected.map_err(|error| {
+                let error = CallError::from_wire(as_written(error), &spec.name);
+                slow_to_start(missed_variables::explain(error, spec, surroundings), spec, settings)
+            })?
         }
         TransportSpec::Http(http) => {
             let as_written = |error: helve_wire::Error| error.reworded(|text| as_written(text, &http.url));
@@ -125,7 +109,7 @@ pub(crate) async fn connect(
             let target = target.with_nesting(surroundings.nesting.clone());
             // Kept apart: it is the larger one by far, and nobody who starts programs shall hold room for it.
             let connected = Box::pin(connect_http(&target, http.flavour, options)).await;
-            connected.map_err(|error| explain_http(as_written(error), spec, http))?
+            connected.map_err(|error| slow_to_start(explain_http(as_written(error), spec, http), spec, settings))?
         }
         TransportSpec::Builtin(builtin) => {
             return Err(CallError::new(
@@ -135,8 +119,38 @@ pub(crate) async fn connect(
             .at_server(&spec.name));
         }
     };
-    let verdict = Some(session.greeting().verdict.clone());
-    Ok(Connected { session, is_borrowed: false, verdict })
+    Ok(session)
+}
+
+/// A session with a program that somebody else keeps. It was started from what was trusted, by whoever keeps it; where nothing
+/// comes of it, the program is started here as usual.
+async fn borrowed(
+    spec: &ServerSpec,
+    stdio: &StdioSpec,
+    surroundings: &Surroundings,
+    options: &ConnectOptions,
+    alive: &Alive,
+) -> Option<Session> {
+    let kept = surroundings.keeper.as_ref()?.borrow(spec).await?;
+    let launcher = Guarding { launcher: &Kept(Mutex::new(Some(kept))), alive: Arc::clone(alive) };
+    match connect_stdio(&launcher, &command(spec, stdio, surroundings), options.clone()).await {
+        Ok(session) => Some(session),
+        Err(error) => {
+            tracing::debug!(server = %spec.name, %error, "the one that is kept cannot be used: another one is started");
+            None
+        }
+    }
+}
+
+/// A program that runs already, in place of the first one that is to be started.
+#[derive(Debug)]
+struct Kept(Mutex<Option<Launched>>);
+
+impl Launcher for Kept {
+    fn launch(&self, _command: &ServerCommand) -> helve_wire::Result<Launched> {
+        let kept = lock(&self.0).take();
+        kept.ok_or_else(|| helve_wire::Error::new(ErrorCode::TransportError, "what was kept has ended"))
+    }
 }
 
 /// How long a server may take to start.
@@ -179,85 +193,20 @@ fn target(http: &HttpSpec) -> helve_wire::Result<HttpTarget> {
     })
 }
 
-/// A program that did not come up: the wire says how it ended and what it wrote; which variables it did not get is
-/// known here.
-fn explain_stdio(
-    error: helve_wire::Error,
-    spec: &ServerSpec,
-    command: &ServerCommand,
-    surroundings: &Surroundings,
-) -> CallError {
-    let words = format!("{error} {}", error.hints().join("\n"));
-    let withheld: Vec<String> = surroundings
-        .environment
-        .iter()
-        .filter(|(name, _)| command.environment.get(name).is_none())
-        .filter_map(|(name, _)| name.to_str())
-        .filter(|name| mentions(&words, name))
-        .take(WITHHELD_SHOWN)
-        .map(|name| format!("`{name}`"))
-        .collect();
-    let unset: Vec<String> = variables_missed(&words)
-        .filter(|name| {
-            let is_name = |(known, _): &(OsString, OsString)| known.to_str() == Some(name);
-            command.environment.get(OsStr::new(name)).is_none() && !surroundings.environment.iter().any(is_name)
-        })
-        .take(WITHHELD_SHOWN)
-        .map(|name| format!("`{name}`"))
-        .collect();
-    let mut ours = CallError::from_wire(error, &spec.name);
-    if !unset.is_empty() {
-        ours = ours.with_hint(format!(
-            "{} is not set: set it, and name it in `env` or `pass_env` of the server `{}` at {}",
-            unset.join(", "),
-            spec.name,
-            spec.origin
-        ));
-    }
-    if withheld.is_empty() {
-        return ours;
-    }
-    ours.with_hint(format!(
-        "{} is set here and was withheld from the server: name it in `env` or `pass_env` of the server `{}` at {}",
-        withheld.join(", "),
-        spec.name,
-        spec.origin
-    ))
-}
-
-/// The variables whose want a text complains about: in a line that has one of the words programs use for that, names
-/// that only variables have.
-fn variables_missed(text: &str) -> impl Iterator<Item = &str> {
-    let complains = |line: &&str| {
-        let line = line.to_lowercase();
-        COMPLAINTS.iter().any(|complaint| line.contains(complaint))
-    };
-    let is_part = |character: char| character.is_ascii_alphanumeric() || character == '_';
-    let is_name = |word: &&str| {
-        let is_upper = |character: char| !character.is_ascii_lowercase();
-        word.contains('_') && word.starts_with(|first: char| first.is_ascii_uppercase()) && word.chars().all(is_upper)
-    };
-    let names = text.lines().filter(complains).flat_map(move |line| line.split(move |c| !is_part(c)).filter(is_name));
-    let mut seen = HashSet::new();
-    names.filter(move |name| seen.insert(*name))
-}
-
-/// True when a text speaks of a variable: the name as a whole word, and long enough to be no accident.
-fn mentions(text: &str, name: &str) -> bool {
-    let is_part = |character: char| character.is_ascii_alphanumeric() || character == '_';
-    name.len() >= 4
-        && text.match_indices(name).any(|(start, _)| {
-            let before = text.get(..start).and_then(|text| text.chars().next_back());
-            let after = text.get(start + name.len()..).and_then(|text| text.chars().next());
-            !before.is_some_and(is_part) && !after.is_some_and(is_part)
-        })
-}
-
 /// A server that refused: which variable its credentials came from is known here.
 fn explain_http(error: helve_wire::Error, spec: &ServerSpec, http: &HttpSpec) -> CallError {
     let refused = error.code() == ErrorCode::AuthRequired;
     let ours = CallError::from_wire(error, &spec.name);
     if refused { ours.with_hint(credentials_hint(spec, http)) } else { ours }
+}
+
+/// A server that took too long: which time that was is known here.
+fn slow_to_start(error: CallError, spec: &ServerSpec, settings: &HostSettings) -> CallError {
+    if error.code() != ErrorCode::Timeout {
+        return error;
+    }
+    let (had, origin) = (startup_time(spec, settings), spec.origin.clone());
+    error.with_hint(Hint::RaiseTimeout { server: spec.name.clone(), key: ServerKey::StartupTimeout, had, origin })
 }
 
 /// What to do about a server that wants credentials, or other ones.

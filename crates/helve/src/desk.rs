@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use helve_model::ServerName;
 use helve_model::json::RawJson;
 use helve_schema::{Elicitation, SamplingRequest, SamplingResult};
-use helve_wire::{BoxFuture, ClientCapabilities, Question, QuestionKind, RpcError};
+use helve_wire::{BoxFuture, ClientCapabilities, EraPreference, Question, QuestionKind, RpcError};
 use serde_json::{Map, Value, json};
 
 use crate::answerer::{
@@ -30,6 +30,7 @@ pub(crate) struct Staff {
     pub(crate) sampling_limits: SamplingLimits,
     pub(crate) roots: Option<Arc<dyn RootsProvider>>,
     pub(crate) log_sink: Option<Arc<dyn LogSink>>,
+    pub(crate) era_preference: EraPreference,
 }
 
 /// Where the questions of all servers of a host arrive.
@@ -63,6 +64,10 @@ impl Answerer for Desk {
         }
     }
 
+    fn era_preference(&self) -> EraPreference {
+        self.staff.era_preference
+    }
+
     fn question<'a>(&'a self, server: &'a ServerName, question: Question) -> BoxFuture<'a, Result<RawJson, RpcError>> {
         let params = question.params.unwrap_or_else(RawJson::empty_object);
         Box::pin(async move {
@@ -70,6 +75,8 @@ impl Answerer for Desk {
                 QuestionKind::Elicitation => Ok(answer(self.elicit(server, params).await)),
                 QuestionKind::Sampling => self.sample(server, &params).await,
                 QuestionKind::Roots => self.list_roots(server),
+                // Nobody here makes tasks.
+                QuestionKind::Task(_) => Err(RpcError::method_not_found(question.kind.method())),
             }
         })
     }

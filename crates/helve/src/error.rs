@@ -5,8 +5,8 @@ use std::fmt;
 use std::time::Duration;
 
 use helve_model::json::RawJson;
-use helve_model::{ErrorCode, QualifiedName, ServerName, ToolName};
-use helve_policy::{Decider, Refusal};
+use helve_model::{ErrorCode, Hint, QualifiedName, ServerName, ToolName, text};
+use helve_policy::{Decider, Ground, Refusal};
 use helve_wire::RpcError;
 use serde_json::{Map, Value};
 
@@ -22,15 +22,30 @@ struct Inner {
     message: String,
     server: Option<ServerName>,
     tool: Option<ToolName>,
-    hints: Vec<String>,
+    hints: Vec<Hint>,
     /// Those of the hints that a model may be told: they name no file, no rule and no command.
-    agent_hints: Vec<String>,
+    agent_hints: Vec<Hint>,
     may_have_run: bool,
     challenge: Option<String>,
     limit: Option<(&'static str, Duration)>,
     /// What happened, for an agent: without the files, rules and commands behind it.
-    agent_message: Option<String>,
+    agent_message: Option<AgentMessage>,
+    /// What a refusal rests on.
+    ground: Option<Ground>,
+    /// The last line that the server wrote to stderr.
+    last_words: Option<String>,
+    /// When the server is tried again.
+    retry_after: Option<Duration>,
+    /// The name that the caller knows the tool by, where that is not `server/tool`.
+    known_as: Option<String>,
     source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+#[derive(Clone)]
+enum AgentMessage {
+    Whole(String),
+    /// What is to be said of the tool, which each agent knows by a name of its own.
+    OfTool(String),
 }
 
 impl CallError {
@@ -47,6 +62,10 @@ impl CallError {
             challenge: None,
             limit: None,
             agent_message: None,
+            ground: None,
+            last_words: None,
+            retry_after: None,
+            known_as: None,
             source: None,
         }))
     }
@@ -66,9 +85,9 @@ impl CallError {
         self
     }
 
-    /// Adds a sentence that tells the person what to do.
+    /// Says what the person can do about it.
     #[must_use]
-    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn with_hint(mut self, hint: impl Into<Hint>) -> Self {
         self.0.hints.push(hint.into());
         self
     }
@@ -77,7 +96,7 @@ impl CallError {
     /// command, and nothing that is hidden from agents.
     #[must_use]
     pub fn with_agent_hint(mut self, hint: impl Into<String>) -> Self {
-        let hint = hint.into();
+        let hint = Hint::text(hint);
         self.0.hints.push(hint.clone());
         self.0.agent_hints.push(hint);
         self
@@ -86,7 +105,22 @@ impl CallError {
     /// Says what an agent is told instead of the message and its causes.
     #[must_use]
     pub(crate) fn for_agents(mut self, message: impl Into<String>) -> Self {
-        self.0.agent_message = Some(message.into());
+        self.0.agent_message = Some(AgentMessage::Whole(message.into()));
+        self
+    }
+
+    /// Says by which name the caller knows the tool.
+    #[must_use]
+    pub(crate) fn known_as(mut self, name: Option<&str>) -> Self {
+        self.0.known_as = name.map(ToOwned::to_owned);
+        self
+    }
+
+    /// Says more to an agent, behind what it is told instead of the message.
+    pub(crate) fn and_agents_hear(mut self, more: &str) -> Self {
+        if let Some(AgentMessage::Whole(message) | AgentMessage::OfTool(message)) = &mut self.0.agent_message {
+            message.push_str(more);
+        }
         self
     }
 
@@ -99,6 +133,13 @@ impl CallError {
 
     pub(crate) fn with_may_have_run(mut self, may_have_run: bool) -> Self {
         self.0.may_have_run = may_have_run;
+        self
+    }
+
+    /// Says when the server is tried again. Nothing was sent to it.
+    #[must_use]
+    pub(crate) fn tried_again_in(mut self, wait: Duration) -> Self {
+        self.0.retry_after = Some(wait);
         self
     }
 
@@ -133,9 +174,15 @@ impl CallError {
         self.0.tool.as_ref()
     }
 
+    /// What a refusal rests on; `None` for what was not decided by rules.
+    #[must_use]
+    pub fn ground(&self) -> Option<&Ground> {
+        self.0.ground.as_ref()
+    }
+
     /// What the person can do about it.
     #[must_use]
-    pub fn hints(&self) -> &[String] {
+    pub fn hints(&self) -> &[Hint] {
         &self.0.hints
     }
 
@@ -143,6 +190,18 @@ impl CallError {
     #[must_use]
     pub fn may_have_run(&self) -> bool {
         self.0.may_have_run && self.rpc().is_none()
+    }
+
+    /// The last line that the server wrote to stderr before it went.
+    #[must_use]
+    pub fn last_words(&self) -> Option<&str> {
+        self.0.last_words.as_deref()
+    }
+
+    /// When the server that is not there is tried again.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.0.retry_after.or_else(|| self.0.limit.map(|(_, retry_after)| retry_after))
     }
 
     /// What the server wants to be authorised with, as it said it.
@@ -158,8 +217,8 @@ impl CallError {
     }
 
     /// `{"error": …, "code": …, "server": …, "tool": …, "may_have_run": true, "limit": …, "retryAfterMs": …, "hints": […]}`,
-    /// the shape every door gives errors in. The server, the tool, `may_have_run` and the limit are there only where there
-    /// is something to tell.
+    /// the shape every door gives errors in. The server, the tool, `may_have_run`, the limit and the time are there only
+    /// where there is something to tell.
     #[must_use]
     pub fn to_json(&self) -> RawJson {
         let mut object = Map::new();
@@ -171,15 +230,19 @@ impl CallError {
         if let Some(tool) = &self.0.tool {
             object.insert("tool".to_owned(), Value::from(tool.as_str()));
         }
-        if self.may_have_run() {
-            object.insert("may_have_run".to_owned(), Value::from(true));
+        // Whoever is told when to try again wants to know whether that does it twice.
+        if self.may_have_run() || self.0.retry_after.is_some() {
+            object.insert("may_have_run".to_owned(), Value::from(self.may_have_run()));
         }
-        if let Some((limit, retry_after)) = self.0.limit {
+        if let Some((limit, _)) = self.0.limit {
             object.insert("limit".to_owned(), Value::from(limit));
+        }
+        if let Some(retry_after) = self.retry_after() {
             let milliseconds = u64::try_from(retry_after.as_millis()).unwrap_or(u64::MAX);
             object.insert("retryAfterMs".to_owned(), Value::from(milliseconds));
         }
-        object.insert("hints".to_owned(), Value::from(self.0.hints.clone()));
+        let hints: Vec<String> = self.0.hints.iter().map(Hint::to_string).collect();
+        object.insert("hints".to_owned(), Value::from(hints));
         RawJson::assembled(Value::Object(object).to_string())
     }
 
@@ -202,9 +265,10 @@ impl CallError {
     /// An error of the wire, on the way to `name`'s server.
     pub(crate) fn from_wire(error: helve_wire::Error, server: &ServerName) -> Self {
         let mut ours = Self::new(error.code(), error.message()).at_server(server);
-        ours.0.hints = error.hints().to_vec();
+        ours.0.hints = error.hints().iter().map(Hint::from).collect();
         ours.0.may_have_run = error.may_have_run();
         ours.0.challenge = error.challenge().map(ToOwned::to_owned);
+        ours.0.last_words = error.last_words().map(|line| text::one_line(line).into_owned());
         // The message is the wire error's own; its causes follow it.
         match error.source() {
             Some(_) => ours.with_source(WireCause(error)),
@@ -216,12 +280,14 @@ impl CallError {
     pub(crate) fn from_refusal(refusal: &Refusal) -> Self {
         let mut ours = Self::new(refusal.code(), refusal.to_string()).at(refusal.name());
         ours.0.hints = refusal.hints();
+        ours.0.ground = Some(refusal.ground().clone());
         let why = match (refusal.code(), &refusal.ground().decider) {
             (ErrorCode::ApprovalRequired, _) => "it needs the person's yes, and they cannot be asked here",
             (_, Decider::Declined) => "the person was asked and said no",
-            _ => "the person's rules do not allow it",
+            _ => "it is not allowed by the person's rules",
         };
-        ours.for_agents(format!("`{}` is refused: {why}", refusal.name()))
+        ours.0.agent_message = Some(AgentMessage::OfTool(format!("is refused ({}): {why}", refusal.code())));
+        ours
     }
 
     /// The same for an agent, which is told the code, what happened and what it can do itself, and neither the file, the
@@ -229,7 +295,15 @@ impl CallError {
     #[must_use]
     pub fn to_agent(&self) -> Self {
         let inner = &self.0;
-        let message = inner.agent_message.clone().unwrap_or_else(|| self.chain());
+        let message = match &inner.agent_message {
+            None => self.chain(),
+            Some(AgentMessage::Whole(message)) => message.clone(),
+            Some(AgentMessage::OfTool(said)) => match (&inner.known_as, &inner.server, &inner.tool) {
+                (Some(name), _, _) => format!("`{name}` {said}"),
+                (None, Some(server), Some(tool)) => format!("`{server}/{tool}` {said}"),
+                _ => format!("it {said}"),
+            },
+        };
         Self(Box::new(Inner {
             code: inner.code,
             message,
@@ -241,6 +315,10 @@ impl CallError {
             challenge: None,
             limit: inner.limit,
             agent_message: None,
+            ground: None,
+            last_words: None,
+            retry_after: inner.retry_after,
+            known_as: None,
             source: None,
         }))
     }
@@ -265,6 +343,10 @@ impl CallError {
             challenge: inner.challenge.clone(),
             limit: inner.limit,
             agent_message: inner.agent_message.clone(),
+            ground: inner.ground.clone(),
+            last_words: inner.last_words.clone(),
+            retry_after: inner.retry_after,
+            known_as: inner.known_as.clone(),
             source: error.source().map(|source| source.to_string().into()),
         }))
     }

@@ -9,6 +9,7 @@ use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 use helve_model::json::RawJson;
+use helve_model::name::CODE_PREFIX;
 use helve_model::{ErrorCode, PendingReason, QualifiedName, ServerName, ServerStatus};
 use helve_policy::Problem;
 use helve_wire::Times;
@@ -18,9 +19,11 @@ use tokio::time::{Instant, timeout_at};
 use crate::builder::HostBuilder;
 use crate::call::{CallContext, CallOutcome, PreparedCall, invoke_named, reach};
 use crate::catalog::{Snapshot, ToolEntry};
+use crate::connect::startup_time;
 use crate::error::CallError;
 use crate::event::Events;
 use crate::link::{Command, Link};
+use crate::listings::ListAge;
 use crate::settings::{HostSettings, Plan, Planned};
 use crate::state::{Owner, Shared, unknown_server};
 use crate::status::ServerReport;
@@ -29,6 +32,9 @@ use crate::tool::Toolbox;
 /// A tool that is named without its server is looked for so long at servers that have not listed theirs yet, once another
 /// one has.
 const BARE_NAME_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a start may take besides the server's own time: its turn among others, the end of the one before it.
+const START_GRACE: Duration = Duration::from_secs(30);
 
 /// Connects to servers, keeps them alive, and calls their tools. Cheap to clone; every clone is the same host.
 ///
@@ -166,7 +172,26 @@ impl Host {
         changes
     }
 
-    /// Adds a server, or replaces the one of that name.
+    /// The same, and waits until those that were added or changed are connected or have failed: why is in
+    /// [`ServerChanges::errors`]. Servers that are off or wait for their first use are not waited for.
+    ///
+    /// Cancel safe as [`Host::set_servers`] is.
+    pub async fn connect_servers(&self, plan: impl Into<Plan>) -> ServerChanges {
+        let mut changes = self.set_servers(plan).await;
+        let new: Vec<ServerName> = changes.added.iter().chain(&changes.changed).cloned().collect();
+        let arrivals = join_all(new.iter().map(|name| self.arrived(name))).await;
+        for (name, arrival) in new.into_iter().zip(arrivals) {
+            if let Err(error) = arrival
+                && !changes.errors.iter().any(|(known, _)| *known == name)
+            {
+                changes.errors.push((name, error));
+            }
+        }
+        changes
+    }
+
+    /// Adds a server, or replaces the one of that name. It is connected in the background; [`Host::connect_server`] waits
+    /// for that.
     pub async fn add_server(&self, server: impl Into<Planned>) -> ServerChanges {
         let planned = server.into();
         self.change_plan(|servers| {
@@ -174,6 +199,25 @@ impl Host {
             servers.push(planned);
         })
         .await
+    }
+
+    /// Adds a server, or replaces the one of that name, and waits until it is connected and has listed its tools; one that
+    /// waits for its first use is started. A server that fails stays, and is tried again: [`Host::remove_server`] ends that.
+    ///
+    /// # Errors
+    /// Why it could not be connected.
+    pub async fn connect_server(&self, server: impl Into<Planned>) -> Result<ServerReport, CallError> {
+        let planned = server.into();
+        let name = planned.spec.name.clone();
+        let changes = self.add_server(planned).await;
+        if let Some((_, error)) = changes.errors.into_iter().find(|(failed, _)| *failed == name) {
+            return Err(error);
+        }
+        self.shared.check_known(name.as_str())?;
+        if let Some(link) = self.shared.link(name.as_str())? {
+            link.session(Instant::now() + self.start_time(&link)).await?;
+        }
+        self.server_status(name.as_str()).ok_or_else(|| unknown_server(name.as_str()))
     }
 
     /// Ends and removes a server.
@@ -199,6 +243,18 @@ impl Host {
             Ok(Err(error)) => Err(CallError::again(&error)),
             Err(_) => Err(unknown_server(name)),
         }
+    }
+
+    /// Ends a server that nobody uses at the moment; its next use starts it again. What was subscribed to at it, and the log
+    /// level that is wanted, it is told anew then.
+    ///
+    /// # Errors
+    /// `SERVER_NOT_FOUND`.
+    pub fn suspend_server(&self, name: &str) -> Result<(), CallError> {
+        if let Some(link) = self.shared.link(name)? {
+            link.tell(Command::Suspend);
+        }
+        Ok(())
     }
 
     /// Takes a server's tools out of the catalog, or puts them back. Its process lives on meanwhile.
@@ -233,6 +289,30 @@ impl Host {
             }
         }
         true
+    }
+
+    /// Waits until it is known of every server which tools it has, from it or from an earlier run, or the time is over. True
+    /// when it is, or will not be known soon: a server that failed is not waited for.
+    pub async fn listed(&self, within: Duration) -> bool {
+        let deadline = Instant::now() + within;
+        for link in self.shared.links() {
+            link.recalled().await;
+            let is_kept = self.snapshot().server(link.server().as_str()).is_some_and(|entry| entry.is_from_cache());
+            let connecting = ServerStatus::Pending(PendingReason::Connecting);
+            let mut status = link.watch();
+            if !is_kept && timeout_at(deadline, status.wait_for(|status| *status != connecting)).await.is_err() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Asks connected servers for their tools again, all whose lists are older than they may be and of which this holds, and
+    /// waits for them. Servers announce most changes by themselves; this finds those that they do not.
+    pub async fn list_again(&self, age: ListAge, within: Duration, which: impl Fn(&ServerName) -> bool) {
+        let links = self.shared.links();
+        let asked = links.iter().filter(|link| which(link.server()));
+        drop(join_all(asked.map(|link| link.list_again(age, within))).await);
     }
 
     /// Waits until everything that is remembered of servers from earlier runs is in the snapshot. Cancel safe.
@@ -326,6 +406,20 @@ impl Host {
         })
     }
 
+    /// Waits for a server that is being connected.
+    async fn arrived(&self, name: &ServerName) -> Result<(), CallError> {
+        let Some(link) = self.shared.link(name.as_str())? else { return Ok(()) };
+        match link.status() {
+            ServerStatus::Disabled(_) | ServerStatus::Pending(PendingReason::Lazy) => Ok(()),
+            _ => link.session(Instant::now() + self.start_time(&link)).await.map(drop),
+        }
+    }
+
+    /// How long a server may take until it is connected or has failed: its own time, and that of those before it.
+    fn start_time(&self, link: &Link) -> Duration {
+        startup_time(link.spec(), &self.shared.settings) + START_GRACE
+    }
+
     /// Changes the servers there are at that very moment, so that two changes at once both count.
     async fn change_plan(&self, change: impl FnOnce(&mut Vec<Planned>)) -> ServerChanges {
         let (changes, stopping) = self.shared.apply(|mut plan| {
@@ -354,9 +448,9 @@ impl Host {
     ) -> Result<Arc<ToolEntry>, CallError> {
         let snapshot = self.snapshot();
         match snapshot.tool_among(name, &sees) {
-            Ok(tool) => Ok(Arc::clone(tool)),
+            Ok(tool) if !name.starts_with(CODE_PREFIX) || !is_contested(name, &snapshot) => Ok(Arc::clone(tool)),
             // Kept apart, so that the calls that do not wait carry no room for it.
-            Err(error) => Box::pin(self.tool_to_come(name, timeout, sees, &snapshot, error)).await,
+            found => Box::pin(self.tool_to_come(name, timeout, sees, &snapshot, found.cloned())).await,
         }
     }
 
@@ -367,7 +461,7 @@ impl Host {
         timeout: Option<Duration>,
         sees: impl Fn(&QualifiedName) -> bool,
         snapshot: &Snapshot,
-        error: CallError,
+        found: Result<Arc<ToolEntry>, CallError>,
     ) -> Result<Arc<ToolEntry>, CallError> {
         let deadline = Instant::now() + timeout.unwrap_or(self.shared.settings.call_timeout);
         let unlisted = unlisted(name, snapshot);
@@ -375,19 +469,21 @@ impl Host {
         let is_only = coming.len() == 1;
         if coming.is_empty() {
             // One of them may have come between the look at the tools and the look at the servers.
-            return self.snapshot().tool_among(name, &sees).cloned().map_err(|_| error);
+            return self.snapshot().tool_among(name, &sees).cloned().or(found);
         }
+        let is_contested = is_contested(name, snapshot);
         // A name that is nobody's, a misspelled one for instance, would wait for whichever server hangs.
         let is_anybodys = !is_only && !is_qualified(name);
-        let mut patience = is_anybodys.then(|| Instant::now() + BARE_NAME_PATIENCE);
+        let mut patience = (is_anybodys || is_contested).then(|| Instant::now() + BARE_NAME_PATIENCE);
         loop {
             let next = match patience {
                 Some(patience) => timeout_at(patience, coming.next()).await,
                 None => Ok(coming.next().await),
             };
-            // The first who has it will do: another one that hangs costs nobody anything.
+            // The first who has it will do: another one that hangs costs nobody anything. Unless the name is that of several
+            // servers: which of them is meant must not depend on which is faster.
             match next {
-                Ok(Some(Ok(_))) if let Ok(tool) = self.snapshot().tool_among(name, &sees) => {
+                Ok(Some(Ok(_))) if !is_contested && let Ok(tool) = self.snapshot().tool_among(name, &sees) => {
                     return Ok(Arc::clone(tool));
                 }
                 // The only one it can be says why it does not come.
@@ -396,7 +492,10 @@ impl Host {
                 Ok(None) => return self.snapshot().tool_among(name, &sees).cloned(),
                 Err(_) if self.snapshot().tools().next().is_none() => patience = None,
                 Err(_) => {
+                    let contested =
+                        || CallError::new(ErrorCode::ToolNotFound, format!("several servers may have `{name}`"));
                     let found = self.snapshot().tool_among(name, &sees).cloned();
+                    let found = if is_contested { Err(contested()) } else { found };
                     return found.map_err(|error| error.with_hint(unanswered(name, &unlisted)));
                 }
             }
@@ -420,6 +519,13 @@ fn unlisted(name: &str, snapshot: &Snapshot) -> Vec<Arc<Link>> {
     // A bare name may be anybody's.
     let wanted = if meant.is_empty() && !is_qualified(name) { others } else { meant };
     wanted.into_iter().map(|(_, link)| Arc::clone(link)).collect()
+}
+
+/// True for a name whose server part several servers share, while one of them has not listed its tools yet.
+fn is_contested(name: &str, snapshot: &Snapshot) -> bool {
+    let named = || snapshot.servers().filter(|server| is_qualified(name) && server.may_be_named_by(name));
+    let is_pending = |link: &Arc<Link>| matches!(link.status(), ServerStatus::Pending(_));
+    named().nth(1).is_some() && named().any(|server| server.link.as_ref().is_some_and(is_pending))
 }
 
 /// Who has not said yet which tools it has.

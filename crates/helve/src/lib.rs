@@ -67,10 +67,12 @@ mod error;
 mod event;
 mod handler;
 mod host;
-mod kept_by;
+mod keeping;
 mod link;
+mod listings;
 mod manage;
 mod memory;
+mod missed_variables;
 mod offers;
 mod private_directory;
 mod random;
@@ -105,7 +107,7 @@ pub use answerer::{
     Answerer, ElicitationAnswer, ElicitationRequest, Elicitor, LogLine, LogSink, Root, RootsProvider, Sampler,
     SamplingCall, SamplingLimits,
 };
-pub use ask::{ApprovalAnswer, ApprovalRequest, ApproveAll, Approver, RunApprovals};
+pub use ask::{ApprovalAnswer, ApprovalRequest, ApproveAll, Approver, RefusalListener, RunApprovals};
 pub use builder::HostBuilder;
 pub use call::whereabouts::directories as server_directories;
 pub use call::{CallContext, CallOutcome, PreparedCall, ResourceOutcome};
@@ -113,7 +115,8 @@ pub use catalog::{ServerEntry, Snapshot, ToolEntry};
 pub use error::CallError;
 pub use event::{Events, HostEvent};
 pub use host::{Host, ServerChanges};
-pub use kept_by::{Duplex, Keeper, Kept, fingerprint};
+pub use keeping::{Connection, Duplex, Keeper, KeptProgram, fingerprint, lease};
+pub use listings::ListAge;
 pub use manage::management_tools;
 pub use offers::{Offered, Offers};
 pub use record::{AgentInfo, CallEnd, CallId, CallRecord, CallSource, Door, Recorder};

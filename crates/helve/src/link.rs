@@ -7,16 +7,17 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use helve_model::{
-    DisabledReason, ErrorCode, Origin, PendingReason, PromptDefinition, ServerName, ServerSpec, ServerStatus,
+    DisabledReason, ErrorCode, Hint, PendingReason, PromptDefinition, ServerKey, ServerName, ServerSpec, ServerStatus,
     TransportSpec,
 };
 use helve_policy::Directories;
-use helve_wire::{Greeting, Session, Verdict};
+use helve_wire::{Greeting, Session};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 
 use crate::connect::credentials_hint;
 use crate::error::CallError;
+use crate::listings::{ListAge, Listings};
 use crate::slots::Slots;
 use crate::start_guard::Guard;
 use crate::sync::lock;
@@ -32,6 +33,10 @@ pub(crate) enum Command {
     Wanted,
     /// Give up the connection if there is one, and make a new one.
     Reconnect(oneshot::Sender<Result<(), Arc<CallError>>>),
+    /// End it until somebody wants it again.
+    Suspend,
+    /// Somebody wants to know what it has now.
+    List,
     /// It was switched on or off: see [`Link::is_on`].
     Toggled,
     /// End it.
@@ -70,6 +75,8 @@ pub(crate) struct Link {
     subscriptions: Subscriptions,
     commands: mpsc::UnboundedSender<Command>,
     slots: Arc<Slots>,
+    /// How long a call waits while it is started again.
+    restart_wait: Duration,
     /// For notifications of others on their way to the server.
     notification_turns: Semaphore,
     missed_notifications: AtomicU64,
@@ -77,6 +84,7 @@ pub(crate) struct Link {
     /// What it has asked so far.
     questions: Arc<AtomicU64>,
     retired: OnceLock<Retired>,
+    listings: Listings,
     /// True when it was looked up what is remembered of the server.
     is_recalled: watch::Sender<bool>,
     /// True when the supervisor has ended, and its server with it.
@@ -90,8 +98,6 @@ pub(crate) struct LinkFacts {
     pub(crate) greeting: Option<Greeting>,
     /// What it said in an earlier run.
     pub(crate) remembered: Option<Greeting>,
-    /// What the server itself speaks; not always what is spoken with whoever keeps it.
-    pub(crate) verdict: Option<Verdict>,
     /// How long that took, its list included.
     pub(crate) connect_time: Option<Duration>,
     /// How long the last ping took.
@@ -102,6 +108,8 @@ pub(crate) struct LinkFacts {
     pub(crate) last_end: Option<String>,
     /// Why its tools could not be listed; `None` when they could.
     pub(crate) list_error: Option<String>,
+    /// When it is tried again; `None` while that is being done.
+    pub(crate) retry_at: Option<Instant>,
 }
 
 /// A server's prompts, as it listed them last.
@@ -116,6 +124,7 @@ impl Link {
         spec: Arc<ServerSpec>,
         status: ServerStatus,
         in_flight: usize,
+        restart_wait: Duration,
     ) -> (Self, mpsc::UnboundedReceiver<Command>) {
         let (commands, receiver) = mpsc::unbounded_channel();
         let link = Self {
@@ -132,11 +141,13 @@ impl Link {
             subscriptions: Subscriptions::default(),
             commands,
             slots: Arc::new(Slots::new(in_flight)),
+            restart_wait,
             notification_turns: Semaphore::new(NOTIFICATIONS_IN_FLIGHT),
             missed_notifications: AtomicU64::new(0),
             calls: AtomicUsize::new(0),
             questions: Arc::default(),
             retired: OnceLock::new(),
+            listings: Listings::default(),
             is_recalled: watch::Sender::new(false),
             is_gone: watch::Sender::new(false),
         };
@@ -232,11 +243,6 @@ impl Link {
     pub(crate) fn spec(&self) -> &ServerSpec {
         &self.spec
     }
-
-    pub(crate) fn origin(&self) -> &Origin {
-        &self.spec.origin
-    }
-
     pub(crate) fn facts(&self) -> LinkFacts {
         lock(&self.facts).clone()
     }
@@ -334,6 +340,24 @@ impl Link {
         self.is_recalled.send_replace(true);
     }
 
+    /// When it listed its tools.
+    pub(crate) const fn listings(&self) -> &Listings {
+        &self.listings
+    }
+
+    /// Asks a server that is connected for its tools again, if its list is older than it may be, and waits for it. One that
+    /// keeps somebody waiting already is not waited for: what it lists is told when it comes. Cancel safe.
+    pub(crate) async fn list_again(&self, age: ListAge, within: Duration) {
+        if self.live_session().is_some()
+            && let Some(coming) = self.listings.wanted(age, within)
+        {
+            if coming.is_first {
+                self.tell(Command::List);
+            }
+            coming.ended(within).await;
+        }
+    }
+
     /// Waits until it is known what is remembered of the server. Cancel safe.
     pub(crate) async fn recalled(&self) {
         // The sender lives as long as `self`.
@@ -348,7 +372,8 @@ impl Link {
 
     /// The session, as soon as there is one. Cancel safe.
     ///
-    /// Waits while the server is being connected; a server that failed is an error at once.
+    /// Waits while the server is being connected, for one that is started again no longer than that is worth; a server
+    /// that failed is an error at once.
     pub(crate) async fn session(&self, deadline: Instant) -> Result<Arc<Session>, CallError> {
         match self.live_session() {
             Some(session) => Ok(session),
@@ -363,6 +388,7 @@ impl Link {
 
     async fn wait_for_session(&self, deadline: Instant) -> Result<Arc<Session>, CallError> {
         let mut status = self.status.subscribe();
+        let restarted_by = Instant::now() + self.restart_wait;
         loop {
             // The session is stored before the status says so, and removed before the status says why.
             let current = status.borrow_and_update().clone();
@@ -380,18 +406,19 @@ impl Link {
                     return Err(self.unavailable(&current));
                 }
             }
-            match timeout_at(deadline, status.changed()).await {
+            let is_restarting = current == ServerStatus::Pending(PendingReason::Reconnecting);
+            let until = if is_restarting { deadline.min(restarted_by) } else { deadline };
+            match timeout_at(until, status.changed()).await {
                 // The sender lives as long as `self`.
                 Ok(_) => {}
+                Err(_) if is_restarting && restarted_by <= deadline => return Err(self.unavailable(&current)),
                 Err(_) => {
                     let server = &self.server;
                     let error = CallError::new(
                         ErrorCode::Timeout,
                         format!("the server `{server}` was still not connected when the call's time was over"),
                     );
-                    return Err(error.at_server(server).with_hint(format!(
-                        "`helve servers {server}` shows what it is doing; `--timeout` sets the time of one call, `timeout_seconds` of the server that of each"
-                    )));
+                    return Err(error.at_server(server).with_hint(Hint::ShowServer { server: server.clone() }));
                 }
             }
         }
@@ -400,14 +427,40 @@ impl Link {
     /// Why calls cannot be made in this state.
     pub(crate) fn unavailable(&self, status: &ServerStatus) -> CallError {
         let error = unavailable(&self.server, status);
+        let with_hints = |error: CallError, last: &CallError| last.hints().iter().fold(error, CallError::with_hint);
         match (status, self.last_error()) {
             // Told as it is, and to strangers without the file.
             (ServerStatus::Failed(_), Some(last)) if last.code() == ErrorCode::Untrusted => CallError::again(&last),
-            (ServerStatus::Failed(_) | ServerStatus::NeedsAuth { .. }, Some(last)) => {
-                last.hints().iter().fold(error, |error, hint| error.with_hint(hint))
+            (ServerStatus::NeedsAuth { .. }, Some(last)) => with_hints(error, &last),
+            (ServerStatus::Failed(_), last) => {
+                let error = match &last {
+                    Some(last) => with_hints(error, last),
+                    None => error,
+                };
+                self.tried_again(error, last.as_deref())
+            }
+            (ServerStatus::Pending(PendingReason::Reconnecting), Some(last)) => {
+                let server = &self.server;
+                let message =
+                    format!("the server `{server}` is not available: it is being started again since {}", last.chain());
+                let error = CallError::new(ErrorCode::ServerUnavailable, message).at_server(server);
+                self.tried_again(with_hints(error, &last), Some(&last))
             }
             _ => error,
         }
+    }
+
+    /// The error with when the server is tried again. A model hears the server's last words besides: it may know what they
+    /// mean, and has nowhere else to look.
+    fn tried_again(&self, error: CallError, last: Option<&CallError>) -> CallError {
+        let wait = lock(&self.facts).retry_at.map(|at| at.saturating_duration_since(Instant::now()));
+        let when = match wait {
+            Some(wait) => format!("it is tried again in {} s", wait.as_secs_f64().ceil()),
+            None => "it is being started again".to_owned(),
+        };
+        let said = last.and_then(CallError::last_words).map(|line| format!("; its last words: {line}"));
+        let told = format!("the server `{}` is not available; {when}{}", self.server, said.unwrap_or_default());
+        error.for_agents(told).tried_again_in(wait.unwrap_or(self.restart_wait))
     }
 
     /// What to do when the server refuses a call for want of credentials.
@@ -416,6 +469,12 @@ impl Link {
             TransportSpec::Http(http) => Some(credentials_hint(&self.spec, http)),
             TransportSpec::Stdio(_) | TransportSpec::Builtin(_) => None,
         }
+    }
+
+    /// What to do when its calls, which had so long, take longer.
+    pub(crate) fn raise_call_timeout(&self, had: Duration) -> Hint {
+        let (server, origin) = (self.server.clone(), self.spec.origin.clone());
+        Hint::RaiseTimeout { server, key: ServerKey::CallTimeout, had, origin }
     }
 
     /// Why nothing is known about its tools although it is connected.
@@ -454,7 +513,7 @@ pub(crate) fn unavailable(server: &ServerName, status: &ServerStatus) -> CallErr
             ErrorCode::Untrusted,
             format!("the server `{server}` comes from a project that is not trusted yet"),
         )
-        .with_hint("`helve trust` shows what it would run, and asks"),
+        .with_hint(Hint::Trust { origin: None }),
         ServerStatus::Disabled(DisabledReason::UnsetVariable(variable)) => CallError::new(
             ErrorCode::Config,
             format!("the server `{server}` needs the variable {variable}, which is not set"),
@@ -462,7 +521,7 @@ pub(crate) fn unavailable(server: &ServerName, status: &ServerStatus) -> CallErr
         .with_hint(format!("set {variable}, or give it a default in the configuration")),
         ServerStatus::Disabled(DisabledReason::Invalid) => {
             CallError::new(ErrorCode::Config, format!("the configuration of the server `{server}` has mistakes"))
-                .with_hint("`helve doctor` says which")
+                .with_hint(Hint::CheckConfiguration)
         }
         ServerStatus::Disabled(DisabledReason::NeedsInput(id)) => {
             let message = format!("the server `{server}` needs the value `{id}`, which a person has to give");
@@ -480,7 +539,7 @@ pub(crate) fn unavailable(server: &ServerName, status: &ServerStatus) -> CallErr
         }
         ServerStatus::Disabled(DisabledReason::Configured | DisabledReason::Toggled) => {
             CallError::new(ErrorCode::ServerDisabled, format!("the server `{server}` is switched off"))
-                .with_hint(format!("`helve enable {server}` switches it on"))
+                .with_hint(Hint::EnableServer { server: server.clone() })
         }
         ServerStatus::Disabled(DisabledReason::Gone) => {
             CallError::new(ErrorCode::ServerNotFound, format!("the server `{server}` is not configured any more"))

@@ -13,7 +13,7 @@ fn link() -> Link {
     };
     let name = ServerName::new("peer").unwrap();
     let spec = ServerSpec::new(name, TransportSpec::Stdio(stdio), Origin::Program, Layer::CommandLine);
-    Link::new(Arc::new(spec), ServerStatus::Pending(PendingReason::Connecting), 1).0
+    Link::new(Arc::new(spec), ServerStatus::Pending(PendingReason::Connecting), 1, Duration::from_secs(5)).0
 }
 
 /// Nobody switched it off in a configuration.

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use helve_model::json::RawJson;
-use helve_model::{Action, ErrorCode, Outcome, ResourceBody, ResourceContents, ServerName, ToolDefinition};
+use helve_model::{Action, ErrorCode, Hint, Outcome, ResourceBody, ResourceContents, ServerName, ToolDefinition};
 use helve_policy::{Caller, Permit};
 use helve_wire::BoxFuture;
 use serde::Deserialize;
@@ -135,7 +135,11 @@ impl Tool for Management {
             // Models call these tools: they are not told which rule in which file refused them.
             done.map_err(|error| {
                 let told = error.to_agent();
-                ToolFailure { code: told.code(), message: told.message().to_owned(), hints: told.hints().to_vec() }
+                ToolFailure {
+                    code: told.code(),
+                    message: told.message().to_owned(),
+                    hints: told.hints().iter().map(Hint::to_string).collect(),
+                }
             })
         })
     }
@@ -199,12 +203,20 @@ async fn list(host: &Host, input: ListInput, context: &ToolContext) -> Result<Ou
             Value::Object(resource)
         })
         .collect();
-    let mut blocks = vec![json!({"type": "text", "text": Value::from(resources).to_string()})];
-    if !offers.errors.is_empty() {
+    let listed = Value::from(resources).to_string();
+    let blocks = if offers.errors.is_empty() {
+        vec![json!({"type": "text", "text": listed})]
+    } else {
         let errors: Vec<String> = offers.errors.iter().map(|error| error.to_agent().chain()).collect();
-        blocks.push(json!({"type": "text", "text": format!("some servers did not answer: {}", errors.join("; "))}));
-    }
+        let told = format!("some servers did not answer: {}", errors.join("; "));
+        // Said beside the list: whoever takes the result as one text still gets JSON.
+        vec![meant_for("assistant", &listed), meant_for("user", &told)]
+    };
     Ok(Outcome::new(RawJson::assembled(json!({"content": blocks}).to_string())))
+}
+
+fn meant_for(audience: &str, text: &str) -> Value {
+    json!({"type": "text", "text": text, "annotations": {"audience": [audience]}})
 }
 
 async fn read_resource(host: &Host, input: &ReadInput, context: &ToolContext) -> Result<Outcome, CallError> {
@@ -213,16 +225,18 @@ async fn read_resource(host: &Host, input: &ReadInput, context: &ToolContext) ->
     Ok(shown(&json!({"contents": contents})))
 }
 
-/// One of the contents; bytes are left out: a model cannot read them.
+/// One of the contents, bytes as the protocol writes them.
 fn contents(piece: &ResourceContents) -> Value {
     let mut contents = Map::new();
     contents.insert("uri".to_owned(), piece.uri.clone().into());
     if let Some(mime_type) = &piece.mime_type {
         contents.insert("mimeType".to_owned(), mime_type.clone().into());
     }
-    if let ResourceBody::Text(text) = &piece.body {
-        contents.insert("text".to_owned(), text.clone().into());
-    }
+    let (key, body) = match &piece.body {
+        ResourceBody::Text(text) => ("text", text),
+        ResourceBody::Blob(bytes) => ("blob", bytes),
+    };
+    contents.insert(key.to_owned(), body.clone().into());
     Value::Object(contents)
 }
 
@@ -250,11 +264,11 @@ async fn poll(host: &Host, watcher: &Watcher, input: PollInput, context: &ToolCo
                 return Err(CallError::new(ErrorCode::ToolNotFound, message).at(&name));
             }
             let arguments = RawJson::assembled(Value::Object(input.arguments.unwrap_or_default()).to_string());
-            watcher.poll_tool(&name.to_string(), arguments, every, &input.reason).await?
+            watcher.poll_tool_for(context, &name.to_string(), arguments, every, &input.reason).await?
         }
         PolledKind::Resource => {
             let uri = input.uri.ok_or_else(|| missing("uri", "resource"))?;
-            watcher.poll_resource(&input.server, &uri, every, &input.reason).await?
+            watcher.poll_resource_for(context, &input.server, &uri, every, &input.reason).await?
         }
     };
     Ok(subscribed(id))

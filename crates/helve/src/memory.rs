@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
 use helve_model::{ServerSpec, ToolDefinition};
-use helve_wire::{Greeting, Listing, Verdict};
+use helve_wire::{ClientCapabilities, Greeting, Listing, Verdict};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, spawn_blocking};
 
@@ -58,10 +58,10 @@ impl Memory {
         }
     }
 
-    /// What an earlier run found out about a server.
-    pub(crate) async fn recall(&self, spec: Arc<ServerSpec>) -> Option<Remembered> {
+    /// What an earlier run found out about a server, for one who can do the same.
+    pub(crate) async fn recall(&self, spec: Arc<ServerSpec>, asker: ClientCapabilities) -> Option<Remembered> {
         let memory = self.clone();
-        let load = move || memory.cache.load(&memory.cache.key(&spec), (memory.clock)(), memory.ttl);
+        let load = move || memory.cache.load(&memory.cache.key(&spec, &asker), (memory.clock)(), memory.ttl);
         let kept = self.in_turn(load).await??;
         let instructions = kept.greeting.instructions.clone();
         let tools = kept.tools.into_iter().map(Listed::Remote).collect();
@@ -71,12 +71,18 @@ impl Memory {
         Some(Remembered { verdict, greeting: kept.is_fresh.then_some(kept.greeting), catalog })
     }
 
-    /// Keeps what a server listed. Done aside: nobody waits for a disk.
-    pub(crate) fn keep(&self, spec: Arc<ServerSpec>, greeting: Greeting, listing: &Listing<ToolDefinition>) {
+    /// Keeps what a server listed for this asker. Done aside: nobody waits for a disk.
+    pub(crate) fn keep(
+        &self,
+        spec: Arc<ServerSpec>,
+        asker: ClientCapabilities,
+        greeting: Greeting,
+        listing: &Listing<ToolDefinition>,
+    ) {
         let (memory, tools, hint) = (self.clone(), listing.items.clone(), listing.cache);
         let turns = self.clone();
         let store = move || {
-            let key = memory.cache.key(&spec);
+            let key = memory.cache.key(&spec, &asker);
             if let Err(error) = memory.cache.store(&key, &greeting, &tools, hint, (memory.clock)()) {
                 tracing::warn!(server = %spec.name, "its tools are not kept: {error}");
             }

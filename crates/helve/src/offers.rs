@@ -3,12 +3,13 @@
 //! Whoever asks, asks the server. A server that does not answer costs the others nothing.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use helve_model::json::RawJson;
 use helve_model::{
-    Action, ErrorCode, PromptDefinition, PromptOutcome, ResourceDefinition, ResourceTemplateDefinition, ServerName,
-    ServerStatus,
+    Action, ErrorCode, Hint, PromptDefinition, PromptOutcome, ResourceDefinition, ResourceTemplateDefinition,
+    ServerName, ServerStatus,
 };
 use helve_policy::{Caller, Subject};
 use helve_wire::{BoxFuture, CompletionSubject, Listing, LogLevel, Result as WireResult, Session, Times};
@@ -28,6 +29,8 @@ pub struct Offers<D> {
     pub errors: Vec<CallError>,
     /// Items that had to be left out, each a line with its server's name.
     pub warnings: Vec<String>,
+    /// How long the lists of servers that say so count.
+    pub count_for: Vec<(ServerName, Duration)>,
     /// What servers said with their lists besides the items, each as an object: `_meta`, and whatever is not known here.
     pub more: Vec<(ServerName, RawJson)>,
 }
@@ -137,7 +140,7 @@ impl Host {
             let message = format!("the server `{server}` sends no log messages");
             return Err(CallError::new(ErrorCode::ProtocolError, message)
                 .at_server(link.server())
-                .with_hint(format!("`helve servers {server}` shows what it writes to its standard error")));
+                .with_hint(Hint::ShowServer { server: link.server().clone() }));
         }
         session.set_log_level(level, times).await.map_err(|error| CallError::from_wire(error, link.server()))
     }
@@ -193,7 +196,13 @@ impl Host {
             }
         }))
         .await;
-        let mut offers = Offers { items: Vec::new(), errors: Vec::new(), warnings: Vec::new(), more: Vec::new() };
+        let mut offers = Offers {
+            items: Vec::new(),
+            errors: Vec::new(),
+            warnings: Vec::new(),
+            count_for: Vec::new(),
+            more: Vec::new(),
+        };
         for (link, listing) in links.iter().zip(listings) {
             match listing {
                 Ok(None) => {}
@@ -222,6 +231,8 @@ impl<D> Offers<D> {
         if let Some(error) = listing.incomplete {
             self.errors.push(CallError::from_wire(error, server));
         }
+        let count_for = listing.cache.map(|cache| Duration::from_millis(cache.ttl_ms));
+        self.count_for.extend(count_for.map(|count_for| (server.clone(), count_for)));
         self.more.extend(listing.more.map(|more| (server.clone(), more)));
         let offered = listing.items.into_iter();
         self.items.extend(offered.map(|definition| Offered { server: server.clone(), definition }));

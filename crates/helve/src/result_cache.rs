@@ -102,7 +102,12 @@ impl ResultCache {
         self.shares.entry(key.owner.clone()).or_default().insert(key, outcome, now, limits);
     }
 
-    /// Keeps nothing of a server any more, whosever it is: one of its tools may have changed what the others would say.
+    /// Keeps nothing of an owner any more: one of its server's tools may have changed what the others would say.
+    pub(crate) fn forget(&mut self, owner: &Owner) {
+        drop(self.shares.remove(owner));
+    }
+
+    /// Keeps nothing of a server any more, whosever it is: it is gone.
     pub(crate) fn forget_server(&mut self, server: &ServerName) {
         self.shares.retain(|owner, _| owner.server != *server);
     }

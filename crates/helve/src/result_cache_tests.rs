@@ -108,6 +108,21 @@ fn bytes_are_bounded_too() {
 }
 
 #[test]
+fn s18_what_one_changes_takes_nothing_from_another() {
+    let mut cache = cache(3, 10_000);
+    let now = Instant::now();
+    let of = |principal: Principal, server: &str| told_key(principal, server, "{}", "{}", [None; 3]);
+    let (ours, elsewhere, theirs) =
+        (of(Principal::token(0), "fs"), of(Principal::token(0), "db"), of(Principal::token(1), "fs"));
+    for key in [&ours, &elsewhere, &theirs] {
+        cache.insert(key.clone(), Outcome::text("x"), now);
+    }
+    cache.forget(&Owner::new(Principal::token(0), ServerName::new("fs").unwrap()));
+    assert!(cache.get(&ours, now).is_none());
+    assert!(cache.get(&elsewhere, now).is_some() && cache.get(&theirs, now).is_some());
+}
+
+#[test]
 fn a_server_is_forgotten_alone() {
     let mut cache = cache(10, 10_000);
     let now = Instant::now();

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use helve_model::json::RawJson;
 use helve_model::{ErrorCode, ServerSpec};
-use helve_wire::{Greeting, SavedSession, Verdict};
+use helve_wire::{Greeting, OtherEra, SavedSession, Verdict};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +33,9 @@ struct Kept {
 #[derive(Clone, Serialize, Deserialize)]
 struct KeptServer {
     version: String,
+    /// Does it speak the other era too? `None`: nobody tried.
+    #[serde(default)]
+    speaks_other_era: Option<bool>,
     session: Option<KeptSession>,
 }
 
@@ -63,7 +66,15 @@ impl Host {
         for link in self.shared().links() {
             let Some(greeting) = link.facts().greeting else { continue };
             let session = link.session_now().and_then(|session| session.suspend());
-            let kept = KeptServer { version: greeting.verdict.version, session: session.as_ref().map(keep_session) };
+            let kept = KeptServer {
+                version: greeting.verdict.version,
+                speaks_other_era: match greeting.verdict.other {
+                    OtherEra::Unknown => None,
+                    OtherEra::Spoken => Some(true),
+                    OtherEra::NotSpoken => Some(false),
+                },
+                session: session.as_ref().map(keep_session),
+            };
             servers.insert(salt.key(link.spec(), started_in).to_string(), kept);
         }
         let watches = watchers.iter().flat_map(|watcher| watcher.save()).collect();
@@ -110,7 +121,12 @@ impl Resumable {
         let kept = kept.as_mut()?;
         let key = Salt::from_bytes(kept.salt).key(spec, started_in).to_string();
         let server = kept.servers.remove(&key)?;
-        let verdict = Verdict::of_version(&server.version)?;
+        let other = match server.speaks_other_era {
+            None => OtherEra::Unknown,
+            Some(true) => OtherEra::Spoken,
+            Some(false) => OtherEra::NotSpoken,
+        };
+        let verdict = Verdict { other, ..Verdict::of_version(&server.version)? };
         let session = server.session.and_then(|session| resume_session(session, verdict.clone()));
         Some((verdict, session))
     }

@@ -1,6 +1,6 @@
 //! What servers listed, kept on disk between runs, so that their tools can be shown without starting them.
 //!
-//! One file for each server, named by what would run (`key`). It holds the definitions as the server sent them
+//! One file for each server and kind of asker, named by what would run and what the asker can do (`key`). It holds the definitions as the server sent them
 //! and, in front of them, a compact index (`index`) that is read alone where names and one line each are enough.
 //! One file rather than one for all servers: processes that write at once replace whole files, so that neither loses
 //! what the other learned about another server, and an index never disagrees with its definitions.
@@ -21,7 +21,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use helve_model::json::RawJson;
 use helve_model::{Definition as _, ServerSpec, ToolDefinition};
-use helve_wire::{CacheHint, Greeting, Verdict};
+use helve_wire::{CacheHint, ClientCapabilities, Greeting, OtherEra, Verdict};
 
 use crate::private_directory;
 use format::{Header, Kind, Texts};
@@ -33,12 +33,19 @@ pub(crate) use key::Salt;
 const MAX_AGE: Duration = Duration::from_hours(30 * 24);
 /// A larger file is neither written nor read.
 const MAX_FILE_BYTES: u64 = 64 << 20;
-/// So many servers are remembered. A token that changes every hour makes a new server every hour.
+/// So many lists are remembered. A token that changes every hour makes a new server every hour.
 const MAX_FILES: usize = 256;
+/// So many of them may be one server's. Agents say what they can do in words of their own, and no agent's words shall cost
+/// another server its list.
+const MAX_ASKERS: usize = 16;
 /// So many bytes are kept in all.
 const MAX_TOTAL_BYTES: u64 = 256 << 20;
 /// The part of a file that is read at first: header and index of most servers.
 const FIRST_READ: u64 = 32 << 10;
+
+/// How it is written that a server speaks the other era too, or does not.
+const SPOKEN: &str = "spoken";
+const NOT_SPOKEN: &str = "not spoken";
 
 /// How the file of a server ends.
 const FILE_SUFFIX: &str = ".list";
@@ -83,10 +90,11 @@ impl SchemaCache {
         Ok(Self { directory, started_in, salt, pruned: AtomicBool::new(false) })
     }
 
-    /// What would run for a server: two servers of one key list the same. See [`CacheKey`]. May look which files there are.
+    /// What would run for a server, and for whom: two servers of one key list the same. See [`CacheKey`]. May look which
+    /// files there are.
     #[must_use]
-    pub fn key(&self, spec: &ServerSpec) -> CacheKey {
-        self.salt.key(spec, self.started_in.as_deref())
+    pub fn key(&self, spec: &ServerSpec, asker: &ClientCapabilities) -> CacheKey {
+        self.salt.list_key(spec, self.started_in.as_deref(), asker)
     }
 
     /// The names of a server's tools and a line about each, without the definitions.
@@ -152,7 +160,11 @@ impl SchemaCache {
             let problem = format!("the server's list is {} bytes, more than the {MAX_FILE_BYTES} kept", contents.len());
             return Err(io::Error::new(ErrorKind::FileTooLarge, problem));
         }
-        self.replace(&self.path(key), &contents, now)?;
+        let path = self.path(key);
+        if !path.exists() {
+            self.make_room(key, now)?;
+        }
+        self.replace(&path, &contents, now)?;
         if !self.pruned.swap(true, Ordering::Relaxed) {
             self.prune(now)?;
         }
@@ -200,8 +212,24 @@ impl SchemaCache {
         Ok(())
     }
 
+    /// Makes room for a list of one more asker: of its server's lists the oldest go.
+    fn make_room(&self, key: &CacheKey, now: SystemTime) -> io::Result<()> {
+        let prefix = key.server_prefix();
+        let mut theirs = Vec::new();
+        for entry in fs_err::read_dir(&self.directory)? {
+            let entry = entry?;
+            if entry.file_name().to_string_lossy().starts_with(&prefix)
+                && let Ok(about) = entry.metadata()
+            {
+                theirs.push((now.duration_since(about.modified()?).unwrap_or_default(), entry.path()));
+            }
+        }
+        theirs.sort_unstable();
+        theirs.iter().skip(MAX_ASKERS - 1).try_for_each(|(_, path)| remove(path))
+    }
+
     fn path(&self, key: &CacheKey) -> PathBuf {
-        self.directory.join(format!("{key}{FILE_SUFFIX}"))
+        self.directory.join(format!("{}{key}{FILE_SUFFIX}", key.server_prefix()))
     }
 
     /// Whoever reads meanwhile gets the old file or the new one. Not synced: a file that a crash cuts is none.
@@ -234,22 +262,35 @@ fn greeting_texts(greeting: &Greeting) -> Vec<u8> {
         Some(greeting.capabilities.as_str()),
         greeting.server_info.as_ref().map(RawJson::as_str),
         greeting.instructions.as_deref(),
+        match greeting.verdict.other {
+            OtherEra::Unknown => None,
+            OtherEra::Spoken => Some(SPOKEN),
+            OtherEra::NotSpoken => Some(NOT_SPOKEN),
+        },
     ])
 }
 
 fn read_greeting(texts: &Texts) -> Option<Greeting> {
     let mut parts = texts.iter();
     let mut next = || parts.next();
-    Some(Greeting {
-        // A version that this helve does not speak any more makes the whole file useless.
-        verdict: Verdict::of_version(next()??)?,
+    // A version that this helve does not speak any more makes the whole file useless.
+    let verdict = Verdict::of_version(next()??)?;
+    let greeting = Greeting {
+        verdict,
         capabilities: raw(texts, next()??)?,
         server_info: match next()? {
             Some(info) => Some(raw(texts, info)?),
             None => None,
         },
         instructions: next()?.map(ToOwned::to_owned),
-    })
+    };
+    let other = match next()? {
+        None => OtherEra::Unknown,
+        Some(SPOKEN) => OtherEra::Spoken,
+        Some(NOT_SPOKEN) => OtherEra::NotSpoken,
+        Some(_) => return None,
+    };
+    Some(Greeting { verdict: Verdict { other, ..greeting.verdict }, ..greeting })
 }
 
 fn read_tools(texts: &Texts) -> Option<Vec<ToolDefinition>> {

@@ -10,14 +10,14 @@ use helve_model::{
     StdioSpec, ToolDefinition, TransportSpec,
 };
 use helve_policy::Claims;
-use helve_wire::{CacheHint, CacheScope, Greeting, Verdict};
+use helve_wire::{CacheHint, CacheScope, ClientCapabilities, Greeting, OtherEra, Verdict};
 use indexmap::IndexMap;
 use proptest::prelude::*;
 use serde_json::json;
 use tempfile::TempDir;
 
 use super::format::{Header, Kind, Texts};
-use super::{CacheKey, CachedServer, FILE_SUFFIX, FIRST_READ, MAX_AGE, MAX_FILES, SchemaCache};
+use super::{CacheKey, CachedServer, FILE_SUFFIX, FIRST_READ, MAX_AGE, MAX_ASKERS, MAX_FILES, SchemaCache};
 
 const HOUR: Duration = Duration::from_hours(1);
 
@@ -81,8 +81,15 @@ fn tools() -> Vec<ToolDefinition> {
     ]
 }
 
+impl SchemaCache {
+    /// The key for one who can do nothing.
+    fn plain_key(&self, spec: &ServerSpec) -> CacheKey {
+        self.key(spec, &ClientCapabilities::default())
+    }
+}
+
 fn stored(cache: &SchemaCache) -> CacheKey {
-    let key = cache.key(&program());
+    let key = cache.plain_key(&program());
     cache.store(&key, &greeting(), &tools(), None, at(0)).unwrap();
     key
 }
@@ -90,7 +97,7 @@ fn stored(cache: &SchemaCache) -> CacheKey {
 #[test]
 fn what_was_stored_comes_back() {
     let (_directory, cache) = cache();
-    let key = cache.key(&program());
+    let key = cache.plain_key(&program());
     assert_eq!(cache.load(&key, at(0), HOUR), None);
 
     let hint = Some(CacheHint { ttl_ms: 5_000, scope: CacheScope::Private });
@@ -104,12 +111,49 @@ fn what_was_stored_comes_back() {
     assert!(cache.load_index(&key, at(1), HOUR).is_none());
 }
 
+/// A server may list more for one whom it can ask: what one got is not the other's (G11).
+#[test]
+fn g11_each_kind_of_asker_has_its_own_list() {
+    let (_directory, cache) = cache();
+    let key = stored(&cache);
+    let able = ClientCapabilities { elicitation_form: true, ..ClientCapabilities::default() };
+    let other = cache.key(&program(), &able);
+    assert_eq!(cache.load(&other, at(0), HOUR), None);
+    assert!(cache.load_index(&other, at(0), HOUR).is_none());
+    cache.store(&other, &greeting(), &[], None, at(0)).unwrap();
+    assert_eq!(cache.load(&key, at(0), HOUR).unwrap().tools, tools());
+}
+
+/// Whatever agents say of themselves, one server's lists cost no other server its own (G11).
+#[test]
+fn g11_many_askers_of_one_server_leave_the_others_alone() {
+    let (directory, cache) = cache();
+    let other = spec(TransportSpec::Stdio(StdioSpec { command: "other".into(), ..stdio() }));
+    let other = cache.plain_key(&other);
+    cache.store(&other, &greeting(), &tools(), None, at(0)).unwrap();
+    let asker = |number: usize| ClientCapabilities {
+        extensions: vec![(format!("example.com/{number}"), RawJson::empty_object())],
+        ..ClientCapabilities::default()
+    };
+    for number in 0..MAX_ASKERS + 20 {
+        let key = cache.key(&program(), &asker(number));
+        cache.store(&key, &greeting(), &tools(), None, at(1 + number as u64)).unwrap();
+    }
+    let files = fs_err::read_dir(directory.path().join("lists")).unwrap();
+    let lists = files.filter(|file| file.as_ref().unwrap().path().to_string_lossy().ends_with(FILE_SUFFIX)).count();
+    assert_eq!(lists, MAX_ASKERS + 1);
+    assert!(cache.load(&other, at(100), HOUR).is_some());
+    assert!(cache.load(&cache.key(&program(), &asker(MAX_ASKERS + 19)), at(100), HOUR).is_some());
+    assert!(cache.load(&cache.key(&program(), &asker(0)), at(100), HOUR).is_none());
+}
+
 #[test]
 fn a_server_that_says_little_comes_back_too() {
     let (_directory, cache) = cache();
-    let key = cache.key(&program());
-    let silent =
-        Greeting { capabilities: RawJson::empty_object(), server_info: None, instructions: None, ..greeting() };
+    let key = cache.plain_key(&program());
+    let verdict = Verdict { other: OtherEra::Spoken, ..newest() };
+    let capabilities = RawJson::empty_object();
+    let silent = Greeting { verdict, capabilities, server_info: None, instructions: None };
     cache.store(&key, &silent, &[], None, at(0)).unwrap();
     let loaded = cache.load(&key, at(0), HOUR).unwrap();
     assert_eq!((loaded.greeting, loaded.tools, loaded.hint), (silent, Vec::new(), None));
@@ -133,7 +177,7 @@ fn the_index_has_names_lines_and_claims() {
 #[test]
 fn long_descriptions_are_cut_and_names_are_not() {
     let (_directory, cache) = cache();
-    let key = cache.key(&program());
+    let key = cache.plain_key(&program());
     let name = "n".repeat(FIRST_READ as usize);
     let long = tool(&json!({"name": name, "description": "word ".repeat(100)}));
     cache.store(&key, &greeting(), &[long], None, at(0)).unwrap();
@@ -146,7 +190,7 @@ fn long_descriptions_are_cut_and_names_are_not() {
 #[test]
 fn the_shorter_time_of_setting_and_server_counts() {
     let (_directory, cache) = cache();
-    let key = cache.key(&program());
+    let key = cache.plain_key(&program());
     let is_fresh = |now, ttl| {
         let loaded = cache.load(&key, now, ttl).unwrap().is_fresh;
         assert_eq!(cache.load_index(&key, now, ttl).unwrap().is_fresh, loaded);
@@ -188,7 +232,7 @@ fn the_key_is_what_would_run() {
     let key = |change: fn(&mut StdioSpec)| {
         let mut changed = stdio();
         change(&mut changed);
-        cache.key(&spec(TransportSpec::Stdio(changed)))
+        cache.plain_key(&spec(TransportSpec::Stdio(changed)))
     };
     let insert = |environment: &mut IndexMap<String, ConfigText>, name: &str, value: &str| {
         environment.insert(name.to_owned(), ConfigText::expanded("${X}", value));
@@ -201,14 +245,14 @@ fn the_key_is_what_would_run() {
     inheriting.inherit_environment = true;
     let http = |url: &str, header: &str, token: &str, flavour| {
         let headers = IndexMap::from([(header.to_owned(), ConfigText::expanded("${T}", token))]);
-        cache.key(&spec(TransportSpec::Http(HttpSpec { url: url.into(), headers, flavour })))
+        cache.plain_key(&spec(TransportSpec::Http(HttpSpec { url: url.into(), headers, flavour })))
     };
     let builtin = |kind: &str, root: &str| {
         let options = IndexMap::from([("roots".to_owned(), vec![root.into()])]);
-        cache.key(&spec(TransportSpec::Builtin(BuiltinSpec { kind: kind.to_owned(), options })))
+        cache.plain_key(&spec(TransportSpec::Builtin(BuiltinSpec { kind: kind.to_owned(), options })))
     };
     let mut keys = vec![
-        cache.key(&program()),
+        cache.plain_key(&program()),
         key(|stdio| stdio.command = "bunx".into()),
         key(|stdio| stdio.arguments = vec!["-y server".into()]),
         key(|stdio| stdio.arguments = Vec::new()),
@@ -217,9 +261,9 @@ fn the_key_is_what_would_run() {
         key(|stdio| drop(stdio.environment.insert("A".to_owned(), "1".into()))),
         key(|stdio| drop(stdio.environment.insert("A".to_owned(), "2".into()))),
         key(|stdio| drop(stdio.environment.insert("B".to_owned(), "1".into()))),
-        cache.key(&with_oauth),
-        cache.key(&pinned),
-        cache.key(&inheriting),
+        cache.plain_key(&with_oauth),
+        cache.plain_key(&pinned),
+        cache.plain_key(&inheriting),
         http("https://a", "X-Key", "1", HttpFlavour::Auto),
         http("https://b", "X-Key", "1", HttpFlavour::Auto),
         http("https://a", "X-Other", "1", HttpFlavour::Auto),
@@ -238,7 +282,7 @@ fn the_key_is_what_would_run() {
     // Another directory is another server where the command line has relative paths, and only there.
     let in_directory = |started_in: &str, argument: &'static str| {
         let cache = SchemaCache::open(directory.path().join("lists"), Some(started_in.into())).unwrap();
-        cache.key(&spec(TransportSpec::Stdio(StdioSpec { arguments: vec![argument.into()], ..stdio() })))
+        cache.plain_key(&spec(TransportSpec::Stdio(StdioSpec { arguments: vec![argument.into()], ..stdio() })))
     };
     assert_ne!(in_directory("/one", "server.py"), in_directory("/two", "server.py"), "S27");
     assert_eq!(in_directory("/one", "server"), in_directory("/two", "server"));
@@ -249,37 +293,37 @@ fn the_key_is_what_would_run() {
     (same.lazy, same.required, same.call_timeout) = (true, true, Some(HOUR));
     same.access.trust_annotations = true;
     same.layer = Layer::Project;
-    assert_eq!(cache.key(&same), cache.key(&program()));
+    assert_eq!(cache.plain_key(&same), cache.plain_key(&program()));
     assert_eq!(http("https://a", "x-key", "1", HttpFlavour::Auto), http("https://a", "X-Key", "1", HttpFlavour::Auto));
     let (mut forth, mut back) = (stdio(), stdio());
     insert(&mut forth.environment, "A", "1");
     insert(&mut forth.environment, "B", "2");
     insert(&mut back.environment, "B", "2");
     insert(&mut back.environment, "A", "1");
-    assert_eq!(cache.key(&spec(TransportSpec::Stdio(forth))), cache.key(&spec(TransportSpec::Stdio(back))));
+    assert_eq!(cache.plain_key(&spec(TransportSpec::Stdio(forth))), cache.plain_key(&spec(TransportSpec::Stdio(back))));
 }
 
 #[test]
 fn the_salt_is_kept_and_another_cache_has_another() {
     let (directory, cache) = cache();
     let again = SchemaCache::open(directory.path().join("lists"), None).unwrap();
-    assert_eq!(cache.key(&program()), again.key(&program()));
+    assert_eq!(cache.plain_key(&program()), again.plain_key(&program()));
     let other = SchemaCache::open(directory.path().join("other"), None).unwrap();
-    assert_ne!(cache.key(&program()), other.key(&program()));
+    assert_ne!(cache.plain_key(&program()), other.plain_key(&program()));
 
     // A salt that cannot be used is replaced, and the new one stays.
     fs_err::write(directory.path().join("lists/salt"), b"short").unwrap();
     let replaced = SchemaCache::open(directory.path().join("lists"), None).unwrap();
-    assert_ne!(cache.key(&program()), replaced.key(&program()));
+    assert_ne!(cache.plain_key(&program()), replaced.plain_key(&program()));
     let again = SchemaCache::open(directory.path().join("lists"), None).unwrap();
-    assert_eq!(again.key(&program()), replaced.key(&program()));
+    assert_eq!(again.plain_key(&program()), replaced.plain_key(&program()));
 }
 
 #[test]
 fn all_who_open_a_new_cache_at_once_agree_on_its_salt() {
     let directory = tempfile::tempdir().unwrap();
     let keys: Vec<CacheKey> = std::thread::scope(|scope| {
-        let open = || SchemaCache::open(directory.path().join("lists"), None).unwrap().key(&program());
+        let open = || SchemaCache::open(directory.path().join("lists"), None).unwrap().plain_key(&program());
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
@@ -292,7 +336,7 @@ fn no_secret_is_written() {
     let mut secretive = stdio();
     secretive.environment.insert("TOKEN".to_owned(), ConfigText::expanded("${TOKEN}", "hunter2"));
     secretive.arguments.push(ConfigText::hidden("hunter3"));
-    let key = cache.key(&spec(TransportSpec::Stdio(secretive)));
+    let key = cache.plain_key(&spec(TransportSpec::Stdio(secretive)));
     cache.store(&key, &greeting(), &tools(), None, at(0)).unwrap();
     let mut files = 0;
     for entry in fs_err::read_dir(directory.path().join("lists")).unwrap() {
@@ -327,7 +371,7 @@ fn a_file_of_another_server_is_not_taken() {
     let key = stored(&cache);
     let mut other = program();
     other.protocol_version = Some("1".to_owned());
-    let other = cache.key(&other);
+    let other = cache.plain_key(&other);
     fs_err::copy(cache.path(&key), cache.path(&other)).unwrap();
     assert!(cache.load(&other, at(0), HOUR).is_none());
     assert!(cache.load_index(&other, at(0), HOUR).is_none());
@@ -358,7 +402,7 @@ fn old_files_and_those_above_the_limit_are_removed() {
         write(&format!("{number}.list"), at(10 + number as u64));
     }
     // Storing does it too, once.
-    let key = cache.key(&program());
+    let key = cache.plain_key(&program());
     cache.store(&key, &greeting(), &tools(), None, now).unwrap();
     let files = fs_err::read_dir(&lists).unwrap();
     let files = files.filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().ends_with(FILE_SUFFIX));
@@ -371,7 +415,7 @@ fn old_files_and_those_above_the_limit_are_removed() {
 fn who_writes_and_reads_at_once_sees_whole_files() {
     let (directory, cache) = cache();
     let other = SchemaCache::open(directory.path().join("lists"), None).unwrap();
-    let key = cache.key(&program());
+    let key = cache.plain_key(&program());
     let (few, many) = (tools(), [tools(), tools()].concat());
     cache.store(&key, &greeting(), &few, None, at(0)).unwrap();
     std::thread::scope(|scope| {
@@ -456,7 +500,7 @@ proptest! {
     #[test]
     fn any_definitions_come_back(tools in proptest::collection::vec(any_definition(), 0..60), ttl_ms in any::<u64>()) {
         let (_directory, cache) = cache();
-        let key = cache.key(&program());
+        let key = cache.plain_key(&program());
         let hint = Some(CacheHint { ttl_ms, scope: CacheScope::Public });
         cache.store(&key, &greeting(), &tools, hint, at(0)).unwrap();
         let loaded = cache.load(&key, at(0), HOUR).unwrap();

@@ -7,14 +7,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use helve_model::{BuiltinSpec, DisabledReason, QualifiedName, ServerSpec};
+use helve_model::{BuiltinSpec, DisabledReason, QualifiedName, ServerSpec, Validation};
 use helve_policy::pin::DefinitionHash;
 use helve_policy::{ServerAccess, SourcedRule, Trust};
 use helve_wire::launch::{CloseTimes, Launcher, PlainLauncher};
 use helve_wire::{ClientInfo, Limits, Nesting};
 
 use crate::error::CallError;
-use crate::kept_by::Keeper;
+use crate::keeping::Keeper;
 use crate::record::Recorder;
 use crate::start_guard::Guard;
 use crate::tool::Toolbox;
@@ -28,6 +28,9 @@ pub struct HostSettings {
     pub call_total: Duration,
     /// A server may take so long to start, its first listing included.
     pub startup_timeout: Duration,
+    /// While a server that ended is started again for the first time, a call waits for it no longer than this. One whose
+    /// new start failed as well is not waited for.
+    pub restart_wait: Duration,
     /// A call that cannot have run is repeated so often.
     pub max_retries: u32,
     /// A kept tool list counts as fresh for so long; `None`: nothing is kept.
@@ -49,6 +52,10 @@ pub struct HostSettings {
     pub result_cache_ttl: Option<Duration>,
     /// Tools, by `server/tool`, whose results may be kept though nobody annotated them.
     pub cacheable: Vec<QualifiedName>,
+    /// Tools that no rule and no list mentions are denied instead of asked for.
+    pub denies_unlisted: bool,
+    /// Who judges the arguments of calls, whoever makes them; `None`: as each call says.
+    pub validation: Option<Validation>,
     /// What one peer may cost.
     pub limits: Limits,
     /// How patiently a program is ended.
@@ -135,6 +142,7 @@ impl Default for HostSettings {
             call_timeout: Duration::from_secs(30),
             call_total: Duration::from_secs(30 * 60),
             startup_timeout: Duration::from_secs(30),
+            restart_wait: Duration::from_secs(5),
             max_retries: 2,
             schema_cache_ttl: Some(Duration::from_secs(3_600)),
             ping_interval: Some(Duration::from_secs(30)),
@@ -145,6 +153,8 @@ impl Default for HostSettings {
             result_bytes: 1024 * 1024,
             result_cache_ttl: None,
             cacheable: Vec::new(),
+            denies_unlisted: false,
+            validation: None,
             limits: Limits::default(),
             close_times: CloseTimes::default(),
             client: ClientInfo::default(),

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, Weak};
 use arc_swap::ArcSwap;
 use futures_util::future::join_all;
 use helve_model::{
-    BuiltinSpec, DisabledReason, ErrorCode, Failure, PendingReason, QualifiedName, ServerName, ServerSpec,
+    BuiltinSpec, DisabledReason, ErrorCode, Failure, Hint, PendingReason, QualifiedName, ServerName, ServerSpec,
     ServerStatus, TransportSpec,
 };
 use helve_policy::pin::DefinitionHash;
@@ -302,7 +302,8 @@ impl Shared {
                 }
             };
         }
-        let (link, commands) = Link::new(Arc::clone(&spec), status, self.settings.in_flight_per_server);
+        let (link, commands) =
+            Link::new(Arc::clone(&spec), status, self.settings.in_flight_per_server, self.settings.restart_wait);
         link.set_guard(planned.guard.clone());
         let link = Arc::new(link);
         let handler = Arc::new(ServerHandler {
@@ -359,6 +360,7 @@ impl Shared {
             state.rules.iter().cloned(),
             servers.chain(toolboxes).chain(state.narrowing.iter().cloned()),
         );
+        let rule_set = rule_set.denying_unlisted(self.settings.denies_unlisted);
         let mut entries = BTreeMap::new();
         for (name, server) in &state.servers {
             let spec = Arc::new(server.planned.spec.clone());
@@ -599,6 +601,5 @@ fn runs_alike(left: &Planned, right: &Planned) -> bool {
 }
 
 pub(crate) fn unknown_server(name: &str) -> CallError {
-    CallError::new(ErrorCode::ServerNotFound, format!("there is no server `{name}`"))
-        .with_hint("`helve servers` lists them")
+    CallError::new(ErrorCode::ServerNotFound, format!("there is no server `{name}`")).with_hint(Hint::ListServers)
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use helve_model::json::RawJson;
-use helve_model::{HttpFlavour, Layer, Origin, ServerName, ServerStatus, TransportSpec};
+use helve_model::{Hint, HttpFlavour, Layer, Origin, ServerName, ServerStatus, TransportSpec};
 
 use crate::catalog::ServerEntry;
 
@@ -37,7 +37,7 @@ pub struct ServerReport {
     /// Why the last connection broke, or could not be made.
     pub last_error: Option<String>,
     /// What to do about it.
-    pub hints: Vec<String>,
+    pub hints: Vec<Hint>,
     /// Where it is configured.
     pub origin: Origin,
     /// In which layer.
@@ -63,7 +63,7 @@ impl ServerReport {
         let session = link.and_then(crate::link::Link::session_now);
         let is_over_sse = session.as_ref().is_some_and(|session| session.is_over_sse());
         let diagnostics = session.map(|session| session.diagnostics());
-        let verdict = facts.verdict.as_ref();
+        let verdict = facts.greeting.as_ref().map(|greeting| &greeting.verdict);
         let tools = entry.tools().count();
         Self {
             name: spec.name.clone(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use helve_model::{ErrorCode, Failure, PendingReason, ServerSpec, ServerStatus, ToolDefinition};
-use helve_wire::{BoxFuture, Error as WireError, Listing, SavedSession, Session, Times, Verdict};
+use helve_wire::{BoxFuture, Error as WireError, Greeting, Listing, SavedSession, Session, Times, Verdict};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -19,6 +19,7 @@ use crate::error::CallError;
 use crate::event::HostEvent;
 use crate::handler::ServerHandler;
 use crate::link::{Command, Link};
+use crate::missed_variables;
 use crate::random::random_fraction;
 use crate::state::Shared;
 use crate::watch::Subscriptions;
@@ -51,8 +52,6 @@ pub(crate) struct Supervisor {
     backoff: Backoff,
     early_ends: u32,
     verdict: Option<Verdict>,
-    /// Another process keeps the server.
-    is_borrowed: bool,
     /// A session of an earlier process, for the first attempt.
     saved_session: Option<SavedSession>,
     /// The last good list; of an earlier run, until there is one of this.
@@ -124,7 +123,6 @@ impl Supervisor {
             backoff: Backoff::default(),
             early_ends: 0,
             verdict: None,
-            is_borrowed: false,
             saved_session: None,
             catalog: None,
             waiting: Vec::new(),
@@ -150,7 +148,9 @@ impl Supervisor {
                 Event::Abandoned => return,
                 Event::Command(Command::Wanted) => self.wanted(),
                 Event::Command(Command::Reconnect(answer)) => self.reconnect(answer).await,
+                Event::Command(Command::Suspend) => self.suspend().await,
                 Event::Command(Command::Toggled) => self.toggled(),
+                Event::Command(Command::List) => self.list_wanted(),
                 Event::Arrived(arrival) => self.arrived(*arrival),
                 Event::RetryDue => self.retry(),
                 Event::Ended(error) => self.ended(error).await,
@@ -177,7 +177,8 @@ impl Supervisor {
             self.saved_session = session;
         }
         let Some(memory) = memory else { return };
-        let Some(remembered) = memory.recall(Arc::clone(&self.spec)).await else { return };
+        let asker = self.handler.answerer.capabilities();
+        let Some(remembered) = memory.recall(Arc::clone(&self.spec), asker).await else { return };
         self.verdict.get_or_insert(remembered.verdict);
         self.link.describe(|facts| facts.remembered = remembered.greeting);
         self.catalog = remembered.catalog;
@@ -201,12 +202,24 @@ impl Supervisor {
         }
     }
 
+    /// Nothing is tried for a while.
+    fn wait_before_the_next(&mut self) {
+        let until = Instant::now() + self.backoff.next(random_fraction());
+        self.link.describe(|facts| facts.retry_at = Some(until));
+        self.state = State::Waiting(until);
+    }
+
     /// Makes an attempt now.
     fn begin(&mut self) {
+        self.link.describe(|facts| facts.retry_at = None);
         let Some(shared) = self.shared.upgrade() else { return };
         let (spec, handler) = (Arc::clone(&self.spec), Arc::clone(&self.handler));
         let (predecessor, link) = (self.predecessor.clone(), Arc::clone(&self.link));
-        let known = Known { verdict: self.verdict.clone(), session: self.saved_session.take() };
+        let known = Known {
+            verdict: self.verdict.clone(),
+            preference: self.handler.answerer.era_preference(),
+            session: self.saved_session.take(),
+        };
         let (alive, gone) = oneshot::channel();
         let attempt = async move {
             if let Some(predecessor) = predecessor {
@@ -230,16 +243,12 @@ impl Supervisor {
     }
 
     fn connected(&mut self, arrival: Arrival) {
-        let Arrival { session, is_borrowed, verdict, following, listing, took } = arrival;
+        let Arrival { session, following, listing, took } = arrival;
         self.predecessor = None;
-        let greeting = session.greeting();
-        self.is_borrowed = is_borrowed;
-        if verdict.is_some() {
-            self.verdict.clone_from(&verdict);
-        }
+        let greeting = self.greeting(&session);
+        self.verdict = Some(greeting.verdict.clone());
         self.link.describe(|facts| {
-            facts.greeting = Some(greeting.clone());
-            facts.verdict = verdict;
+            facts.greeting = Some(greeting);
             facts.connect_time = Some(took);
             facts.latency = None;
         });
@@ -256,7 +265,10 @@ impl Supervisor {
             pings_missed: 0,
         };
         match listing {
-            Ok(listing) => self.catalog = Some(self.take_listing(listing, &session)),
+            Ok(listing) => {
+                self.link.listings().listed(counts_for(&listing));
+                self.catalog = Some(self.take_listing(listing, &session));
+            }
             Err(error) => {
                 let reason = CallError::from_wire(error, &self.spec.name).chain();
                 self.warn(format!("connected, but its tools could not be listed: {reason}"));
@@ -306,10 +318,15 @@ impl Supervisor {
             self.state = State::Idle;
             ServerStatus::NeedsAuth { challenge: error.challenge().map(ToOwned::to_owned) }
         } else {
-            self.state = State::Waiting(Instant::now() + self.backoff.next(random_fraction()));
+            self.wait_before_the_next();
             ServerStatus::Failed(Failure { code: error.code(), message: error.chain() })
         };
-        self.withdraw();
+        // Its tools stay known: whoever calls one is told why it cannot be called now. Not those of files nobody trusts.
+        if error.code() == ErrorCode::Untrusted {
+            self.withdraw();
+        } else {
+            self.publish_unchecked();
+        }
         self.link.set_down(status, Some(Arc::clone(&error)));
         self.tell_status();
         self.link.subscriptions().outage(&error);
@@ -319,20 +336,25 @@ impl Supervisor {
     /// The connection broke.
     async fn ended(&mut self, error: WireError) {
         let State::Up(up) = std::mem::replace(&mut self.state, State::Idle) else { return };
+        self.link.listings().failed();
         if self.backoff.connected_for(up.since.elapsed()) {
             self.early_ends = 0;
         } else {
             self.early_ends += 1;
         }
-        let error = Arc::new(CallError::from_wire(error, &self.spec.name));
+        let mut error = CallError::from_wire(error, &self.spec.name);
+        if let Some(shared) = self.shared.upgrade() {
+            error = missed_variables::explain(error, &self.spec, &shared.surroundings);
+        }
+        let error = Arc::new(error);
         self.link.describe(|facts| {
             facts.restarts += 1;
             facts.last_end = Some(error.chain());
         });
         if self.link.is_on() {
-            self.state = State::Waiting(Instant::now() + self.backoff.next(random_fraction()));
+            self.wait_before_the_next();
             let status = if self.early_ends >= EARLY_ENDS {
-                self.withdraw();
+                self.publish_unchecked();
                 self.link.subscriptions().outage(&error);
                 ServerStatus::Failed(Failure { code: error.code(), message: error.chain() })
             } else {
@@ -353,6 +375,18 @@ impl Supervisor {
         up.is_stale |= followed.is_ok();
     }
 
+    fn list_wanted(&mut self) {
+        match &mut self.state {
+            State::Up(up) if up.listing.is_none() => {
+                up.is_stale = true;
+                up.list_after = Instant::now();
+            }
+            State::Up(_) => {}
+            // Whoever waits for it waits in vain.
+            _ => self.link.listings().failed(),
+        }
+    }
+
     fn changed(&mut self) {
         if let State::Up(up) = &mut self.state {
             up.is_stale = true;
@@ -365,6 +399,7 @@ impl Supervisor {
         // What was said before now will be in the list.
         let _: Option<()> = self.handler.tools_changed.notified().now_or_never();
         up.list_after = Instant::now() + LISTING_GAP;
+        self.link.listings().asked();
         let session = up.session.clone();
         let time = self.spec.call_timeout.unwrap_or(LISTING_TIME);
         up.listing = Some(Box::pin(async move { session.list_tools(Times::exactly(time)).await }));
@@ -374,15 +409,21 @@ impl Supervisor {
         let State::Up(up) = &mut self.state else { return };
         up.listing = None;
         match listing {
+            // Nothing new: whoever holds the list holds it still.
+            Ok(listing) if self.catalog.as_ref().is_some_and(|known| known.is_listed_by(&listing)) => {
+                self.link.listings().listed(counts_for(&listing));
+            }
             Ok(listing) => {
-                let session = up.session.clone();
+                let (session, counts_for) = (up.session.clone(), counts_for(&listing));
                 let catalog = self.take_listing(listing, &session);
                 self.catalog = Some(Arc::clone(&catalog));
                 if self.link.is_on() {
                     self.publish(catalog);
                 }
+                self.link.listings().listed(counts_for);
             }
             Err(error) => {
+                self.link.listings().failed();
                 up.is_stale = true;
                 up.list_after = Instant::now() + LISTING_RETRY;
                 let reason = CallError::from_wire(error, &self.spec.name).chain();
@@ -444,6 +485,17 @@ impl Supervisor {
         self.begin();
     }
 
+    /// Ends the server; whoever wants it next has it started again. What it listed stays, and is checked before a call.
+    async fn suspend(&mut self) {
+        if !self.link.is_on() || matches!(self.state, State::Idle) || self.link.calls_on_their_way() > 0 {
+            return;
+        }
+        self.link.set_down(ServerStatus::Pending(PendingReason::Lazy), None);
+        self.tell_status();
+        self.publish_unchecked();
+        self.close_session().await;
+    }
+
     fn toggled(&mut self) {
         let on = self.link.is_on();
         if !on {
@@ -491,16 +543,22 @@ impl Supervisor {
         self.closing = None;
     }
 
+    /// What the server said about itself, with all that is known about what it speaks.
+    fn greeting(&self, session: &Session) -> Greeting {
+        let mut greeting = session.greeting().clone();
+        greeting.verdict = greeting.verdict.knowing(self.verdict.as_ref());
+        greeting
+    }
+
     fn take_listing(&self, listing: Listing<ToolDefinition>, session: &Session) -> Arc<ServerCatalog> {
         for warning in &listing.warnings {
             self.warn(warning.clone());
         }
         if let Some(error) = &listing.incomplete {
             self.warn(format!("its list of tools is not whole: {error}"));
-        } else if !self.is_borrowed
-            && let Some(memory) = self.shared.upgrade().and_then(|shared| shared.memory.clone())
-        {
-            memory.keep(Arc::clone(&self.spec), session.greeting().clone(), &listing);
+        } else if let Some(memory) = self.shared.upgrade().and_then(|shared| shared.memory.clone()) {
+            let asker = self.handler.answerer.capabilities();
+            memory.keep(Arc::clone(&self.spec), asker, self.greeting(session), &listing);
         }
         self.link.describe(|facts| facts.list_error = None);
         let instructions = session.greeting().instructions.clone();
@@ -592,6 +650,11 @@ impl Up {
             () = at(ping_at) => Event::PingDue,
         }
     }
+}
+
+/// How long the server says that a list counts.
+fn counts_for(listing: &Listing<ToolDefinition>) -> Option<Duration> {
+    listing.cache.map(|cache| Duration::from_millis(cache.ttl_ms))
 }
 
 async fn at(moment: Option<Instant>) {

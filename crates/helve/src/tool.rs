@@ -15,6 +15,7 @@ use helve_wire::{BoxFuture, ProgressCallback};
 use indexmap::IndexMap;
 use serde_json::Value;
 
+use crate::ask::{Approver, RunApprovals};
 use crate::call::CallContext;
 use crate::record::{CallSource, Door};
 
@@ -51,6 +52,10 @@ pub struct ToolContext {
     pub source: CallSource,
     /// Who wants to hear how far it has come.
     pub on_progress: Option<ProgressCallback>,
+    /// Who is asked where a rule says so, if not whom the host asks: a tool that makes calls asks the same person.
+    pub approver: Option<Arc<dyn Approver>>,
+    /// What that person said yes to before.
+    pub approvals: Option<RunApprovals>,
 }
 
 /// A native tool could not be run at all. A tool that ran and failed gives [`Outcome::failure`] instead.
@@ -81,14 +86,16 @@ impl ToolContext {
     /// For a caller that does not want to hear about progress.
     #[must_use]
     pub const fn new(caller: Caller) -> Self {
-        Self { caller, principal: Principal::LOCAL, source: CallSource::new(Door::Library), on_progress: None }
+        let source = CallSource::new(Door::Library);
+        Self { caller, principal: Principal::LOCAL, source, on_progress: None, approver: None, approvals: None }
     }
 
-    /// A call that the tool makes in the course of this one: on the same behalf.
+    /// A call that the tool makes in the course of this one: on the same behalf, asking whom this one asks.
     #[must_use]
     pub fn call(&self) -> CallContext {
         let (principal, source) = (self.principal.clone(), self.source.clone());
-        CallContext { principal, source, ..CallContext::new(self.caller) }
+        let (approver, approvals) = (self.approver.clone(), self.approvals.clone());
+        CallContext { principal, source, approver, approvals, ..CallContext::new(self.caller) }
     }
 }
 

@@ -5,7 +5,6 @@
 //! machine slows both. Floods are measured while they last. A quick run attacks the program as tests build it: it judges that
 //! every request of the quiet one is answered, and tells the times without judging them.
 
-mod client;
 mod hostile;
 
 use std::fs::Permissions;
@@ -19,8 +18,8 @@ use serde_json::{Value, json};
 
 use super::Figure;
 use super::arena::{Arena, Place};
+use super::client::Client;
 use crate::listening::Listening;
-use client::Client;
 use hostile::Held;
 
 /// The two who come.

@@ -137,7 +137,9 @@ impl PeerHandler for FillsInDefaults {
     fn question(&self, question: Question) -> BoxFuture<'_, Result<RawJson, RpcError>> {
         let answer = match question.kind {
             QuestionKind::Elicitation => Ok(accept(question.params.as_ref())),
-            QuestionKind::Sampling | QuestionKind::Roots => Err(RpcError::method_not_found(question.kind.method())),
+            QuestionKind::Sampling | QuestionKind::Roots | QuestionKind::Task(_) => {
+                Err(RpcError::method_not_found(question.kind.method()))
+            }
         };
         Box::pin(async move { answer })
     }

@@ -6,7 +6,7 @@ mod serving;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use fs_err::File;
@@ -16,14 +16,13 @@ use self::judge::judge;
 use self::serving::Serving;
 use super::process::{self, MARK};
 use super::servers::{Era, Server};
+use super::workshop::FASTMCP;
 use crate::install::{Pin, npm, python};
 use crate::listening::Listening;
 
 /// The official clients of both lines of releases.
 const NODE_AGENTS: &[Pin] =
     &[("@modelcontextprotocol/sdk", "1.32.2"), ("@modelcontextprotocol/client", "2.4.0"), ("zod", "4.6.7")];
-
-const PYTHON_AGENTS: &[Pin] = &[("fastmcp", "4.1.2"), ("mcp", "2.3.0")];
 
 /// It has to lie beside the packages it imports.
 const NODE_SCRIPT: &str = include_str!("../../interop/agent.mjs");
@@ -33,13 +32,10 @@ const PYTHON_SCRIPT: &str = include_str!("../../interop/agent.py");
 /// Every step of an agent has its own time; this is for all of them, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(400);
 
-/// Time for servers to go after the last agent is gone.
-const FAREWELL: Duration = Duration::from_secs(15);
-
 const BOTH: &[Era] = &[Era::Legacy, Era::Modern];
 
 /// What agents call tools by.
-const TOOLS: &str = "mcp__{server}__{tool}";
+const TOOLS: &str = "{server}__{tool}";
 
 /// Everything that is needed for the visits.
 #[derive(Debug)]
@@ -69,7 +65,7 @@ impl Agents {
         npm(&node, NODE_AGENTS)?;
         let node_script = node.join("agent.mjs");
         fs_err::write(&node_script, NODE_SCRIPT)?;
-        let bin = python(&directory.join("agents-python"), PYTHON_AGENTS)?;
+        let bin = python(&directory.join("agents-python"), FASTMCP)?;
         let python_script = directory.join("agents-python/agent.py");
         fs_err::write(&python_script, PYTHON_SCRIPT)?;
 
@@ -184,7 +180,7 @@ fn visit(serving: &Serving, agent: &Agent, era: Era, means: Means) -> Result<Str
     listening.map_or(Ok(()), Listening::stop)?;
     let words = judge(agent.name, &seen?, &serving.wire()?, era)
         .with_context(|| format!("see {}", serving.directory.display()))?;
-    gone(&serving.mark)?;
+    process::gone(&serving.mark)?;
     Ok(if agent.remark.is_empty() { words } else { format!("{words} ({})", agent.remark) })
 }
 
@@ -208,7 +204,7 @@ fn visit_at_once(serving: &Serving, agents: &[&Agent]) -> Result<String> {
         judge(agent.name, &seen?, &wire, Era::Legacy)
             .with_context(|| format!("{}: see {}", agent.name, serving.directory.display()))?;
     }
-    gone(&serving.mark)?;
+    process::gone(&serving.mark)?;
     Ok(format!("{} agents, each was asked what was meant for it", agents.len()))
 }
 
@@ -235,17 +231,4 @@ fn run(serving: &Serving, agent: &Agent, plan: &Value) -> Result<Value> {
         bail!("it said nothing ({status}): see {}", log.display());
     };
     serde_json::from_str(&line).with_context(|| format!("it said {line}"))
-}
-
-/// Nothing that was started may be left, after a while.
-fn gone(mark: &str) -> Result<()> {
-    let end = Instant::now() + FAREWELL;
-    loop {
-        let leftovers = process::leftovers(mark)?;
-        if leftovers.is_empty() {
-            return Ok(());
-        }
-        ensure!(Instant::now() < end, "left behind: {}", leftovers.join(", "));
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }

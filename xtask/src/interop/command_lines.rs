@@ -207,7 +207,7 @@ impl Place<'_> {
             ensure!(state(name).as_deref() == Some(r#""connected" """#), "`{name}` is not connected: {found}");
         }
         let tools = self.json(&["tools", "--json"])?;
-        let has_clock = |tool: &Value| tool.to_string().contains("mcp__time__");
+        let has_clock = |tool: &Value| tool.to_string().contains("time__");
         ensure!(tools.as_array().is_some_and(|tools| tools.iter().any(has_clock)), "no built-in tools: {tools}");
         let most = peak.end();
         ensure!(most == 1, "{most} processes serve where one listens");

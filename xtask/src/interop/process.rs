@@ -8,12 +8,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::servers::Server;
 
 /// Time for an interpreter to start on a busy machine.
 const START: Duration = Duration::from_secs(30);
+
+/// Time for servers to go after the last agent is gone.
+const FAREWELL: Duration = Duration::from_secs(15);
 
 /// Every descendant inherits it, even one that left its parent, its group and its session.
 pub(crate) const MARK: &str = "HELVE_INTEROP_RUN";
@@ -41,7 +44,13 @@ impl Listening {
     /// Starts `server` and waits for the line on stderr that says it listens. The port in that line may be a lie
     /// (`PORT=0` is echoed as 0), so the kernel is asked.
     pub(crate) fn start(server: &Server, mark: &str) -> Result<Self> {
+        Self::start_with(server, mark, &[])
+    }
+
+    /// The same, with files that variables name.
+    pub(crate) fn start_with(server: &Server, mark: &str, files: &[(&str, &Path)]) -> Result<Self> {
         let mut child = command(server, mark)
+            .envs(files.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -88,6 +97,19 @@ pub(crate) fn leftovers(mark: &str) -> Result<Vec<String>> {
         }
     }
     Ok(found)
+}
+
+/// Nothing that carries `mark` may be left, after a while.
+pub(crate) fn gone(mark: &str) -> Result<()> {
+    let end = Instant::now() + FAREWELL;
+    loop {
+        let leftovers = leftovers(mark)?;
+        if leftovers.is_empty() {
+            return Ok(());
+        }
+        ensure!(Instant::now() < end, "left behind: {}", leftovers.join(", "));
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 /// How many processes of helve serve at most, looked at all the time until it is ended.

@@ -11,6 +11,9 @@ use crate::layers::{LAYERS, Layer, MAX_LINES, PROTOCOL_VERSIONS, UNFINISHED, Ver
 /// The file that holds the set of invisible characters.
 const INVISIBLE_CHARACTERS: &str = "crates/helve-model/src/text.rs";
 
+/// The crates that have a command line.
+const SPEAKS_COMMAND_LINE: &[&str] = &["helve-cli", "helve-testkit", "xtask"];
+
 /// Checks one Rust file; `path` is relative to the workspace root.
 pub(super) fn check_rust(path: &Path, text: &str, findings: &mut Vec<Finding>) {
     if !text.starts_with("//!") {
@@ -40,7 +43,33 @@ pub(super) fn check_rust(path: &Path, text: &str, findings: &mut Vec<Finding>) {
     if let Some(layer) = layer_of(path) {
         check_layer(path, &source, layer, findings);
         check_invisible(path, &source, findings);
+        check_speech(path, &source, layer, findings);
     }
+}
+
+/// Libraries know no command line: a hint is data, and whoever shows it has words for it.
+fn check_speech(path: &Path, source: &Source, layer: &Layer, findings: &mut Vec<Finding>) {
+    if SPEAKS_COMMAND_LINE.contains(&layer.name) {
+        return;
+    }
+    for string in source.strings.iter().filter(|string| speaks_command_line(&string.text)) {
+        findings.push(
+            Finding::new(
+                path,
+                "speaks the command line",
+                "say it as a helve_model::Hint, which each door puts into its own words",
+            )
+            .at(string.line),
+        );
+    }
+}
+
+/// True for a text with `` `helve verb `` or `` `--option `` in it.
+fn speaks_command_line(text: &str) -> bool {
+    text.split('`').skip(1).any(|quoted| {
+        let word = quoted.strip_prefix("helve ").or_else(|| quoted.strip_prefix("--"));
+        word.is_some_and(|word| word.starts_with(|first: char| first.is_ascii_lowercase()))
+    })
 }
 
 /// What counts as invisible is decided in one place: two sets differ sooner or later, and the difference is a hole.

@@ -5,7 +5,7 @@
 //! links are read and walked too, and `..` goes back to a directory that was opened before. Both refuse whatever leads
 //! out: `..` too many, absolute links, the magic links of `/proc`.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CStr, OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path, PathBuf};
 
@@ -124,115 +124,122 @@ impl Beneath {
 
     /// Where a path leads: the same without links and `..`. What does not exist is taken by its name.
     pub(super) fn resolve(&self, relative: &Path, follows_last: bool) -> Result<PathBuf, Errno> {
-        let mut passed: Vec<(OsString, OwnedFd)> = Vec::new();
-        let mut ahead: Vec<OsString> = Vec::new();
-        let mut links = 0;
-        if relative.as_os_str().len() > MAX_PATH_BYTES {
-            return Err(Errno::NAMETOOLONG);
-        }
-        push_reversed(&mut ahead, relative)?;
-        while let Some(name) = ahead.pop() {
-            if name == "." {
-                continue;
-            }
-            if name == ".." {
-                passed.pop().ok_or(Errno::XDEV)?;
-                continue;
-            }
-            if passed.len() >= MAX_DEPTH {
-                return Err(Errno::NAMETOOLONG);
-            }
-            let here = passed.last().map_or(&self.directory, |(_, directory)| directory);
-            let is_last = ahead.is_empty();
-            let target = match readlinkat(here, &name, Vec::new()) {
-                _ if is_last && !follows_last => None,
-                Ok(target) => Some(target),
-                Err(Errno::NOENT) => return joined(&passed, &name, ahead),
-                // It is something else than a link.
-                Err(Errno::INVAL) => None,
-                Err(error) => return Err(error),
-            };
-            if let Some(target) = target {
-                links += 1;
-                if links > MAX_LINKS {
-                    return Err(Errno::LOOP);
+        let mut steps = Steps::begin(&self.directory, relative)?;
+        while let Some(name) = steps.next()? {
+            let is_last = steps.ahead.is_empty();
+            match readlinkat(steps.here(), &name, Vec::new()) {
+                _ if is_last && !follows_last => {}
+                Ok(target) => {
+                    steps.follow(&target)?;
+                    continue;
                 }
-                push_reversed(&mut ahead, Path::new(OsStr::from_bytes(target.as_bytes())))?;
-                continue;
+                Err(Errno::NOENT) => return steps.joined(&name),
+                // It is something else than a link.
+                Err(Errno::INVAL) => {}
+                Err(error) => return Err(error),
             }
             if is_last {
-                return joined(&passed, &name, ahead);
+                return steps.joined(&name);
             }
-            let opened = openat(here, &name, DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty());
-            match opened {
-                Ok(opened) => passed.push((name, opened)),
+            match openat(steps.here(), &name, DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) {
+                Ok(opened) => steps.passed.push((name, opened)),
                 // `file/.` ends in something that is no directory; opening it will say so.
-                Err(Errno::NOTDIR) if ahead.iter().all(|name| name == ".") => {
-                    return joined(&passed, &name, Vec::new());
-                }
+                Err(Errno::NOTDIR) if steps.ahead.iter().all(|name| name == ".") => return steps.joined(&name),
                 Err(error) => return Err(error),
             }
         }
-        Ok(passed.into_iter().map(|(name, _)| name).collect())
+        Ok(steps.passed.into_iter().map(|(name, _)| name).collect())
     }
 
     fn walk(&self, relative: &Path, flags: OFlags, refused: Links) -> Result<OwnedFd, Errno> {
-        let mut passed: Vec<OwnedFd> = Vec::new();
-        let mut ahead: Vec<OsString> = Vec::new();
-        let mut links = 0;
-        if relative.as_os_str().len() > MAX_PATH_BYTES {
-            return Err(Errno::NAMETOOLONG);
-        }
-        push_reversed(&mut ahead, relative)?;
-        while let Some(name) = ahead.pop() {
-            if name == "." {
-                continue;
-            }
-            if name == ".." {
-                passed.pop().ok_or(Errno::XDEV)?;
-                continue;
-            }
-            if passed.len() >= MAX_DEPTH {
-                return Err(Errno::NAMETOOLONG);
-            }
-            let here = passed.last().unwrap_or(&self.directory);
-            let is_last = ahead.is_empty();
+        let mut steps = Steps::begin(&self.directory, relative)?;
+        while let Some(name) = steps.next()? {
+            let is_last = steps.ahead.is_empty();
             let wanted = if is_last { flags } else { DIRECTORY | OFlags::CLOEXEC };
-            let link = match openat(here, &name, wanted | OFlags::NOFOLLOW, Mode::empty()) {
+            let target = match openat(steps.here(), &name, wanted | OFlags::NOFOLLOW, Mode::empty()) {
                 Ok(opened) if is_last => return Ok(opened),
                 Ok(opened) => {
-                    passed.push(opened);
+                    steps.passed.push((name, opened));
                     continue;
                 }
                 // What a link opened without following it gives differs by system and flags; asking for its target
                 // tells a link from everything else.
                 Err(error @ (Errno::LOOP | Errno::NOTDIR | Errno::MLINK)) => {
-                    readlinkat(here, &name, Vec::new()).map_err(|_| error)?
+                    readlinkat(steps.here(), &name, Vec::new()).map_err(|_| error)?
                 }
                 Err(error) => return Err(error),
             };
-            links += 1;
-            let is_refused = refused == Links::Refuse || (is_last && flags.contains(OFlags::NOFOLLOW));
-            if links > MAX_LINKS || is_refused {
+            if refused == Links::Refuse || (is_last && flags.contains(OFlags::NOFOLLOW)) {
                 return Err(Errno::LOOP);
             }
-            push_reversed(&mut ahead, Path::new(OsStr::from_bytes(link.as_bytes())))?;
+            steps.follow(&target)?;
         }
         // The path ended in a directory that is open already, by `..` or by saying nothing.
-        let here = passed.last().unwrap_or(&self.directory);
-        openat(here, ".", flags, Mode::empty())
+        openat(steps.here(), ".", flags, Mode::empty())
     }
 }
 
-/// The path of a name in the directory that was passed last, and of what lies ahead of it.
-fn joined(passed: &[(OsString, OwnedFd)], name: &OsStr, ahead: Vec<OsString>) -> Result<PathBuf, Errno> {
-    let ahead: Vec<OsString> = ahead.into_iter().rev().filter(|name| name != ".").collect();
-    // Behind what does not exist there is nothing to go back to.
-    if ahead.iter().any(|name| name == "..") {
-        return Err(Errno::NOENT);
+/// A path on its way, name by name: the directories that were passed, and the names that lie ahead.
+struct Steps<'root> {
+    root: &'root OwnedFd,
+    passed: Vec<(OsString, OwnedFd)>,
+    /// The next one last.
+    ahead: Vec<OsString>,
+    links: usize,
+}
+
+impl<'root> Steps<'root> {
+    fn begin(root: &'root OwnedFd, relative: &Path) -> Result<Self, Errno> {
+        if relative.as_os_str().len() > MAX_PATH_BYTES {
+            return Err(Errno::NAMETOOLONG);
+        }
+        let mut ahead = Vec::new();
+        push_reversed(&mut ahead, relative)?;
+        Ok(Self { root, passed: Vec::new(), ahead, links: 0 })
     }
-    let passed = passed.iter().map(|(name, _)| name.as_os_str());
-    Ok(passed.chain([name]).chain(ahead.iter().map(OsString::as_os_str)).collect())
+
+    /// The directory in which the next name is looked up.
+    fn here(&self) -> &OwnedFd {
+        self.passed.last().map_or(self.root, |(_, directory)| directory)
+    }
+
+    /// The next name that leads on. `..` goes back to a directory that was passed, and never out.
+    fn next(&mut self) -> Result<Option<OsString>, Errno> {
+        while let Some(name) = self.ahead.pop() {
+            if name == "." {
+                continue;
+            }
+            if name == ".." {
+                self.passed.pop().ok_or(Errno::XDEV)?;
+                continue;
+            }
+            if self.passed.len() >= MAX_DEPTH {
+                return Err(Errno::NAMETOOLONG);
+            }
+            return Ok(Some(name));
+        }
+        Ok(None)
+    }
+
+    /// The last name was a link: what it names lies ahead now.
+    fn follow(&mut self, target: &CStr) -> Result<(), Errno> {
+        self.links += 1;
+        if self.links > MAX_LINKS {
+            return Err(Errno::LOOP);
+        }
+        push_reversed(&mut self.ahead, Path::new(OsStr::from_bytes(target.to_bytes())))
+    }
+
+    /// The path of a name in the directory that was passed last, and of what lies ahead of it.
+    fn joined(self, name: &OsStr) -> Result<PathBuf, Errno> {
+        // Behind what does not exist there is nothing to go back to.
+        if self.ahead.iter().any(|name| name == "..") {
+            return Err(Errno::NOENT);
+        }
+        let passed = self.passed.iter().map(|(name, _)| name.as_os_str());
+        let ahead = self.ahead.iter().rev().map(OsString::as_os_str).filter(|name| *name != ".");
+        Ok(passed.chain([name]).chain(ahead).collect())
+    }
 }
 
 /// Puts the names of `path` on a stack, its first on top.

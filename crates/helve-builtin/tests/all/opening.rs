@@ -10,7 +10,8 @@ fn wrong(kind: &str, options: &[(&str, &[&str])]) -> String {
     let error = try_open(kind, options, directory.path()).unwrap_err();
     assert_eq!(error.code(), helve_model::ErrorCode::Config);
     assert_eq!(error.server().unwrap().as_str(), "notes");
-    without(&directory, &format!("{}\n  {}", error.chain(), error.hints().join("\n  ")))
+    let hints: Vec<String> = error.hints().iter().map(ToString::to_string).collect();
+    without(&directory, &format!("{}\n  {}", error.chain(), hints.join("\n  ")))
 }
 
 #[test]

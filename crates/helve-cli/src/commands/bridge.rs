@@ -10,7 +10,7 @@ use helve_model::name::Spelling;
 use helve_model::{ErrorCode, ServerName};
 use serde_json::json;
 
-use crate::catalog::{Catalog, Depth, Tools, list};
+use crate::catalog::{Catalog, Depth, Freshness, Tools, list};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::inputs;
@@ -96,7 +96,7 @@ fn list_tools(context: &Context, is_enabled: bool) -> Result<(), Failure> {
     }
     let configuration = inputs::load(context, |_| true)?;
     context.report_problems(&configuration);
-    let catalog = list(context, &configuration, &[], Depth::Definitions, false)?;
+    let catalog = list(context, &configuration, &[], Depth::Definitions, Freshness::Fresh)?;
     for server in &catalog.servers {
         if let Tools::Missing(failure) = &server.tools
             && !failure.is_a_choice()
@@ -152,8 +152,8 @@ fn call_tool(context: &Context, call: &Call, is_enabled: bool) -> Result<(), Fai
             .printer
             .data(&format!("{{\n  \"success\": true,\n  \"content\": {content},\n  \"isError\": {is_error}\n}}\n")),
         Err(failure) => {
-            let said: Vec<&str> =
-                std::iter::once(failure.message()).chain(failure.hints().iter().map(String::as_str)).collect();
+            let hints = context.printer.words.say_all(failure.hints());
+            let said: Vec<&str> = std::iter::once(failure.message()).chain(hints.iter().map(String::as_str)).collect();
             let content = json!([{ "type": "text", "text": said.join("\n") }]);
             context
                 .printer

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::status::counted;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::hint_words::HintWords;
 use crate::inputs;
 use crate::plan::{compile, plan};
 use crate::printer::{Line, Style};
@@ -79,7 +80,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         reports.retain(|report| is_meant(report.name.as_str()));
         too_late = late(context, &reports);
         for report in &reports {
-            let findings = running(host, report);
+            let findings = running(host, report, &context.printer.words);
             match examined.iter_mut().find(|examined| examined.server == report.name.as_str()) {
                 Some(examined) => examined.findings.extend(findings),
                 None => examined.push(Examined { server: report.name.to_string(), findings }),
@@ -160,7 +161,7 @@ fn configured(
 }
 
 /// What its connection tells.
-fn running(host: &Host, report: &ServerReport) -> Vec<Finding> {
+fn running(host: &Host, report: &ServerReport, words: &HintWords) -> Vec<Finding> {
     let mut findings = Vec::new();
     match &report.status {
         ServerStatus::Connected => {
@@ -174,6 +175,13 @@ fn running(host: &Host, report: &ServerReport) -> Vec<Finding> {
             findings.push(if let Some(error) = &report.list_error {
                 let what = format!("connected in {} ms, but its tools could not be listed: {error}", time.as_millis());
                 Finding { weight: Weight::Bad, what, fix: vec![LISTING_FIX.to_owned()] }
+            } else if offers_nothing(report) {
+                let fix = "its answer to `initialize` has to say `\"capabilities\": {\"tools\": {}}`".to_owned();
+                Finding {
+                    weight: Weight::Bad,
+                    what: format!("{what}: it does not say that it offers anything"),
+                    fix: vec![fix],
+                }
             } else if time > SLOW_START {
                 Finding::note(what, vec!["set `lazy = true` so that nobody waits for it".to_owned()])
             } else {
@@ -190,10 +198,14 @@ fn running(host: &Host, report: &ServerReport) -> Vec<Finding> {
             fix: vec!["give it more time: `--timeout`".to_owned()],
         }),
         ServerStatus::Failed(failure) => {
-            findings.push(Finding { weight: Weight::Bad, what: failure.message.clone(), fix: report.hints.clone() });
+            findings.push(Finding {
+                weight: Weight::Bad,
+                what: failure.message.clone(),
+                fix: words.say_all(&report.hints),
+            });
         }
         ServerStatus::NeedsAuth { .. } => {
-            let fix = report.hints.clone();
+            let fix = words.say_all(&report.hints);
             findings.push(Finding { weight: Weight::Bad, what: "it wants credentials".to_owned(), fix });
         }
     }
@@ -240,6 +252,15 @@ fn running(host: &Host, report: &ServerReport) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// True when a server declares none of what it could offer: nobody asks it for anything then.
+fn offers_nothing(report: &ServerReport) -> bool {
+    let declares = |capability: &&str| report.capabilities.as_ref().is_some_and(|all| all.member(capability).is_some());
+    report.protocol_version.is_some()
+        && !["tools", "resources", "prompts", "completions", "extensions"]
+            .iter()
+            .any(|capability| declares(&capability))
 }
 
 /// Spellings that several tools would have, if the catalog let them.

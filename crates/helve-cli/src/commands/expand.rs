@@ -236,7 +236,7 @@ impl<'a> Output<'a> {
     fn pass(&mut self, piece: &Piece, lossless: &mut Lossless) -> Result<(), Failure> {
         if let Some(problem) = problem_of(piece) {
             self.context.printer.warning(problem.message());
-            self.errors.push(as_value(&problem.to_json()));
+            self.errors.push(as_value(&problem.to_json(&self.context.printer.words)));
         }
         let bytes = lossless.bytes_of(piece.passed_on().unwrap_or_default());
         let bytes = self.seams.text(&bytes);

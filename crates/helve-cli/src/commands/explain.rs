@@ -7,12 +7,13 @@ use helve_policy::{ArgumentPlace, Caller, Explanation, Finding, Whereabouts};
 use serde_json::{Value, json};
 
 use super::call::arguments;
-use crate::catalog::find;
+use crate::catalog::{Freshness, find};
 use crate::context::Context;
 use crate::describe;
 use crate::failure::Failure;
 use crate::plan::plan;
 use crate::running::{block_on, bounded};
+use crate::spelling::may_mean;
 
 /// Explain the decision about a call
 #[derive(Debug, clap::Args)]
@@ -49,8 +50,8 @@ enum Who {
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let configuration = context.load()?;
-    context.report_problems(&configuration);
-    let found = find(context, &configuration, &args.tool, false)?;
+    context.report_problems_of(&configuration, |server| may_mean(&args.tool, server));
+    let found = find(context, &configuration, &args.tool, Freshness::Recent)?;
     let view = found.definition.view();
     let name = QualifiedName::new(found.server.clone(), found.definition.name().clone());
     let schema = view.input_schema.as_ref().map_or("{}", RawJson::as_str);
@@ -65,10 +66,14 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let places = block_on(bounded(context, places(context, &configuration, &name, &arguments)))?;
     let whereabouts = Whereabouts { places, ..Whereabouts::default() };
     let explanation = found.policy().explain_settled(caller, &arguments, &whereabouts, found.settled());
+    let mut explanation = explanation;
+    // The command line says hints in its own words.
+    let hints = context.printer.words.say_all(&std::mem::take(&mut explanation.hints));
     if context.printer.is_json() {
-        return context.printer.json(&as_json(&explanation));
+        return context.printer.json(&as_json(&explanation, &hints));
     }
-    context.printer.block(&explanation.to_string())
+    let hints: String = hints.iter().map(|hint| format!("hint: {hint}\n")).collect();
+    context.printer.block(&format!("{explanation}{hints}"))
 }
 
 /// The places that a tool of our own finds its arguments to name, as at a call.
@@ -91,7 +96,7 @@ async fn places(
     }
 }
 
-fn as_json(explanation: &Explanation) -> Value {
+fn as_json(explanation: &Explanation, hints: &[String]) -> Value {
     let QualifiedName { server, tool } = &explanation.name;
     let steps: Vec<Value> = explanation
         .steps
@@ -123,6 +128,6 @@ fn as_json(explanation: &Explanation) -> Value {
         "origin": explanation.ground.decider.origin().map(describe::origin),
         "matched_as": explanation.matched_as,
         "steps": steps,
-        "hints": explanation.hints,
+        "hints": hints,
     })
 }

@@ -79,7 +79,7 @@ fn finish(context: &Context, imported: &[Value], mut refused: Vec<Failure>) -> R
     let printer = &context.printer;
     if refused.len() + imported.len() > 1 {
         if printer.is_json() {
-            let refused: Vec<_> = refused.iter().map(Failure::to_json).collect();
+            let refused: Vec<_> = refused.iter().map(|failure| failure.to_json(&context.printer.words)).collect();
             printer.json(&json!({ "imported": imported, "refused": refused }))?;
         } else {
             refused.iter().for_each(|failure| printer.failure(failure));

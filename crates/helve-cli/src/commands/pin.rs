@@ -5,7 +5,7 @@ use helve_model::{Definition as _, ErrorCode, QualifiedName};
 use helve_policy::pin::{DefinitionHash, diff};
 use serde_json::{Value, json};
 
-use crate::catalog::{Depth, Tools, list};
+use crate::catalog::{Depth, Freshness, Tools, list};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::plan::pin_project;
@@ -50,13 +50,13 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         return forget(context, &args.names);
     }
     let configuration = context.load()?;
-    context.report_problems(&configuration);
     let servers: Vec<String> = args
         .names
         .iter()
         .map(|name| name.split_once('/').map_or(name.as_str(), |(server, _)| server).to_owned())
         .collect();
-    let catalog = list(context, &configuration, &servers, Depth::Definitions, true)?;
+    context.report_problems_of(&configuration, |server| servers.iter().any(|name| name == server.as_str()));
+    let catalog = list(context, &configuration, &servers, Depth::Definitions, Freshness::Asked)?;
     let pins = context.stores()?.read::<PinFile>()?;
     let mut news = Vec::new();
     let mut known = Vec::new();

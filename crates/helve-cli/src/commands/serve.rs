@@ -7,20 +7,22 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use helve::{Answerer, CallError, Host, Plan, ServerChanges, management_tools};
-use helve_config::Configuration;
+use helve_config::{Configuration, Settings};
 use helve_model::json::RawJson;
-use helve_model::{Origin, ServerName};
+use helve_model::{Action, Origin, ServerName};
 use helve_serve::face::http::{Guard, HttpFace};
 use helve_serve::{
-    Authenticate, Discovery, Gateway, HostSource, KnownTokens, LocalUsers, Naming, Options, Purpose, face,
+    Authenticate, Discovery, Gateway, HostSource, KnownTokens, LocalUsers, Naming, Options, Purpose, Unlisted, face,
 };
 use helve_wire::BoxFuture;
 
 use crate::context::Context;
+use crate::door_keeper::{ApprovalKeeper, DoorKeeper};
 use crate::failure::Failure;
 use crate::options::duration;
 use crate::reload::Reloader;
 use crate::running::{Recipe, Wanted, block_on, hurry, until_stopped};
+use crate::store::approvals::ApprovalFile;
 use crate::{listening, peer, stdio, token};
 
 /// How often the configuration files are looked at.
@@ -45,24 +47,38 @@ For an agent that starts its servers itself:
 Over HTTP, agents come to http://ADDRESS/mcp, old ones to http://ADDRESS/sse. Beyond this machine a token
 is needed: its agents send `Authorization: Bearer TOKEN`.
 
-Agents see only what they may call. Servers are started in the background: the first answer does not
-wait for them, and their tools are announced when they come.")]
+Agents see only what they may call. A tool that no rule or list mentions is asked for in a form, if the
+agent can show one; else the call is refused and you are told here, with the command that lets it run.
+An agent that asks you itself before each call (Claude Code, Codex, Gemini and most others do) is served
+with --unlisted allow.
+
+Servers are started in the background: the first answer does not wait for them. The first lists wait up
+to five seconds for servers of which no list was kept, and what comes later is announced. --wait makes
+every first answer wait so long; with 0 none does.")]
 pub(crate) struct Args {
     /// Listen here instead: 127.0.0.1:7332, or a port of this machine
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     http: Option<SocketAddr>,
 
-    /// Names: mcp (mcp__server__tool), server (server__tool), none, or your own
-    #[arg(long, value_name = "PREFIX", default_value = "mcp", value_parser = Naming::from_word)]
+    /// Names: server (server__tool), mcp (mcp__server__tool), none, or your own
+    #[arg(long, value_name = "PREFIX", default_value = "server", value_parser = Naming::from_word)]
     prefix: Naming,
 
-    /// How long lists wait for servers that are starting: 5s, 500ms
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    /// How long the first answers wait for servers that are starting: 30s, 0
+    #[arg(long, value_name = "TIME", value_parser = wait)]
     wait: Option<Duration>,
 
     /// What is listed: all, search (three tools), or all up to so many KB
     #[arg(long, value_name = "WAY", default_value = "128", value_parser = discovery)]
     discover: Discovery,
+
+    /// What no rule mentions: ask you through the agent, allow (the agent asks you itself), or deny
+    #[arg(long, value_enum, value_name = "WHAT")]
+    unlisted: Option<UnlistedCalls>,
+
+    /// Let `--unlisted allow` count for agents that bring a token, too
+    #[arg(long, requires = "http")]
+    unlisted_tokens: bool,
 
     /// Offer tools to list, read and watch resources too; on standard streams
     #[arg(long, conflicts_with = "http")]
@@ -85,24 +101,44 @@ pub(crate) struct Args {
     allow_origin: Vec<String>,
 }
 
+/// What happens to calls that no rule mentions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum UnlistedCalls {
+    /// You are asked through the agent, or the call is refused
+    Ask,
+    /// They run: the agent asks you itself
+    Allow,
+    /// They are refused, and not listed
+    Deny,
+}
+
 pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     let configuration = context.load()?;
     context.report_problems(&configuration);
-    let mut options =
-        Options { naming: args.prefix.clone(), wait: args.wait, discovery: args.discover, ..Options::default() };
+    let mut options = Options { naming: args.prefix.clone(), discovery: args.discover, ..Options::default() };
+    if let Some(wait) = args.wait {
+        options.wait = Some(wait).filter(|wait| !wait.is_zero());
+        options.lists_wait = wait;
+    }
+    options.unlisted = unlisted(&configuration.settings, &args);
+    options.keeps_approvals = ApprovalKeeper::new(context).can_keep();
+    options.observer = Some(Arc::new(DoorKeeper::new(context)));
+    let denies_unlisted = unlisted_action(&configuration.settings, &args) == Action::Deny;
     if let Some(idle) = args.session_idle {
         options.limits.session_idle = idle;
     }
+    options.limits.private_idle = configuration.settings.private_idle.value;
     let follows = configuration.settings.watch.value;
     options.limits.connections = listening::connections_at_most(options.limits.connections);
     match args.http {
         None => {
-            let recipe = recipe(context, &configuration)?;
+            let mut recipe = recipe(context, &configuration)?;
+            recipe.settings.denies_unlisted = denies_unlisted;
             block_on(on_standard_streams(context, recipe, args.manage, options, follows))
         }
         Some(address) => {
             let guard = guard(context, &args, address)?;
-            block_on(over_http(context, &configuration, options, address, guard))
+            block_on(over_http(context, &configuration, options, denies_unlisted, address, guard))
         }
     }
 }
@@ -115,7 +151,7 @@ async fn on_standard_streams(
     follows: bool,
 ) -> Result<(), Failure> {
     let broken = |error: std::io::Error| Failure::other("the agent cannot be served").cause(&error);
-    let source = OneHost { recipe, manages, started: OnceLock::new() };
+    let source = OneHost { context, recipe, manages, started: OnceLock::new() };
     let (reader, writer) = (stdio::input().map_err(broken)?, stdio::output().map_err(broken)?);
     let served = tokio::select! {
         served = face::stream::serve_alone(&source, options, reader, writer) => match served {
@@ -139,6 +175,7 @@ async fn over_http(
     context: &Context,
     configuration: &Configuration,
     options: Options,
+    denies_unlisted: bool,
     address: SocketAddr,
     mut guard: Guard,
 ) -> Result<(), Failure> {
@@ -153,10 +190,13 @@ async fn over_http(
     }
     // Before the servers are known: one of them may be what listens here.
     context.itself.listens_at(bound, &guard.hosts);
-    let recipe = recipe(context, configuration)?;
+    let mut recipe = recipe(context, configuration)?;
+    recipe.settings.denies_unlisted = denies_unlisted;
     guard.nesting = recipe.nesting().clone();
     let follows = configuration.settings.watch.value;
-    let gateway = Gateway::shared(Arc::new(ManyHosts(recipe)), options).await?;
+    let Some(context_of_hosts) = context.shared() else { return Ok(()) };
+    let source = Arc::new(ManyHosts { context: context_of_hosts, recipe });
+    let gateway = Gateway::shared(source, options).await?;
     let host = gateway.host().clone();
     let face = Arc::new(HttpFace::new(Arc::clone(&gateway), guard));
     context.printer.data(&format!("http://{}/mcp\n", reachable(bound)))?;
@@ -181,16 +221,18 @@ fn recipe(context: &Context, configuration: &Configuration) -> Result<Recipe, Fa
 }
 
 /// Starts the host of the only agent, and knows it from then on.
-struct OneHost {
+struct OneHost<'a> {
+    context: &'a Context,
     recipe: Recipe,
     manages: bool,
     started: OnceLock<Host>,
 }
 
-impl HostSource for OneHost {
+impl HostSource for OneHost<'_> {
     fn start(&self, answerer: Arc<dyn Answerer>, _purpose: Purpose) -> BoxFuture<'_, Result<Host, CallError>> {
         Box::pin(async move {
-            let host = self.recipe.builder().answerer(Arc::clone(&answerer)).start().await?;
+            let builder = self.recipe.builder().approver(ApprovalKeeper::new(self.context));
+            let host = builder.answerer(Arc::clone(&answerer)).start().await?;
             if self.manages {
                 manage(&host, answerer)?;
             }
@@ -216,15 +258,24 @@ fn manage(host: &Host, answerer: Arc<dyn Answerer>) -> Result<(), CallError> {
 }
 
 /// Starts the host that all agents share, and hosts for agents that need servers of their own.
-struct ManyHosts(Recipe);
+struct ManyHosts {
+    context: Arc<Context>,
+    recipe: Recipe,
+}
 
 impl HostSource for ManyHosts {
     fn start(&self, answerer: Arc<dyn Answerer>, purpose: Purpose) -> BoxFuture<'_, Result<Host, CallError>> {
         let builder = match purpose {
-            Purpose::Everything => self.0.builder(),
-            Purpose::OneAgent => self.0.clone().on_demand().builder(),
+            Purpose::Everything => self.recipe.builder(),
+            Purpose::OneAgent => self.recipe.clone().on_demand().builder(),
         };
-        Box::pin(builder.answerer(answerer).start())
+        // What was approved for good since this program started counts for new ones, too.
+        let kept = self.context.stores().and_then(|stores| stores.read::<ApprovalFile>()).ok();
+        let builder = match kept {
+            Some(kept) => builder.approvals(kept.approvals().collect()),
+            None => builder,
+        };
+        Box::pin(builder.approver(ApprovalKeeper::new(&self.context)).answerer(answerer).start())
     }
 }
 
@@ -273,6 +324,24 @@ fn reachable(bound: SocketAddr) -> SocketAddr {
     }
 }
 
+/// What calls meet that no rule mentions: as the command line says, else as the person's settings do.
+fn unlisted_action(settings: &Settings, args: &Args) -> Action {
+    match args.unlisted {
+        Some(UnlistedCalls::Ask) => Action::Ask,
+        Some(UnlistedCalls::Allow) => Action::Allow,
+        Some(UnlistedCalls::Deny) => Action::Deny,
+        None => settings.unlisted.value,
+    }
+}
+
+fn unlisted(settings: &Settings, args: &Args) -> Unlisted {
+    match unlisted_action(settings, args) {
+        Action::Allow if args.unlisted_tokens || settings.unlisted_tokens.value => Unlisted::LeftToTokens,
+        Action::Allow => Unlisted::LeftToAgents,
+        Action::Ask | Action::Deny => Unlisted::Asked,
+    }
+}
+
 /// Whom a changed configuration is handed to.
 trait Reloads {
     /// Is there somebody to hand it to?
@@ -281,7 +350,7 @@ trait Reloads {
     async fn apply(&self, plan: Plan) -> ServerChanges;
 }
 
-impl Reloads for OneHost {
+impl Reloads for OneHost<'_> {
     fn is_started(&self) -> bool {
         self.started.get().is_some()
     }
@@ -312,6 +381,11 @@ async fn follow_configuration(context: &Context, reloads: &impl Reloads) -> Infa
             reloader.look(context, async |plan| reloads.apply(plan).await).await;
         }
     }
+}
+
+/// A time, or none at all.
+fn wait(text: &str) -> Result<Duration, String> {
+    if text == "0" { Ok(Duration::ZERO) } else { duration(text) }
 }
 
 /// When agents get the three tools of discovery instead of all.

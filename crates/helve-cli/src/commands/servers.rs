@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::describe;
 use crate::failure::Failure;
+use crate::hint_words::HintWords;
 use crate::inputs;
 use crate::plan::{compile, plan};
 use crate::printer::{Line, Style, Table};
@@ -37,7 +38,10 @@ pub(crate) struct Args {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let is_meant = |name: &ServerName| args.server.as_deref().is_none_or(|server| server == name.as_str());
     let configuration = inputs::load(context, is_meant)?;
-    context.report_problems_of(&configuration, is_meant);
+    match &args.server {
+        Some(_) => context.report_problems_of(&configuration, is_meant),
+        None => context.report_problems(&configuration),
+    }
     for problem in compile(&plan(context, &configuration)?).1 {
         context.printer.warning(problem.to_string());
     }
@@ -76,7 +80,8 @@ async fn ping(host: &Host, is_meant: impl Fn(&ServerName) -> bool) {
 
 fn all(context: &Context, reports: &[ServerReport]) -> Result<(), Failure> {
     if context.printer.is_json() {
-        context.printer.json(&Value::Array(reports.iter().map(as_json).collect()))?;
+        let words = &context.printer.words;
+        context.printer.json(&Value::Array(reports.iter().map(|report| as_json(report, words)).collect()))?;
         return late(context, reports).map_or(Ok(()), |failure| Err(failure.said()));
     }
     context.printer.table(&table(context, reports))?;
@@ -143,7 +148,7 @@ fn word(report: &ServerReport) -> String {
 fn one(context: &Context, host: &Host, name: &str) -> Result<(), Failure> {
     let Some(report) = host.server_status(name) else { return Err(unusable(name)) };
     if context.printer.is_json() {
-        context.printer.json(&as_json(&report))?;
+        context.printer.json(&as_json(&report, &context.printer.words))?;
         return verdict(context, &report).map_err(Failure::said);
     }
     let printer = &context.printer;
@@ -298,7 +303,7 @@ fn unusable(name: &str) -> Failure {
         .hint("`helve doctor` says what is wrong with it")
 }
 
-fn as_json(report: &ServerReport) -> Value {
+fn as_json(report: &ServerReport, words: &HintWords) -> Value {
     json!({
         "name": report.name.as_str(),
         "state": report.status.word(),
@@ -312,7 +317,7 @@ fn as_json(report: &ServerReport) -> Value {
         "latencyMs": report.latency.map(|time| time.as_secs_f64() * 1_000.0),
         "restarts": report.restarts,
         "lastError": report.last_error,
-        "hints": report.hints,
+        "hints": words.say_all(&report.hints),
         "origin": describe::origin(&report.origin),
         "layer": report.layer.to_string(),
         "capabilities": report.capabilities,

@@ -7,7 +7,7 @@ use helve_schema::{Style as SignatureStyle, signature};
 use serde_json::{Value, json};
 
 use super::tools::with_entry;
-use crate::catalog::find;
+use crate::catalog::{Freshness, find};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::inputs;
@@ -24,15 +24,20 @@ pub(crate) struct Args {
     #[arg(value_name = "TOOL")]
     tool: String,
 
-    /// Ask the server again
-    #[arg(long)]
-    refresh: bool,
+    /// Ask the server again, however new its kept list is
+    #[arg(long, alias = "refresh")]
+    fresh: bool,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let configuration = inputs::load(context, |server| may_mean(&args.tool, server))?;
     context.report_problems_of(&configuration, |server| may_mean(&args.tool, server));
-    let found = find(context, &configuration, &args.tool, args.refresh)?;
+    let freshness = match (args.fresh, context.printer.is_json()) {
+        (true, _) => Freshness::Asked,
+        (false, true) => Freshness::Fresh,
+        (false, false) => Freshness::Recent,
+    };
+    let found = find(context, &configuration, &args.tool, freshness)?;
     let (server, definition) = (&found.server, &found.definition);
     let name = QualifiedName::new(server.clone(), definition.name().clone());
     let policy = found.policy();

@@ -1,11 +1,12 @@
-//! `helve tools`: what can be called. From kept lists where they are fresh; only other servers are started.
+//! `helve tools`: what can be called. From kept lists: people see them with their age, programs only while they are fresh by
+//! the server's own word; only other servers are started.
 
 use helve_model::name::{Spelling, function_name};
 use helve_model::{Definition as _, NameTable, QualifiedName, ServerName, ToolDefinition};
 use helve_schema::{Provider, Strictness, Style as SignatureStyle, ToolEntry, documented, tool_array};
 use serde_json::{Value, json};
 
-use crate::catalog::{Catalog, Depth, Tools, list};
+use crate::catalog::{Catalog, Depth, Freshness, Tools, list, tell_age};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::inputs;
@@ -29,9 +30,9 @@ pub(crate) struct Args {
     #[arg(long)]
     hidden: bool,
 
-    /// Ask every server again
-    #[arg(long)]
-    refresh: bool,
+    /// Ask every server again, however new its kept list is
+    #[arg(long, alias = "refresh")]
+    fresh: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -50,10 +51,19 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let is_meant =
         |name: &ServerName| args.servers.is_empty() || args.servers.iter().any(|server| server == name.as_str());
     let configuration = inputs::load(context, is_meant)?;
-    context.report_problems_of(&configuration, is_meant);
+    if args.servers.is_empty() {
+        context.report_problems(&configuration);
+    } else {
+        context.report_problems_of(&configuration, is_meant);
+    }
     let is_for_a_program = args.format.is_some() || context.printer.is_json();
     let depth = if is_for_a_program { Depth::Definitions } else { Depth::Names };
-    let mut catalog = list(context, &configuration, &args.servers, depth, args.refresh)?;
+    let freshness = match (args.fresh, is_for_a_program) {
+        (true, _) => Freshness::Asked,
+        (false, true) => Freshness::Fresh,
+        (false, false) => Freshness::Recent,
+    };
+    let mut catalog = list(context, &configuration, &args.servers, depth, freshness)?;
     let missing = take_missing(&mut catalog);
     if let ([_], [_]) = (catalog.servers.as_slice(), missing.as_slice())
         && !args.servers.is_empty()
@@ -62,6 +72,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     }
     report_missing(context, &missing);
     print(context, args, &catalog, missing.is_empty())?;
+    tell_age(context, &catalog.aged);
     answer(context, args, &catalog, missing)
 }
 

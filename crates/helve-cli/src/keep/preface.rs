@@ -26,19 +26,12 @@ pub(crate) enum Preface {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Told {
-    /// Whatever follows is spoken with the server, which itself may speak something else.
-    Ready(Option<Speaks>),
+    /// What follows is the program of the server, whose process has this number.
+    Ready(u32),
     /// The server cannot be had.
     Failed(String),
     /// How the process is doing; before it ends, for the last time.
     Report(Report),
-}
-
-/// What a server itself speaks.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Speaks {
-    pub(crate) era: String,
-    pub(crate) version: String,
 }
 
 /// How a process that keeps servers is doing.

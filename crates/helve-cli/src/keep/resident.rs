@@ -1,27 +1,22 @@
-//! The process in the background: one host for each server that was asked for, shown to whoever of its user comes.
+//! The process in the background: the program of each server that was asked for, lent to whoever of its user comes.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use helve::{Answerer, CallError, Host, Plan};
-use helve_model::AccessSpec;
-use helve_model::json::RawJson;
-use helve_serve::{Gateway, HostSource, Naming, Options, Peer, Purpose, face};
-use helve_wire::{BoxFuture, ClientCapabilities};
+use helve::{CallError, KeptProgram};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{geteuid, setsid};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{Notify, OnceCell};
+use tokio::sync::Notify;
 
-use super::preface::{Preface, Report, Speaks, Told, hear, say};
+use super::preface::{Preface, Report, Told, hear, say};
 use super::{ENDING, LOOK_EVERY, Place, STARTING, open_private};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::plan::{allow_all, allow_all_methods};
 use crate::running::Recipe;
 
 /// How long whoever connects may take to say what he wants.
@@ -54,7 +49,6 @@ pub(crate) async fn run(context: &Context, place: &Place, recipe: Recipe, idle: 
         idle,
         servers: Mutex::default(),
         connections: AtomicUsize::new(0),
-        numbers: AtomicU64::new(0),
         changed: Notify::new(),
         told_to_end: Notify::new(),
         is_ending: AtomicBool::new(false),
@@ -81,14 +75,16 @@ fn listen(place: &Place) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
+/// A server's program; `None`: it was not started yet.
+type Slot = tokio::sync::Mutex<Option<Arc<KeptProgram>>>;
+
 struct Keep {
     recipe: Recipe,
     directory: String,
     begun: Instant,
     idle: Duration,
-    servers: Mutex<BTreeMap<String, Arc<OnceCell<Arc<Gateway>>>>>,
+    servers: Mutex<BTreeMap<String, Arc<Slot>>>,
     connections: AtomicUsize,
-    numbers: AtomicU64,
     /// Somebody came or went.
     changed: Notify,
     told_to_end: Notify,
@@ -136,38 +132,37 @@ impl Keep {
                 // Who wants the end waits for it: the connection lasts as long as this process.
                 std::future::pending().await
             }
-            Preface::Server(name) => match self.gateway(&name, user).await {
-                Ok(gateway) => {
-                    let report = gateway.host().server_status(&name);
-                    let speaks =
-                        report.and_then(|report| Some(Speaks { era: report.era?, version: report.protocol_version? }));
-                    say(&mut stream, &Told::Ready(speaks)).await?;
-                    let peer = Peer { connection: self.numbers.fetch_add(1, Ordering::Relaxed), user: Some(user) };
-                    let (reader, writer) = stream.into_split();
-                    face::stream::serve(&gateway, peer, reader, writer).await
+            Preface::Server(name) => match self.program(&name).await {
+                Ok(program) => {
+                    say(&mut stream, &Told::Ready(program.process())).await?;
+                    program.lend(Box::pin(stream)).await
                 }
                 Err(error) => say(&mut stream, &Told::Failed(error.chain())).await,
             },
         }
     }
 
-    /// The server of this name, running.
-    async fn gateway(&self, name: &str, user: u32) -> Result<Arc<Gateway>, CallError> {
-        let cell = Arc::clone(self.lock().entry(name.to_owned()).or_default());
-        let gateway = cell.get_or_try_init(async || {
-            let source = OneServer { recipe: self.recipe.clone(), name: name.to_owned() };
-            let options = Options { naming: Naming::None, ..Options::default() };
-            Gateway::resident(&source, user, &capabilities(), options).await
-        });
-        let gateway = Arc::clone(gateway.await?);
-        gateway.host().ready(name, self.recipe.settings.startup_timeout).await?;
-        Ok(gateway)
+    /// The program of this server, running.
+    async fn program(&self, name: &str) -> Result<Arc<KeptProgram>, CallError> {
+        let slot = Arc::clone(self.lock().entry(name.to_owned()).or_default());
+        let mut slot = slot.lock().await;
+        if let Some(program) = slot.as_ref().filter(|program| program.is_running()) {
+            return Ok(Arc::clone(program));
+        }
+        let program = Arc::new(self.recipe.start_program(name).await?);
+        *slot = Some(Arc::clone(&program));
+        Ok(program)
     }
 
     fn report(&self) -> Report {
-        let state = |(name, cell): (&String, &Arc<OnceCell<Arc<Gateway>>>)| {
-            let status = cell.get().and_then(|gateway| gateway.host().server_status(name));
-            Some((name.clone(), status?.status.word().to_owned()))
+        let state = |(name, slot): (&String, &Arc<Slot>)| {
+            let slot = slot.try_lock().ok();
+            let word = match slot.as_ref().and_then(|slot| slot.as_ref()) {
+                Some(program) if program.is_connected() => "connected",
+                Some(program) if !program.is_running() => "ended",
+                Some(_) | None => "pending",
+            };
+            (name.clone(), word.to_owned())
         };
         Report {
             process: std::process::id(),
@@ -176,7 +171,7 @@ impl Keep {
             idle_seconds: self.idle.as_secs(),
             // Who asks is one of them.
             connections: self.connections.load(Ordering::Relaxed).saturating_sub(1),
-            servers: self.lock().iter().filter_map(state).collect(),
+            servers: self.lock().iter().map(state).collect(),
         }
     }
 
@@ -196,13 +191,17 @@ impl Keep {
     }
 
     async fn shutdown(&self) {
-        let servers = std::mem::take(&mut *self.lock());
-        let hosts: Vec<Host> =
-            servers.values().filter_map(|cell| cell.get()).map(|gateway| gateway.host().clone()).collect();
-        futures_util::future::join_all(hosts.iter().map(Host::shutdown)).await;
+        let slots = std::mem::take(&mut *self.lock());
+        let times = self.recipe.settings.close_times;
+        let closing = slots.into_values().map(|slot| async move {
+            if let Some(program) = slot.lock().await.take() {
+                program.close(times).await;
+            }
+        });
+        futures_util::future::join_all(closing).await;
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Arc<OnceCell<Arc<Gateway>>>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Arc<Slot>>> {
         self.servers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -222,34 +221,5 @@ impl Drop for Counted<'_> {
     fn drop(&mut self) {
         self.0.connections.fetch_sub(1, Ordering::Relaxed);
         self.0.changed.notify_one();
-    }
-}
-
-/// What every helve at a terminal can answer; one without a terminal declines.
-fn capabilities() -> RawJson {
-    let can = ClientCapabilities { elicitation_form: true, elicitation_url: true, ..ClientCapabilities::default() };
-    RawJson::assembled(can.to_json())
-}
-
-/// A host with one server. What may be called is decided by whoever comes, who has the rules and the person.
-struct OneServer {
-    recipe: Recipe,
-    name: String,
-}
-
-impl HostSource for OneServer {
-    fn start(&self, answerer: Arc<dyn Answerer>, _purpose: Purpose) -> BoxFuture<'_, Result<Host, CallError>> {
-        let mut recipe = self.recipe.clone();
-        let rules = vec![allow_all(), allow_all_methods()];
-        recipe.plan = Plan { servers: recipe.plan.servers, rules: Some(rules), ..Plan::default() };
-        // What is too large is cut by whoever comes, who knows for whom.
-        recipe.settings.result_bytes = usize::MAX;
-        recipe.plan.servers.retain(|planned| planned.spec.name.as_str() == self.name);
-        for planned in &mut recipe.plan.servers {
-            planned.spec.access = AccessSpec::default();
-            planned.spec.required = false;
-            planned.spec.lazy = false;
-        }
-        Box::pin(recipe.builder().answerer(answerer).start())
     }
 }

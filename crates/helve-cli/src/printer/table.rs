@@ -1,4 +1,5 @@
-//! Tables: columns lined up by how wide characters are on a terminal, cut to its width only where there is one.
+//! Tables: columns lined up by how wide characters are on a terminal, cut to its width only where there is one. The first
+//! column is what people copy, a name most often, and is never cut.
 
 use std::borrow::Cow;
 
@@ -124,8 +125,10 @@ fn heading(columns: &[&'static str]) -> Vec<Line> {
     columns.iter().map(|title| Line::styled(Style::Heading, *title)).collect()
 }
 
-/// Takes from the widest column until the line fits, or no column can give any more.
+/// Takes from the widest column but the first until the line fits, or no column can give any more.
 fn shrink(widths: &mut [usize], width: usize) {
+    let Some((first, widths)) = widths.split_first_mut() else { return };
+    let width = width.saturating_sub(*first + GAP.len());
     loop {
         let total = widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1);
         let Some(excess) = total.checked_sub(width).filter(|excess| *excess > 0) else { return };

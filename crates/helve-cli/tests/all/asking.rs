@@ -48,6 +48,39 @@ fn answers_can_be_given_beforehand() {
     ");
 }
 
+/// A server that has both eras and can ask in the older one alone is spoken to in that one where somebody answers, whatever
+/// was kept of it by those who asked nothing (G1).
+#[test]
+fn g1_a_server_of_both_eras_asks_where_somebody_answers() {
+    let env = with_servers(&[("both", Scenario::asks_in_legacy_only())], ALLOW);
+    let ask = |more: &[&str]| env.run(&[&["call", "both/ask"], more].concat());
+    insta::assert_snapshot!(ask(&[]), @r"
+    exit status 6
+    --- stderr
+    error: asking is unavailable on 2026-07-28 connections
+    ");
+    for kept in ["modern", "legacy"] {
+        assert_eq!(env.json(&["servers", "--json"])[0]["era"], "modern", "{kept}");
+        let asked = ask(&["--answer", "name=Ada"]);
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(asked, @r#"
+            exit status 0
+            --- stdout
+            {"answers":[{"action":"accept","content":{"age":30,"name":"Ada"}}]}
+            "#);
+        }
+    }
+}
+
+#[test]
+fn g1_a_person_at_a_terminal_is_asked_by_a_server_of_both_eras() {
+    let env = with_servers(&[("both", Scenario::asks_in_legacy_only())], ALLOW);
+    let mut person = Person::at(&env, &["call", "both/ask", "kind=url"]);
+    person.sees("example.com");
+    person.interrupts();
+    person.sees_the_end();
+}
+
 #[test]
 fn nobody_there_is_a_decline_and_a_line() {
     let env = asking();

@@ -254,7 +254,7 @@ fn s0_behind_a_script_the_next_one_knows_where_it_came_from() {
     let env = behind_scripts(1, &format!("exec '{HELVE}' serve --wait 60s"));
     // The second one serves its built-in tools: it has seen the script among its servers by then, and left it alone.
     let tools = env.stdout(&["tools"]);
-    assert!(tools.contains("hidden0/mcp__time__"), "{tools}");
+    assert!(tools.contains("hidden0/time__"), "{tools}");
     assert_eq!(env.read("home/starts"), "1\n");
 }
 
@@ -406,24 +406,41 @@ fn s0_a_request_that_went_round_is_refused() {
 
 #[test]
 fn s0_two_gateways_that_are_each_others_servers_come_to_an_end() {
-    /// Two tools of its own, those of the other, and so on until a request has passed three gateways.
-    const MOST: usize = 2 * 4;
     /// So long the lists of two in a circle would grow.
     const WATCHED: Duration = Duration::from_secs(5);
     const CLOCK: &str = "[servers.clock]\nbuiltin = \"time\"\n";
     let left = Gateway::new(CLOCK);
     let right = Gateway::new(&format!("{CLOCK}[servers.left]\nurl = \"http://{}/mcp\"\n", left.address));
-    left.configure(&format!("{CLOCK}[servers.right]\nurl = \"http://{}/mcp\"\n", right.address));
     let deadline = Instant::now() + PATIENCE;
-    // Each sees the other, and itself through it.
-    while left.tools() < 4 || right.tools() < 4 {
-        assert!(Instant::now() < deadline, "{} {}", left.tools(), right.tools());
+    while right.tools() < 4 {
+        assert!(Instant::now() < deadline, "{}", right.tools());
         std::thread::sleep(Duration::from_millis(50));
     }
+    // What would close the circle is refused, and what was there before goes on.
+    left.configure(&format!("{CLOCK}[servers.right]\nurl = \"http://{}/mcp\"\n", right.address));
     let end = Instant::now() + WATCHED;
     while Instant::now() < end {
-        assert!(left.tools() <= MOST && right.tools() <= MOST, "{} {}", left.tools(), right.tools());
+        assert_eq!((left.tools(), right.tools()), (2, 4));
         std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// S21: an agent that says its request comes from far gets its own request refused, at most: the servers behind the gateway
+/// hear nothing of it.
+#[test]
+fn s21_a_false_count_of_hops_is_its_own_requests_alone() {
+    const CLOCK: &str = "[servers.clock]\nbuiltin = \"time\"\n";
+    let behind = Gateway::new(CLOCK);
+    let front = Gateway::new("");
+    let made_up = "0123456789abcdef0123456789abcdef";
+    for (name, value) in [("helve-hops", "3"), ("helve-hops", "4"), ("helve-trail", made_up)] {
+        front.post(Some((name, value)), &hello());
+    }
+    front.configure(&format!("{CLOCK}[servers.behind]\nurl = \"http://{}/mcp\"\n", behind.address));
+    let deadline = Instant::now() + PATIENCE;
+    while front.tools() < 4 {
+        assert!(Instant::now() < deadline, "{}", front.tools());
+        std::thread::sleep(Duration::from_millis(50));
     }
 }
 

@@ -155,6 +155,176 @@ fn a_server_that_does_not_start_says_why_as_ever() {
     assert_eq!(env.run(&["call", "gone/echo"]), alone);
 }
 
+/// A tool that the server has not had from the start.
+const GROWING: &str = r#"
+import json, sys
+tools = [{"name": "grow", "inputSchema": {"type": "object"}}]
+print("starting", file=sys.stderr, flush=True)
+print("noise that is no message", flush=True)
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message: continue
+    method, params = message["method"], message.get("params") or {}
+    answer = {"jsonrpc": "2.0", "id": message["id"]}
+    if method == "initialize":
+        answer["result"] = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}, "experimental": {"x": {"y": 1}}},
+            "serverInfo": {"name": "growing", "version": "7", "title": "Grows"}, "instructions": "be kind"}
+    elif method == "tools/list": answer["result"] = {"tools": tools, "vendor": [1, 2]}
+    elif method == "tools/call" and params["name"] == "exit":
+        print("KeyError: 'TOKEN'", file=sys.stderr, flush=True)
+        sys.exit(3)
+    elif method == "tools/call":
+        name = "extra%d" % len(tools)
+        tools.append({"name": name, "inputSchema": {"type": "object"}})
+        tools.append({"name": "exit", "inputSchema": {"type": "object"}})
+        print("grown", file=sys.stderr, flush=True)
+        answer["result"] = {"content": [{"type": "text", "text": name}], "vendor": {"b": 1, "a": [1.50]}, "_meta": {"x": 1}}
+    elif method == "ping": answer["result"] = {}
+    else: answer["error"] = {"code": -32601, "message": "no such method", "data": {"method": method}}
+    print(json.dumps(answer), flush=True)
+"#;
+
+/// Numbers that are measured, and differ from run to run; everything else has to be the same byte for byte.
+fn without_times(text: &str) -> String {
+    let is_time = |line: &&str| {
+        ["ready in", "ping ", "\"connectMs\"", "\"latencyMs\""].iter().any(|start| line.trim_start().starts_with(start))
+    };
+    text.lines()
+        .filter(|line| !is_time(line))
+        .map(|line| {
+            let times = |word: &str| word.parse::<f64>().is_ok() || word == "ms";
+            if line.contains(" ms ") {
+                line.split_whitespace().filter(|word| !times(word)).collect::<Vec<_>>().join(" ")
+            } else {
+                line.to_owned()
+            }
+        })
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// G5: nobody can tell a kept server from one of their own. The same commands, in the same order, with and without `keep`.
+#[test]
+fn g5_every_command_prints_the_same_with_and_without_keep() {
+    let commands: &[&[&str]] = &[
+        &["call", "old/echo", "a=1"],
+        &["call", "old/echo", "a=1", "--json"],
+        &["call", "old/echo", "a=1", "--raw"],
+        &["call", "new/echo", "a=1"],
+        &["call", "new/echo", "a=1", "--json"],
+        &["call", "new/echo", "a=1", "--raw"],
+        &["call", "old/fail"],
+        &["call", "old/fail", "--json"],
+        &["call", "new/fail", "--json"],
+        &["call", "old/nothing", "--json"],
+        &["call", "old/echo", "--args", "[1]", "--json"],
+        &["call", "new/sleep", "ms=long", "--json"],
+        &["call", "old/ask", "kind=form", "--answer", "name=Ada"],
+        &["call", "new/ask", "kind=form", "--answer", "name=Ada", "--json"],
+        &["call", "old/ask", "kind=form", "--json"],
+        &["call", "old/progress", "steps=3", "delay_ms=1", "--json"],
+        &["call", "new/progress", "steps=3", "delay_ms=1", "--json"],
+        &["call", "old/exit", "--json"],
+        &["call", "new/exit", "--json"],
+        &["call", "old/echo", "again=1", "--json"],
+        &["--timeout", "300ms", "call", "old/sleep", "ms=60000", "--json"],
+        &["call", "old/echo", "after=1", "--json"],
+        &["tools"],
+        &["tools", "--fresh", "--json"],
+        &["tools", "old", "--format", "python"],
+        &["tool", "new/echo"],
+        &["tool", "old/echo", "--json"],
+        &["servers", "old"],
+        &["servers", "old", "--json"],
+        &["servers", "new", "--json"],
+        &["servers", "grow"],
+        &["servers", "grow", "--json"],
+        &["resources", "old"],
+        &["resources", "new", "--json"],
+        &["read", "old", "test://text"],
+        &["read", "new", "test://text", "--json"],
+        &["read", "old", "test://nowhere", "--json"],
+        &["prompts", "old", "--json"],
+        &["prompts", "new"],
+        &["explain", "old/echo", "a=1"],
+        &["doctor", "old"],
+        &["logs", "grow", "--count", "1"],
+        &["logs", "grow", "--count", "1", "--json"],
+        &["call", "grow/grow", "--raw"],
+        &["call", "grow/grow", "--json"],
+        &["servers", "grow", "--json"],
+    ];
+    assert!(commands.len() >= 40);
+    let printed = |keeps: bool| -> Vec<String> {
+        let env = with_servers(&[("old", Scenario::legacy()), ("new", Scenario::modern())], ALLOW);
+        env.write("project/grow.py", GROWING);
+        let config = env.read("home/.config/helve/helve.toml");
+        let grow = format!("[servers.grow]\ncommand = \"python3\"\nargs = [{:?}]\n", env.project().join("grow.py"));
+        env.write("home/.config/helve/helve.toml", &format!("{grow}{config}"));
+        let keeping = Keeping(env.with_variable("PATH", &std::env::var("PATH").unwrap_or_default()));
+        let env = &keeping.0;
+        if keeps {
+            env.stdout(&["keep", "start"]);
+        }
+        let run = |command: &&[&str]| {
+            let output = env.output(command, "");
+            let stdout = env.filter(&String::from_utf8_lossy(&output.stdout));
+            format!("helve {}\n{}\n{:?}", command.join(" "), without_times(&stdout), output.status.code())
+        };
+        let printed = commands.iter().map(run).collect();
+        if keeps {
+            let kept = env.json(&["keep", "status", "--json"])[0]["servers"].clone();
+            assert_eq!(kept.as_object().map(serde_json::Map::len), Some(3), "{kept}");
+        }
+        printed
+    };
+    for (own, kept) in printed(false).iter().zip(&printed(true)) {
+        assert_eq!(own, kept);
+    }
+}
+
+/// G5: what a server has added, announced or not, is there for the next command.
+#[test]
+fn g5_a_tool_that_a_kept_server_has_just_added_can_be_called() {
+    let env = TestEnv::new();
+    env.write("project/grow.py", GROWING);
+    let grow = format!("[servers.grow]\ncommand = \"python3\"\nargs = [{:?}]\n", env.project().join("grow.py"));
+    env.write("home/.config/helve/helve.toml", &format!("{grow}{ALLOW}"));
+    let keeping = Keeping(env.with_variable("PATH", &std::env::var("PATH").unwrap_or_default()));
+    let env = &keeping.0;
+    env.stdout(&["keep", "start"]);
+    assert_eq!(env.stdout(&["call", "grow/grow"]), "extra1\n");
+    assert_eq!(env.stdout(&["call", "grow/extra1"]), "extra3\n");
+    assert!(env.stdout(&["tools", "grow", "--fresh"]).contains("grow/extra3"));
+    // One that ends is told as one's own would be, and is started again for the next.
+    let ended = env.run(&["call", "grow/exit"]);
+    assert!(
+        ended.contains("the server `grow` is gone: exited with status 3") && ended.contains("`TOKEN` is not set"),
+        "{ended}"
+    );
+    assert_eq!(env.stdout(&["call", "grow/grow"]), "extra1\n");
+}
+
+/// G5: several at once share one process, and each gets its own answers.
+#[test]
+fn g5_many_at_once_share_one_process() {
+    let directory = tempfile::tempdir().unwrap();
+    let record = directory.path().join("record");
+    let keeping = keeping(Scenario::legacy().record_to(&record));
+    let env = &keeping.0;
+    env.stdout(&["keep", "start"]);
+    std::thread::scope(|scope| {
+        let calls: Vec<_> = (0..8)
+            .map(|number| scope.spawn(move || (number, env.stdout(&["call", "peer/echo", &format!("a={number}")]))))
+            .collect();
+        for call in calls {
+            let (number, answer) = call.join().unwrap();
+            assert_eq!(answer, format!("{{\"a\":\"{number}\"}}\n"));
+        }
+    });
+    assert_eq!(fs_err::read_to_string(&record).unwrap().matches("initialize\\\"").count(), 1, "one start for all");
+}
+
 #[test]
 fn built_in_tools_as_servers_of_their_own() {
     let env = TestEnv::new();
@@ -189,7 +359,21 @@ fn management_tools_are_offered_by_choice() {
     let list = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\",\"params\":{{{meta}}}}}\n");
     let listed = |arguments: &[&str]| String::from_utf8(env.output(arguments, &list).stdout).unwrap();
     let plain = listed(&["serve", "--wait", "30s"]);
-    assert!(plain.contains("mcp__peer__echo") && !plain.contains("ListMcpResources"), "{plain}");
+    assert!(plain.contains("peer__echo") && !plain.contains("ListMcpResources"), "{plain}");
     let managed = listed(&["serve", "--wait", "30s", "--manage"]);
-    assert!(managed.contains("mcp__peer__echo") && managed.contains("mcp__helve__ListMcpResources"), "{managed}");
+    assert!(managed.contains("peer__echo") && managed.contains("helve__ListMcpResources"), "{managed}");
+}
+
+/// Whoever comes to a kept server may be a person: one that can ask in the older era alone is kept in that (G1).
+#[test]
+fn g1_a_kept_server_of_both_eras_asks() {
+    let keeping = keeping(Scenario::asks_in_legacy_only());
+    let env = &keeping.0;
+    env.json(&["keep", "start", "--json"]);
+    let asked = env.run(&["call", "peer/ask", "--answer", "name=Ada"]);
+    insta::assert_snapshot!(asked, @r#"
+    exit status 0
+    --- stdout
+    {"answers":[{"action":"accept","content":{"age":30,"name":"Ada"}}]}
+    "#);
 }

@@ -16,6 +16,7 @@ mod itself;
 mod keeping;
 mod offering;
 mod reporting;
+mod ruling;
 mod seeds;
 mod starting;
 mod support;

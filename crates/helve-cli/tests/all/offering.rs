@@ -346,3 +346,12 @@ fn a_name_alone_is_enough_where_only_one_server_has_it() {
     hint: say which one: `a/greet`, `b/greet`
     ");
 }
+
+/// G7: templates that do not come cost nobody the resources that did.
+#[test]
+fn g7_resources_are_shown_although_the_templates_do_not_come() {
+    let env = with_servers(&[("half", Scenario::legacy().scripted("resources/templates/list", ""))], "");
+    let config = env.read("home/.config/helve/helve.toml");
+    env.write("home/.config/helve/helve.toml", &format!("[settings]\ntimeout_seconds = 1\n{config}"));
+    insta::assert_snapshot!(env.run(&["resources", "half"]), @"");
+}

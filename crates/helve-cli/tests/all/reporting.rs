@@ -2,7 +2,7 @@
 
 use helve_testkit::Scenario;
 
-use crate::support::{ALLOW, TestEnv, started_by, with_servers};
+use crate::support::{ALLOW, Person, TestEnv, started_by, with_servers};
 
 /// Somebody else's server, and a file of helve's own that denies one of its tools.
 fn denying() -> TestEnv {
@@ -78,7 +78,57 @@ fn a_file_that_cannot_be_read_does_not_count_as_none() {
 fn another_applications_broken_file_only_costs_its_servers() {
     let env = with_servers(&[("peer", Scenario::dual())], ALLOW);
     env.write("home/.cursor/mcp.json", "{");
-    assert!(env.run(&["call", "peer/echo", "text=x"]).starts_with("exit status 0"));
+    // C8: not a word of it where it has nothing to do with what is asked.
+    insta::assert_snapshot!(env.run(&["call", "peer/echo", "text=x"]), @r#"
+    exit status 0
+    --- stdout
+    {"text":"x"}
+    "#);
+    for about_peer in [
+        &["tools", "peer"][..],
+        &["tool", "peer/echo"],
+        &["explain", "peer/echo"],
+        &["servers", "peer"],
+        &["read", "peer", "test://text"],
+        &["resources", "peer"],
+        &["pin", "peer/echo", "--yes"],
+    ] {
+        let told = env.output(about_peer, "");
+        assert!(!String::from_utf8_lossy(&told.stderr).contains("cursor"), "{about_peer:?}: {told:?}");
+    }
+    // Where its servers would be, in one line; what is asked for may be in it, in full.
+    for about_all in [&["tools"][..], &["servers"], &["resources"]] {
+        let told = String::from_utf8(env.output(about_all, "").stderr).unwrap();
+        let about_it: Vec<&str> = told.lines().filter(|line| line.contains("cursor") || line.contains('|')).collect();
+        assert_eq!(
+            about_it,
+            ["warning: ~/.cursor/mcp.json:1: this is not JSON: unexpected end of file (`helve doctor` says more)"],
+            "{about_all:?}"
+        );
+    }
+    assert!(env.run(&["call", "other/echo"]).contains("--> [ROOT]/home/.cursor/mcp.json"));
+    assert!(env.run(&["-v", "call", "peer/echo", "text=x"]).contains("--> [ROOT]/home/.cursor/mcp.json"));
+    assert!(env.run(&[]).contains("--> [ROOT]/home/.cursor/mcp.json"));
+}
+
+/// C8: `explain` is about one tool.
+#[test]
+fn c8_explain_tells_the_problems_of_what_it_explains() {
+    let env = with_servers(&[("peer", Scenario::dual())], ALLOW);
+    env.write("home/.gemini/settings.json", r#"{"mcpServers": {"gem": {"commnd": "x"}}}"#);
+    let told = env.run(&["explain", "peer/echo"]);
+    assert!(told.starts_with("exit status 0") && !told.contains("gem"), "{told}");
+    assert!(env.run(&["explain", "gem/echo"]).contains("unknown key `commnd`"));
+}
+
+/// C8: a name is what people copy.
+#[test]
+fn c8_names_of_tools_are_never_cut() {
+    let long = r#"{"name":"a_tool_whose_name_is_longer_than_half_of_a_narrow_terminal","description":"Does what it says","inputSchema":{"type":"object"}}"#;
+    let env = with_servers(&[("peer", Scenario::dual().literal_tool(long))], ALLOW);
+    let mut person = Person::at(&env, &["tools", "peer"]);
+    person.sees("peer/a_tool_whose_name_is_longer_than_half_of_a_narrow_terminal");
+    person.sees_the_end();
 }
 
 #[test]
@@ -258,7 +308,24 @@ fn a_variable_that_a_server_misses_is_named() {
         "[servers.picky]\ncommand = \"/bin/sh\"\nargs = [\"-c\", \"echo \\\"KeyError: 'MY_API_KEY'\\\" >&2; exit 1\"]\n",
     );
     let told = env.run(&["call", "picky/x"]);
-    assert!(told.contains("hint: `MY_API_KEY` is not set: set it, and name it in `env` or `pass_env`"), "{told}");
+    let hint = "hint: `MY_API_KEY` is not set: set it, and pass it on with `pass = [\"MY_API_KEY\"]` under `[environment.picky]`";
+    assert!(told.contains(hint), "{told}");
+}
+
+/// C6: whichever application's file it is in, and whenever it ends; and the hint leads out.
+#[test]
+fn c6_a_variable_that_is_withheld_is_passed_on_by_the_persons_own_file() {
+    let env = TestEnv::new().with_variable("TOKEN", "hunter2");
+    let script = "read line; [ -n \"$TOKEN\" ] || { echo \"KeyError: 'TOKEN'\" >&2; exit 3; }; \
+                  echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32603,\"message\":\"it has it\"}}'; read line";
+    let server = serde_json::json!({"command": "/bin/sh", "args": ["-c", script]});
+    env.write("home/.cursor/mcp.json", &serde_json::json!({"mcpServers": {"picky": server}}).to_string());
+    let told = env.run(&["call", "picky/x"]);
+    assert!(told.contains("hint: `TOKEN` is set here and was withheld from the server: pass it on with `pass = [\"TOKEN\"]` under `[environment.picky]`"), "{told}");
+    env.write("home/.config/helve/helve.toml", "[environment.picky]\npass = [\"TOKEN\"]\n");
+    let told = env.run(&["call", "picky/x"]);
+    assert!(!told.contains("withheld") && told.contains("it has it"), "{told}");
+    assert!(env.stdout(&["get", "picky"]).contains("TOKEN=${TOKEN}"));
 }
 
 #[test]
@@ -314,4 +381,15 @@ fn c5_the_doctor_knows_what_is_off_and_what_is_there_twice() {
     env.write("home/.mcp.json", r#"{"mcpServers": {"twice": {"command": "true"}, "twice": {"command": "false"}}}"#);
     let told = env.run(&["doctor", "twice"]);
     assert!(told.starts_with("exit status 1") && told.contains("is configured twice in this file"), "{told}");
+}
+
+/// G7: a server that declares nothing is not asked for anything, and that is no good state.
+#[test]
+fn g7_the_doctor_says_when_a_server_declares_nothing() {
+    let scripted = r#"{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"2025-11-25","serverInfo":{"name":"s","version":"1"}}}"#;
+    let env = with_servers(&[("bare", Scenario::legacy().scripted("initialize", &format!("{scripted}\n")))], "");
+    let told = env.run(&["doctor", "bare"]);
+    assert!(told.starts_with("exit status 1"), "{told}");
+    assert!(told.contains("0 tools: it does not say that it offers anything"), "{told}");
+    assert!(told.contains(r#"its answer to `initialize` has to say `"capabilities": {"tools": {}}`"#), "{told}");
 }

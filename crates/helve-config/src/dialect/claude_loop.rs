@@ -1,7 +1,7 @@
 //! claude-loop's `.claude-loop/mcp-config.json`: a list of servers with an `endpoint` each, which is a command line or
 //! an address, and `global_settings`.
 
-use helve_model::HttpFlavour;
+use helve_model::{HttpFlavour, Validation};
 
 use super::Shape;
 use crate::document::{Format, Node};
@@ -49,9 +49,10 @@ const GLOBAL_KEYS: &[&str] = &["timeout_seconds", "max_retries", "cache_tool_sch
 fn read(reader: &mut FileReader<'_>, root: &Node) {
     reader.servers(root);
     for server in &mut reader.content.servers {
-        // Read-only unless the file says otherwise, as claude-loop promises.
+        // Read-only unless the file says otherwise, and arguments checked before they are sent, as claude-loop promises.
         if let Some(spec) = &mut server.spec {
             spec.access.readonly.get_or_insert(true);
+            spec.validation = Some(Validation::Strict);
         }
     }
     if let Some(settings) = root.get("global_settings") {

@@ -1,16 +1,17 @@
-//! helve's own `helve.toml`: `[servers.NAME]`, `[[rules]]`, `[[inputs]]` and `[settings]`. It can say everything the
+//! helve's own `helve.toml`: `[servers.NAME]`, `[[rules]]`, `[[inputs]]`, `[environment.NAME]` and `[settings]`. It can say everything the
 //! other dialects can.
 
 use std::path::{Component, PathBuf};
 
 use helve_model::method;
-use helve_model::{Action, CallKind, HttpFlavour, Layer, Risk, Rule};
+use helve_model::{Action, CallKind, HttpFlavour, Layer, PrivateIdle, Risk, Rule, Validation};
 
 use super::Shape;
 use crate::allowance::MAX_PROJECT_RULES;
-use crate::diagnostic::{Code, Diagnostic, Severity, nearest, quoted};
+use crate::diagnostic::{Code, Diagnostic, Severity, nearest, one_of, quoted};
 use crate::document::{Entry, Format, Node, Value};
 use crate::field::{Field, Known, OptionShape, Unit, known};
+use crate::grants;
 use crate::interpolate;
 use crate::reader::{FileReader, wrong_type};
 use crate::settings::Import;
@@ -57,10 +58,12 @@ pub(crate) const KEYS: &[Known] = &[
     known("lazy", Field::Lazy),
     known("one_at_a_time", Field::OneAtATime),
     known("shared", Field::Shared),
+    known("private_idle", Field::PrivateIdle),
     known("protocol_version", Field::ProtocolVersion),
     known("startup_timeout_seconds", Field::StartupTimeout(Unit::Seconds)),
     known("timeout_seconds", Field::CallTimeout(Unit::Seconds)),
     known("max_retries", Field::MaxRetries),
+    known("validate", Field::Validation),
     known("tools", Field::Tools),
     known("write_tools", Field::WriteTools),
     known("disabled_tools", Field::DisabledTools),
@@ -77,7 +80,7 @@ pub(crate) const BUILTINS: &[(&str, &[&str])] = &[
 ];
 
 /// The keys of the whole file.
-pub(crate) const ROOT_KEYS: &[&str] = &["servers", "rules", "inputs", "settings", "$schema"];
+pub(crate) const ROOT_KEYS: &[&str] = &["servers", "rules", "inputs", "environment", "settings", "$schema"];
 
 /// The keys of `[settings]`.
 pub(crate) const SETTINGS_KEYS: &[&str] = &[
@@ -91,8 +94,12 @@ pub(crate) const SETTINGS_KEYS: &[&str] = &[
     "result_bytes",
     "result_cache_seconds",
     "cacheable_tools",
+    "validate",
     "keep",
     "keep_idle_seconds",
+    "private_idle",
+    "unlisted",
+    "unlisted_tokens",
     "readonly",
     "import",
     "roots",
@@ -112,6 +119,9 @@ fn read(reader: &mut FileReader<'_>, root: &Node) {
     reader.servers(root);
     if let Some(entry) = root.entry("rules") {
         rules(reader, entry);
+    }
+    if let Some(entry) = root.entry("environment") {
+        grants::read(reader, entry);
     }
     if let Some(entry) = root.entry("settings")
         && !entry.node.is_table()
@@ -176,11 +186,26 @@ fn own_settings(reader: &mut FileReader<'_>, settings: &Node) {
         let tools = reader.strings(entry).into_iter().map(|(tool, _)| tool).collect();
         reader.content.settings.cacheable_tools = reader.setting(entry, tools);
     }
+    if let Some(entry) = settings.entry("validate") {
+        let validation = word(reader, entry, &Validation::WORDS);
+        reader.content.settings.validation = validation.and_then(|value| reader.setting(entry, Some(value)));
+    }
     if let Some(entry) = settings.entry("keep") {
         reader.content.settings.keep = reader.bool(entry).and_then(|value| reader.setting(entry, value));
     }
     if let Some(entry) = settings.entry("keep_idle_seconds") {
         reader.content.settings.keep_idle = reader.seconds(entry).and_then(|value| reader.setting(entry, value));
+    }
+    if let Some(entry) = settings.entry("private_idle") {
+        reader.content.settings.private_idle =
+            private_idle(reader, entry).and_then(|value| reader.setting(entry, value));
+    }
+    if let Some(entry) = settings.entry("unlisted").filter(|entry| is_for_the_person(reader, entry)) {
+        let words = [("ask", Action::Ask), ("allow", Action::Allow), ("deny", Action::Deny)];
+        reader.content.settings.unlisted = word(reader, entry, &words).and_then(|value| reader.setting(entry, value));
+    }
+    if let Some(entry) = settings.entry("unlisted_tokens").filter(|entry| is_for_the_person(reader, entry)) {
+        reader.content.settings.unlisted_tokens = reader.bool(entry).and_then(|value| reader.setting(entry, value));
     }
     if let Some(entry) = settings.entry("readonly") {
         reader.content.settings.readonly = reader.bool(entry).and_then(|value| reader.setting(entry, value));
@@ -205,6 +230,31 @@ fn own_settings(reader: &mut FileReader<'_>, settings: &Node) {
             reader.report(Diagnostic::error(Code::WrongType, message), entry.node.span);
         }
     }
+}
+
+/// A time with its unit, or `never`.
+fn private_idle(reader: &mut FileReader<'_>, entry: &Entry) -> Option<PrivateIdle> {
+    let idle = reader.string(entry).map(|text| PrivateIdle::parse(&text))?;
+    if idle.is_none() {
+        reader.report(Diagnostic::error(Code::BadValue, not_an_idle_time(entry)), entry.node.span);
+    }
+    idle
+}
+
+/// What is wrong with a time that is none.
+pub(crate) fn not_an_idle_time(entry: &Entry) -> String {
+    format!("{} is a time like 45s, 10m or 1h, or never", quoted(&entry.key))
+}
+
+/// What agents may do where nobody spoke of it is for the person to say, and for no project, trusted or not.
+fn is_for_the_person(reader: &mut FileReader<'_>, entry: &Entry) -> bool {
+    if reader.place.layer != Layer::Project {
+        return true;
+    }
+    let message = format!("a project cannot say {}", quoted(&entry.key));
+    let hint = "put it under `[settings]` of your own helve.toml";
+    reader.report(Diagnostic::warning(Code::BadValue, message).hint(hint), entry.key_span);
+    false
 }
 
 fn above_zero(reader: &mut FileReader<'_>, entry: &Entry) -> Option<u32> {
@@ -232,7 +282,7 @@ fn sampling(reader: &mut FileReader<'_>, node: &Node) {
         // What a project would run is trusted by its content; that of a command of a setting is not looked at.
         if reader.place.layer == Layer::Project {
             let message = "a project cannot say which program answers for a model";
-            let hint = "put `[settings.sampling]` into your own helve.toml, or give `--sampler`";
+            let hint = "put `[settings.sampling]` into your own helve.toml";
             reader.report(Diagnostic::warning(Code::BadValue, message).hint(hint), entry.key_span);
         } else {
             let words = match entry.node.as_str() {
@@ -351,11 +401,7 @@ fn word<T: Copy>(reader: &mut FileReader<'_>, entry: &Entry, words: &[(&str, T)]
         return Some(*meaning);
     }
     let message = format!("{} cannot be {}", quoted(&entry.key), quoted(&text));
-    let names: Vec<String> = words.iter().map(|(word, _)| quoted(word)).collect();
-    let hint = match nearest(&text, words.iter().map(|(word, _)| *word)) {
-        Some(near) => format!("did you mean {}?", quoted(near)),
-        None => format!("it is one of {}", names.join(", ")),
-    };
+    let hint = one_of(&text, words.iter().map(|(word, _)| *word));
     reader.report(Diagnostic::error(Code::BadValue, message).hint(hint), entry.node.span);
     None
 }

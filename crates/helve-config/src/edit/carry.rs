@@ -305,6 +305,9 @@ impl Carrier<'_> {
         if let Some(shared) = spec.shared {
             self.put("shared", Written::Flag(shared));
         }
+        if let Some(idle) = spec.private_idle {
+            self.put("private_idle", Written::Text(idle.to_string()));
+        }
         if let Some(readonly) = spec.access.readonly {
             self.put("readonly", Written::Flag(readonly));
         }
@@ -319,6 +322,9 @@ impl Carrier<'_> {
         }
         if let Some(retries) = spec.max_retries {
             self.put("max_retries", Written::Integer(retries.into()));
+        }
+        if let Some(validation) = spec.validation {
+            self.put("validate", Written::Text(validation.word().to_owned()));
         }
         let globs = |listed: &[Listed]| Written::List(listed.iter().map(|item| item.glob.clone()).collect());
         if let Some(tools) = &spec.access.tools {

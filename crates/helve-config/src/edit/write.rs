@@ -44,6 +44,15 @@ pub fn edit_file(
     server: &str,
     change: &Change,
 ) -> Result<Edited, EditError> {
+    change_file(place, expected, &|text| edit_text(place, text, server, change))
+}
+
+/// Changes a file in whatever way.
+pub(super) fn change_file(
+    place: &FilePlace,
+    expected: Option<TrustHash>,
+    edit: &dyn Fn(&str) -> Result<String, EditError>,
+) -> Result<Edited, EditError> {
     let path = match fs_err::canonicalize(&place.path) {
         Ok(path) => path,
         Err(error) if error.kind() == ErrorKind::NotFound => place.path.clone(),
@@ -52,7 +61,7 @@ pub fn edit_file(
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !directory.is_dir() {
         // An edit that is refused leaves no directory behind.
-        edit_text(place, "", server, change)?;
+        edit("")?;
         fs_err::create_dir_all(directory).map_err(EditError::File)?;
     }
     let turn = turn(directory)?;
@@ -60,20 +69,18 @@ pub fn edit_file(
         sweep(&path, directory);
     }
     for _ in 1..MAX_ATTEMPTS {
-        match edit_once(place, &path, expected, server, change) {
+        match edit_once(&path, expected, edit) {
             Err(EditError::ChangedMeanwhile(_)) if expected.is_none() => {}
             done => return done,
         }
     }
-    edit_once(place, &path, expected, server, change)
+    edit_once(&path, expected, edit)
 }
 
 fn edit_once(
-    place: &FilePlace,
     path: &Path,
     expected: Option<TrustHash>,
-    server: &str,
-    change: &Change,
+    edit: &dyn Fn(&str) -> Result<String, EditError>,
 ) -> Result<Edited, EditError> {
     let before = read_if_exists(path)?;
     let is_expected = |hash: TrustHash| hash == hash_content(before.as_deref().unwrap_or_default().as_bytes());
@@ -81,7 +88,7 @@ fn edit_once(
         return Err(EditError::ChangedMeanwhile(path.to_path_buf()));
     }
     let text = before.clone().unwrap_or_default();
-    let after = edit_text(place, &text, server, change)?;
+    let after = edit(&text)?;
     if after != text {
         replace(path, before.as_deref(), &after)?;
     }

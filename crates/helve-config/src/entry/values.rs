@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use helve_model::{ConfigText, Listed, Origin};
 
-use crate::diagnostic::{Code, Diagnostic, quoted};
+use crate::diagnostic::{Code, Diagnostic, one_of, quoted};
 use crate::document::{Entry, Node, Value};
 use crate::environment::input_variable;
 use crate::field::{Field, Unit};
@@ -92,6 +92,18 @@ impl<'a> Values<'a, '_> {
                 None
             }
         }
+    }
+
+    /// One of a few words.
+    pub(super) fn word<T: Copy>(&mut self, field: Field, words: &[(&str, T)]) -> Option<T> {
+        let (text, entry) = self.string(field)?;
+        if let Some((_, meaning)) = words.iter().find(|(word, _)| *word == text) {
+            return Some(*meaning);
+        }
+        let message = format!("{} cannot be {}", quoted(&entry.key), quoted(text));
+        let hint = one_of(text, words.iter().map(|(word, _)| *word));
+        self.invalid(Diagnostic::error(Code::BadValue, message).hint(hint), entry.node.span);
+        None
     }
 
     pub(super) fn count(&mut self, field: Field) -> Option<u32> {

@@ -9,8 +9,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use helve_model::{
-    AccessSpec, BuiltinSpec, ConfigText, HttpFlavour, HttpSpec, Listed, OAuthSpec, Rule, ServerSpec, StdioSpec,
-    TransportSpec,
+    AccessSpec, BuiltinSpec, ConfigText, HttpFlavour, HttpSpec, Listed, OAuthSpec, PrivateIdle, Rule, ServerSpec,
+    StdioSpec, TransportSpec, Validation,
 };
 use indexmap::IndexMap;
 
@@ -117,11 +117,14 @@ pub(crate) fn of_server(
         lazy,
         one_at_a_time,
         shared,
+        private_idle,
         protocol_version,
         // As they are written: an application's own variable may stand in for them.
         startup_timeout: _,
         call_timeout: _,
         max_retries,
+        // As it is written: some applications promise one.
+        validation: _,
         inherit_environment,
         oauth,
         access,
@@ -138,6 +141,7 @@ pub(crate) fn of_server(
         file_variables,
         startup_timeout,
         call_timeout,
+        validation,
         files,
         inputs: named_inputs,
         search_path,
@@ -205,12 +209,14 @@ pub(crate) fn of_server(
     if let Some(shared) = shared {
         parts.push(Part::text("also", if *shared { "is shared by all agents" } else { "is one for each agent" }));
     }
+    parts.extend(private_idle.map(|idle| Part::text("also", lasts(idle))));
     parts.extend(
         protocol_version.as_ref().map(|version| Part::text("also", format!("speaks protocol version {version}"))),
     );
     parts.extend(startup_timeout.map(|time| Part::text("also", format!("may take {time:?} to start"))));
     parts.extend(call_timeout.map(|time| Part::text("also", format!("may take {time:?} for a call"))));
     parts.extend(max_retries.map(|retries| Part::text("also", format!("is tried {retries} times more"))));
+    parts.extend(validation.map(|validation| Part::text("also", judge(validation))));
     if let Some(oauth) = oauth {
         sign_in(parts, oauth);
     }
@@ -247,9 +253,13 @@ pub(crate) fn of_rules(all: &[Rule], settings: &SettingsPatch) -> Vec<Part> {
         result_bytes,
         result_cache_ttl,
         cacheable_tools,
+        validation,
         watch,
         keep,
         keep_idle,
+        private_idle,
+        unlisted,
+        unlisted_tokens,
         readonly,
         import,
         roots,
@@ -275,9 +285,15 @@ pub(crate) fn of_rules(all: &[Rule], settings: &SettingsPatch) -> Vec<Part> {
         None => "results are not kept".to_owned(),
     }));
     say(value(cacheable_tools, |tools| format!("results are kept of {}", shell_words::join(tools))));
+    say(value(validation, |validation| {
+        validation.map_or_else(|| "arguments are judged as usual".to_owned(), |validation| judge(validation).to_owned())
+    }));
     say(value(watch, |follows| format!("changes of these files are followed: {follows}")));
     say(value(keep, |keeps| format!("servers are kept running: {keeps}")));
     say(time(keep_idle, "servers are kept for"));
+    say(value(private_idle, |idle| format!("a server {}", lasts(*idle))));
+    say(value(unlisted, |action| format!("what agents call that no rule mentions: {action}")));
+    say(value(unlisted_tokens, |counts| format!("the same for agents with a token: {counts}")));
     say(value(readonly, |readonly| format!("servers are read-only: {readonly}")));
     say(value(import, |import| match import {
         Import::All => "files of all applications are read".to_owned(),
@@ -293,6 +309,21 @@ pub(crate) fn of_rules(all: &[Rule], settings: &SettingsPatch) -> Vec<Part> {
     say(value(sampling_concurrent, |count| format!("a server may ask the model {count} things at once")));
     say(time(sampling_timeout, "the model may take"));
     parts
+}
+
+/// How long a server runs without its agent, in words.
+fn lasts(idle: PrivateIdle) -> String {
+    match idle {
+        PrivateIdle::After(_) => format!("runs on for {idle} without its agent"),
+        PrivateIdle::Never => "runs on without its agent".to_owned(),
+    }
+}
+
+const fn judge(validation: Validation) -> &'static str {
+    match validation {
+        Validation::Strict => "arguments are checked before they are sent",
+        Validation::Server => "arguments are sent unchecked, the server judges them",
+    }
 }
 
 fn value<T>(setting: &Option<Setting<T>>, say: impl FnOnce(&T) -> String) -> Option<String> {

@@ -4,7 +4,7 @@ use helve_config::Dialect;
 use helve_config::Source;
 use helve_config::document::{Format, parse};
 
-use crate::support::{describe, read};
+use crate::support::{describe, problems, read};
 
 /// Every example: dialect, the path it would have, its text.
 pub(crate) const EXAMPLES: &[(Dialect, &str, &str)] = &[
@@ -409,4 +409,24 @@ fn mcporter() {
       oauth enabled=true client=None secret=None scopes=[]
       disabled_tools ["delete_issue"]
     "#);
+}
+
+/// G9: who judges the arguments of calls can be said for all servers and for one; claude-loop promises a check.
+#[test]
+fn g9_who_judges_the_arguments() {
+    use helve_model::Validation;
+    let judged = |dialect: Dialect, path: &str, text: &str| {
+        let content = read(dialect, path, text);
+        let settings = content.settings.validation.as_ref().and_then(|setting| setting.value);
+        let of_server = content.servers.first().and_then(|server| server.spec.as_ref()?.validation);
+        (settings, of_server, problems(&content))
+    };
+    let toml = "[settings]\nvalidate = \"strict\"\n[servers.a]\ncommand = \"a\"\nvalidate = \"server\"\n";
+    let expected = (Some(Validation::Strict), Some(Validation::Server), String::new());
+    assert_eq!(judged(Dialect::Helve, "helve.toml", toml), expected);
+    let list = r#"{"servers": [{"name": "a", "endpoint": "run a", "transport": "stdio"}]}"#;
+    let (_, of_server, _) = judged(Dialect::ClaudeLoop, ".claude-loop/mcp-config.json", list);
+    assert_eq!(of_server, Some(Validation::Strict));
+    let wrong = "[settings]\nvalidate = \"sever\"\n[servers.a]\ncommand = \"a\"\nvalidate = \"lax\"\n";
+    insta::assert_snapshot!(judged(Dialect::Helve, "helve.toml", wrong).2, @"");
 }

@@ -391,3 +391,127 @@ fn c1_a_list_of_another_application_switches_off_its_own_servers_alone() {
         assert_eq!(merged.shadowed.len(), 2);
     }
 }
+
+/// The variables a server gets, as they are written.
+fn variables(configuration: &Configuration, server: &str) -> Vec<String> {
+    let spec = configuration.server(server).and_then(|server| server.spec.as_ref());
+    let Some(TransportSpec::Stdio(stdio)) = spec.map(|spec| &spec.transport) else { panic!("{server}") };
+    stdio.environment.iter().map(|(name, text)| format!("{name}={}", text.written())).collect()
+}
+
+const GRANTS: &str = "[environment.github]\npass = [\"GITHUB_TOKEN\", \"UNSET_HERE\"]\n";
+
+/// C6: an entry of another application has no key for it; the person's own file has.
+#[test]
+fn c6_variables_are_passed_on_to_servers_of_other_applications() {
+    let grants = own("/home/me/.config/helve/helve.toml", Layer::User, GRANTS);
+    let cursor = mcp(
+        "/home/me/.cursor/mcp.json",
+        Layer::User,
+        r#""github": {"command": "gh", "env": {"A": "b"}}, "other": {"command": "x"}"#,
+    );
+    let loaded = merge(vec![grants, cursor], CommandLine::default(), &NothingTrusted);
+    assert_eq!(variables(&loaded, "github"), ["A=b", "GITHUB_TOKEN=${GITHUB_TOKEN}"]);
+    assert_eq!(variables(&loaded, "other"), Vec::<String>::new());
+
+    // What the entry itself says about a variable stands.
+    let grants = own("/home/me/.config/helve/helve.toml", Layer::User, GRANTS);
+    let cursor = mcp(
+        "/home/me/.cursor/mcp.json",
+        Layer::User,
+        r#""github": {"command": "gh", "env": {"GITHUB_TOKEN": "mine"}}"#,
+    );
+    let loaded = merge(vec![grants, cursor], CommandLine::default(), &NothingTrusted);
+    assert!(
+        variables(&loaded, "github")[0].starts_with("GITHUB_TOKEN=") && !variables(&loaded, "github")[0].contains('{')
+    );
+
+    // Of two applications' servers of one name it is the one that is called so.
+    let files = vec![
+        own("/home/me/.config/helve/helve.toml", Layer::User, GRANTS),
+        mcp("/home/me/.cursor/mcp.json", Layer::User, r#""github": {"command": "gh"}"#),
+        file(
+            Dialect::Codex,
+            "/home/me/.codex/config.toml",
+            Layer::User,
+            "[mcp_servers.github]\ncommand = \"another\"\n",
+        ),
+    ];
+    let loaded = merge(files, CommandLine::default(), &NothingTrusted);
+    assert_eq!(variables(&loaded, "github"), ["GITHUB_TOKEN=${GITHUB_TOKEN}"]);
+    assert_eq!(variables(&loaded, "github@codex"), Vec::<String>::new());
+}
+
+/// C6: a project's server gets what the person named only together with a yes that named it and the program.
+#[test]
+fn c6_what_a_projects_server_gets_is_part_of_what_is_trusted() {
+    let project = || mcp("/home/me/project/.mcp.json", Layer::Project, r#""github": {"command": "gh"}"#);
+    let asked = |files: Vec<FileContent>| merge(files, CommandLine::default(), &NothingTrusted).untrusted.remove(0);
+    let without = asked(vec![project()]);
+    let with = asked(vec![own("/home/me/.config/helve/helve.toml", Layer::User, GRANTS), project()]);
+    assert_ne!(without.hash, with.hash, "an earlier yes does not count for it");
+    let lines: Vec<String> = with.parts.iter().map(|part| format!("{}: {}", part.label, part.to_line())).collect();
+    assert!(lines.contains(&"command: gh".to_owned()), "{lines:?}");
+    assert!(lines.contains(&"passes on: GITHUB_TOKEN, UNSET_HERE".to_owned()), "{lines:?}");
+    let files = vec![own("/home/me/.config/helve/helve.toml", Layer::User, GRANTS), project()];
+    let trusted = merge(files, CommandLine::default(), &everything);
+    assert!(variables(&trusted, "github").contains(&"GITHUB_TOKEN=${GITHUB_TOKEN}".to_owned()));
+}
+
+/// C6: nobody but the person says so.
+#[test]
+fn c6_a_project_passes_on_nothing_of_the_persons() {
+    let files = vec![
+        own("/home/me/project/helve.toml", Layer::Project, &format!("{GRANTS}\n[servers.github]\ncommand = \"gh\"\n")),
+        mcp("/home/me/.cursor/mcp.json", Layer::User, r#""mine": {"command": "x"}"#),
+    ];
+    let loaded = merge(files, CommandLine::default(), &everything);
+    assert_eq!(variables(&loaded, "github"), Vec::<String>::new());
+    let told: Vec<&str> = loaded.diagnostics.iter().map(|diagnostic| diagnostic.message.as_str()).collect();
+    assert_eq!(told, ["a project cannot say which of your variables a server gets"]);
+}
+
+/// C6: what cannot be meant is told.
+#[test]
+fn c6_mistakes_in_grants_are_told() {
+    let file = own(
+        "/home/me/.config/helve/helve.toml",
+        Layer::User,
+        "[environment.a]\npass = [\"TOKEN=x\", \"\", 7]\nsend = []\n[environment]\nb = 1\n",
+    );
+    insta::assert_snapshot!(problems(&file), @r#"
+    warning: unknown key `send`
+     --> /home/me/.config/helve/helve.toml:3:1
+      |
+    3 | send = []
+      | ^^^^
+      = help: known keys are `pass`
+
+    warning: this is not the name of a variable
+     --> /home/me/.config/helve/helve.toml:2:9
+      |
+    2 | pass = ["TOKEN=x", "", 7]
+      |         ^^^^^^^^^
+      = help: `pass` has names alone: the values are those of your environment
+
+    warning: this is not the name of a variable
+     --> /home/me/.config/helve/helve.toml:2:20
+      |
+    2 | pass = ["TOKEN=x", "", 7]
+      |                    ^^
+      = help: `pass` has names alone: the values are those of your environment
+
+    warning: this is not the name of a variable
+     --> /home/me/.config/helve/helve.toml:2:24
+      |
+    2 | pass = ["TOKEN=x", "", 7]
+      |                        ^
+      = help: `pass` has names alone: the values are those of your environment
+
+    warning: `b` must be a table, not a number
+     --> /home/me/.config/helve/helve.toml:5:5
+      |
+    5 | b = 1
+      |     ^
+    "#);
+}

@@ -14,6 +14,7 @@ mod interpolation;
 mod layers;
 mod mutations;
 mod properties;
+mod rule_edits;
 mod schema;
 mod support;
 mod trust;

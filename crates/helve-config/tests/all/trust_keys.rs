@@ -16,6 +16,7 @@ const DECIDES_NOTHING: &[(&str, &str)] = &[
     ("servers.enabled", "off narrows; who never trusted a server is asked once it is on"),
     ("servers.description", "it is for people, and no server or agent is told"),
     ("inputs.type", "which widget an editor shows; the answers to choose from are in `options`"),
+    ("environment", "a project cannot say which of the person's variables a server gets: it is refused"),
     ("settings.sampling.command", "a project cannot say which program answers for a model: it is refused"),
 ];
 
@@ -72,6 +73,7 @@ impl Document {
 fn values(schema: &Value, key: &str, schema_root: &Value) -> Vec<String> {
     match key {
         "url" => return vec!["\"https://a.example.com\"".to_owned(), "\"https://b.example.com\"".to_owned()],
+        "private_idle" => return vec!["\"45s\"".to_owned(), "\"10m\"".to_owned(), "\"never\"".to_owned()],
         "env_file" => return vec!["\"one.env\"".to_owned(), "\"two.env\"".to_owned()],
         _ => {}
     }

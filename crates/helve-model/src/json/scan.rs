@@ -95,6 +95,11 @@ enum State {
 }
 
 impl<'text> Member<'text> {
+    /// A member whose key means itself, and whose value everybody can open.
+    pub(super) const fn plain(raw_key: &'text str, value: &'text str) -> Self {
+        Self { raw_key, value, too_deep: false, has_plain_key: true, has_plain_value: false }
+    }
+
     /// Compares the key, reading escapes where it has any.
     #[must_use]
     pub fn key_is(&self, key: &str) -> bool {

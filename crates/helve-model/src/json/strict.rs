@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::fmt;
 
 use super::letters::letters;
-use super::scan::MAX_DEPTH;
+use super::scan::{MAX_DEPTH, Member};
 
 /// So many keys of one object are compared with each other one by one; more are looked up.
 const NEAR_KEYS: usize = 8;
@@ -17,6 +17,42 @@ const OPEN_KEYS: usize = 32;
 const MOST_PLAIN_BYTES: usize = 1 << 24;
 /// A frame of the short way that is an array.
 const ARRAY: u8 = u8::MAX;
+
+/// So many members of the outermost object are noted in passing.
+const OUTLINED: usize = 8;
+
+/// Where the members of an object stand that was checked whole: whoever needs both goes through the text once.
+#[derive(Debug, Default)]
+pub struct Outline {
+    members: [Place; OUTLINED],
+    count: usize,
+}
+
+/// Where a member stands: its key without the quotes, and its value.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    key: (u32, u32),
+    value: (u32, u32),
+}
+
+impl Outline {
+    /// The members of the object, in their order. The text is the one that was checked.
+    pub fn members<'text>(&self, text: &'text str) -> impl Iterator<Item = Member<'text>> {
+        let part = |(start, end): (u32, u32)| text.get(start as usize..end as usize).unwrap_or_default();
+        let places = self.members.iter().take(self.count);
+        places.map(move |place| Member::plain(part(place.key), part(place.value)))
+    }
+}
+
+/// Checks a text as [`check`] does, and notes where its members stand. `None` when it is not an object, has a flaw, or is not
+/// as most messages are (few members, no escapes in keys): then [`check`] knows.
+#[must_use]
+pub fn outline(text: &str) -> Option<Outline> {
+    let mut outline = Outline::default();
+    let is_object = byte(text.as_bytes(), after_space(text.as_bytes(), 0)) == b'{';
+    is_plain::<true, true>(text.as_bytes(), &mut outline).filter(|()| is_object)?;
+    Some(outline)
+}
 
 /// Why a text is not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,17 +71,23 @@ pub enum Flaw {
 /// # Errors
 /// The first flaw.
 pub fn check(text: &str) -> Result<(), Flaw> {
-    if is_plain::<true>(text.as_bytes()).is_some() { Ok(()) } else { Walk::<true> { text, at: 0 }.whole() }
+    if is_plain::<true, false>(text.as_bytes(), &mut Outline::default()).is_some() {
+        Ok(())
+    } else {
+        Walk::<true> { text, at: 0 }.whole()
+    }
 }
 
 /// True when a text is one JSON value. False says nothing: it may nest too deep for this.
 #[must_use]
 pub(super) fn is_json(text: &str) -> bool {
-    is_plain::<false>(text.as_bytes()).is_some() || Walk::<false> { text, at: 0 }.whole().is_ok()
+    is_plain::<false, false>(text.as_bytes(), &mut Outline::default()).is_some()
+        || Walk::<false> { text, at: 0 }.whole().is_ok()
 }
 
 /// The short way to a yes, for what nearly every message is: no key with escapes, few keys at one time. `None` says nothing.
-fn is_plain<const UNIQUE: bool>(bytes: &[u8]) -> Option<()> {
+/// On the way the members of the outermost object are noted, where that is wanted.
+fn is_plain<const UNIQUE: bool, const NOTES: bool>(bytes: &[u8], outline: &mut Outline) -> Option<()> {
     // Of each container that is open: where its keys begin, or that it is an array.
     let mut frames = [ARRAY; MAX_DEPTH as usize];
     let mut keys = [OpenKey::default(); OPEN_KEYS];
@@ -68,6 +110,9 @@ fn is_plain<const UNIQUE: bool>(bytes: &[u8]) -> Option<()> {
                 } else {
                     if frame != ARRAY {
                         at = after_key::<UNIQUE>(bytes, at, frame, &mut keys, &mut count)?;
+                        if NOTES && depth == 1 {
+                            outline.begin(*keys.get(count - 1)?, at)?;
+                        }
                     }
                     continue;
                 }
@@ -75,6 +120,9 @@ fn is_plain<const UNIQUE: bool>(bytes: &[u8]) -> Option<()> {
             _ => at = after_scalar(bytes, at)?,
         }
         loop {
+            if NOTES && depth == 1 {
+                outline.end(at);
+            }
             at = after_space(bytes, at);
             if depth == 0 {
                 return (at == bytes.len()).then_some(());
@@ -84,6 +132,9 @@ fn is_plain<const UNIQUE: bool>(bytes: &[u8]) -> Option<()> {
                     at = after_space(bytes, at + 1);
                     if frame != ARRAY {
                         at = after_key::<UNIQUE>(bytes, at, frame, &mut keys, &mut count)?;
+                        if NOTES && depth == 1 {
+                            outline.begin(*keys.get(count - 1)?, at)?;
+                        }
                     }
                     break;
                 }
@@ -94,6 +145,25 @@ fn is_plain<const UNIQUE: bool>(bytes: &[u8]) -> Option<()> {
             at += 1;
             depth -= 1;
             frame = *frames.get(depth)?;
+        }
+    }
+}
+
+impl Outline {
+    /// A member begins: its key was read, its value comes.
+    #[inline]
+    fn begin(&mut self, key: OpenKey, value: usize) -> Option<()> {
+        let key = (key.start, key.start + (key.mark >> 8));
+        *self.members.get_mut(self.count)? = Place { key, value: (u32::try_from(value).ok()?, 0) };
+        self.count += 1;
+        Some(())
+    }
+
+    /// The value of the newest member ends.
+    #[inline]
+    fn end(&mut self, at: usize) {
+        if let Some(place) = self.count.checked_sub(1).and_then(|newest| self.members.get_mut(newest)) {
+            place.value.1 = u32::try_from(at).unwrap_or(u32::MAX);
         }
     }
 }

@@ -103,7 +103,7 @@ proptest! {
         let text = pieces.concat();
         prop_assert_eq!(is_json(&text), serde_json::from_str::<IgnoredAny>(&text).is_ok(), "{}", text);
         let long = Walk::<true> { text: &text, at: 0 }.whole();
-        prop_assert!(is_plain::<true>(text.as_bytes()).is_none() || long.is_ok(), "{}", text);
+        prop_assert!(is_plain::<true, false>(text.as_bytes(), &mut Outline::default()).is_none() || long.is_ok(), "{}", text);
     }
 
     #[test]
@@ -111,7 +111,23 @@ proptest! {
         let text = serde_json::to_string_pretty(&value).unwrap();
         let long = Walk::<true> { text: &text, at: 0 }.whole();
         prop_assert_eq!(check(&text), long, "{}", text);
-        prop_assert!(is_plain::<false>(text.as_bytes()).is_some() || text.contains('\\'), "{}", text);
+        prop_assert!(is_plain::<false, false>(text.as_bytes(), &mut Outline::default()).is_some() || text.contains('\\'), "{}", text);
+    }
+
+    #[test]
+    fn an_outline_is_what_a_scan_finds(value in value(), spaced in any::<bool>()) {
+        let text = if spaced { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) }.unwrap();
+        let scanned = super::super::scan::members(&text).ok().map(|members| {
+            members.map(|member| member.map(|member| (member.raw_key, member.value)).unwrap()).collect::<Vec<_>>()
+        });
+        if let Some(outline) = outline(&text) {
+            prop_assert_eq!(check(&text), Ok(()));
+            let outlined: Vec<_> = outline.members(&text).map(|member| (member.raw_key, member.value)).collect();
+            prop_assert_eq!(Some(outlined), scanned);
+        } else {
+            let is_usual = scanned.is_some_and(|members| members.len() <= OUTLINED) && !text.contains('\\');
+            prop_assert!(!is_usual || text.matches(':').count() > OPEN_KEYS, "{}", text);
+        }
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! The legacy era: `initialize`, a session, requests from us to the agent.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
+use helve::CallContext;
 use helve_model::json::RawJson;
+use helve_model::json::scan::{self, Member};
 use helve_wire::plane::quoted;
 use helve_wire::{Era, RpcError, Verdict};
 
@@ -13,6 +16,7 @@ use crate::gate::{self, Meta, Notification, Reader, Request};
 use crate::gateway::Gateway;
 use crate::ledger::Exceeded;
 use crate::news::Level;
+use crate::observer::Visitor;
 use crate::refusal::{self, invalid_params};
 use crate::{links, resources, tasks, tools};
 
@@ -25,32 +29,78 @@ const PRIMED_SINCE: &str = "2025-11-25";
 /// The only version that has batches.
 const BATCHES_IN: &str = "2025-03-26";
 
+/// Members that every result of a modern server has, or each that may be kept.
+const RESULT_ENVELOPE: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
+
+/// Metadata that belongs to the modern era's messages, whoever writes them.
+const META_ENVELOPE: [&str; 5] =
+    ["serverInfo", "clientInfo", "protocolVersion", "clientCapabilities", "subscriptionId"];
+
 /// Answers one request.
 pub(crate) async fn answer(exchange: &Exchange, request: &Request, meta: Meta) -> Result<RawJson, RpcError> {
     let _present = exchange.agent.present();
     let _turn = exchange.gateway.ledger.requests.take(&exchange.agent.taker()).await?;
     let gateway = &*exchange.gateway;
-    match request.method.as_str() {
+    let result = match request.method.as_str() {
         "initialize" => {
             gateway.introduce().await;
             initialize(exchange, request)
         }
         "ping" => Ok(RawJson::empty_object()),
         "logging/setLevel" => set_log_level(exchange, request).await,
-        "tools/list" => tools::list(exchange, request).await,
+        "tools/list" => tools::list(exchange, request).await.map(|page| page.result),
         "tools/call" => call_tool(exchange, request, &meta).await,
-        "resources/list" => resources::list(gateway, request).await,
-        "resources/templates/list" => resources::list_templates(gateway, request).await,
+        "resources/list" => resources::list(gateway, request).await.map(|page| page.result),
+        "resources/templates/list" => resources::list_templates(gateway, request).await.map(|page| page.result),
         "resources/read" => read_resource(exchange, request, &meta).await,
         "resources/subscribe" => subscribe(exchange, request, &meta).await,
         "resources/unsubscribe" => unsubscribe(exchange, request).await,
-        "prompts/list" => resources::list_prompts(gateway, request).await,
+        "prompts/list" => resources::list_prompts(gateway, request).await.map(|page| page.result),
         "prompts/get" => get_prompt(exchange, request, &meta).await,
         "completion/complete" => gate::complete(exchange, request, &meta).await,
         "tasks/get" | "tasks/result" | "tasks/cancel" => tasks::relay(exchange, request, &meta).await,
         "tasks/list" => tasks::list(exchange, request, &meta).await,
         _ => gate::relay(exchange, request, &meta).await,
+    };
+    result.map(without_envelope)
+}
+
+/// The result as this era has it: what a modern server's envelope says besides is for agents of that era.
+fn without_envelope(result: RawJson) -> RawJson {
+    let members = || scan::members(result.as_str()).into_iter().flatten().map_while(Result::ok);
+    let is_envelope = |member: &Member<'_>| RESULT_ENVELOPE.iter().any(|key| member.key_is(key));
+    let kept = |member: &Member<'_>| if member.key_is("_meta") { kept_meta(member.value) } else { None };
+    if !members().any(|member| is_envelope(&member) || kept(&member).is_some()) {
+        return result;
     }
+    let mut text = String::with_capacity(result.as_str().len());
+    for member in members().filter(|member| !is_envelope(member)) {
+        let meta = kept(&member);
+        let value = meta.as_deref().unwrap_or(member.value);
+        if !value.is_empty() {
+            text.push(if text.is_empty() { '{' } else { ',' });
+            // Writing into a String cannot fail.
+            let _: std::fmt::Result = write!(text, "\"{}\":{value}", member.raw_key);
+        }
+    }
+    text.push_str(if text.is_empty() { "{}" } else { "}" });
+    RawJson::assembled(text)
+}
+
+/// What is left of a result's metadata without the envelope's own, empty where that is nothing; `None` when it has none.
+fn kept_meta(meta: &str) -> Option<String> {
+    let is_envelope = |member: &Member<'_>| {
+        member.key().is_some_and(|key| {
+            key.strip_prefix("io.modelcontextprotocol/").is_some_and(|name| META_ENVELOPE.contains(&name))
+        })
+    };
+    let members = || scan::members(meta).into_iter().flatten().map_while(Result::ok);
+    if !members().any(|member| is_envelope(&member)) {
+        return None;
+    }
+    let kept = members().filter(|member| !is_envelope(member));
+    let kept: Vec<String> = kept.map(|member| format!("\"{}\":{}", member.raw_key, member.value)).collect();
+    Some(if kept.is_empty() { String::new() } else { format!("{{{}}}", kept.join(",")) })
 }
 
 /// A notification of an agent.
@@ -101,6 +151,8 @@ fn initialize(exchange: &Exchange, request: &Request) -> Result<RawJson, RpcErro
         exchange.agent.introduce(&info);
     }
     exchange.agent.greet(version);
+    let visitor = Visitor::of(exchange.agent.principal.clone());
+    gateway.welcome(&exchange.agent, visitor.introduced(request.param("clientInfo").as_ref()));
     Ok(RawJson::assembled(result))
 }
 
@@ -118,11 +170,12 @@ async fn call_tool(exchange: &Exchange, request: &Request, meta: &Meta) -> Resul
         Some(Step::Call(meant)) => meant,
         Some(Step::Answered(answer)) => return Ok(answer.clone()),
     };
-    let tool = tools::find(exchange, &request.required("name")?).await?;
+    let name = request.required("name")?;
+    let tool = tools::find(exchange, &name).await?;
     let lodging = exchange.host_for(&tool.name().server).await.map_err(|error| refusal::of_call(&error))?;
     let arguments = request.param("arguments").unwrap_or_else(RawJson::empty_object);
     let server = tool.name().server.clone();
-    let context = exchange.context(&server, request, meta);
+    let context = CallContext { known_as: Some(name), ..exchange.context(&server, request, meta) };
     let result = tools::call(lodging, tool, arguments, context).await?;
     gate::result(&result, &Reader::Legacy)?;
     links::remember(exchange, &server, &result);

@@ -54,6 +54,11 @@ pub(crate) async fn listen(exchange: &Exchange, request: &Request, meta: &Meta) 
     exchange.gateway.listeners.add(&listening);
     exchange.agent.listeners.add(&listening);
     listening.acknowledge(&watched);
+    // What came between the list it was given and now, nobody told it.
+    let now = exchange.catalog().listed(exchange.gateway.options.discovery);
+    if exchange.agent.listed().is_some_and(|listed| listed != now) {
+        Arc::clone(&listening).hear(News::Tools);
+    }
     std::future::pending::<()>().await;
     drop(watching);
     Ok(RawJson::empty_object())
@@ -96,7 +101,7 @@ impl Listening {
 }
 
 impl Listener for Listening {
-    fn hear(&self, news: News) {
+    fn hear(self: Arc<Self>, news: News) {
         let wants = match news {
             News::Tools => self.tools,
             News::Prompts => self.prompts,

@@ -1,6 +1,7 @@
 //! The modern era: every request carries its own metadata, every result its type; nothing is remembered between them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use helve::{Answerer, CallContext};
 use helve_model::ServerName;
@@ -10,11 +11,13 @@ use helve_wire::{BoxFuture, ClientCapabilities, Era, QuestionKind, Relayed, RpcE
 
 use super::listen;
 use crate::capabilities;
+use crate::catalog::LISTS_COUNT_FOR;
 use crate::conversation::{Line, OpenCall};
 use crate::discovery::Step;
 use crate::exchange::Exchange;
 use crate::gate::{self, Meta, Reader, Request, with_member};
-use crate::gateway::{Gateway, Lodging};
+use crate::gateway::Gateway;
+use crate::lodging::Lodging;
 use crate::news::Level;
 use crate::refusal::{self, invalid_params};
 use crate::seal::{CallDigest, Sealed};
@@ -38,9 +41,6 @@ const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 /// What the legacy era says about a resource that is not there, and what this one says.
 const LEGACY_NOT_FOUND: i64 = -32002;
 const NOT_FOUND: i64 = -32602;
-
-/// How long an agent may use a list without asking again. Changes are announced to those who listen.
-const LIST_TTL_MS: u64 = 5_000;
 
 /// Is this request of the modern era?
 pub(crate) fn is_modern(request: &Request, meta: &Meta) -> bool {
@@ -78,12 +78,16 @@ pub(crate) async fn answer(exchange: &Exchange, request: &Request, meta: Meta) -
             gateway.introduce().await;
             Ok(discover(gateway))
         }
-        "tools/list" => tools::list(exchange, request).await.map(|list| cacheable(&list)),
+        "tools/list" => tools::list(exchange, request).await.map(|page| cacheable(&page.result, page.count_for)),
         "tools/call" => call_tool(exchange, request, meta).await,
-        "resources/list" => resources::list(gateway, request).await.map(|list| cacheable(&list)),
-        "resources/templates/list" => resources::list_templates(gateway, request).await.map(|list| cacheable(&list)),
+        "resources/list" => resources::list(gateway, request).await.map(|page| cacheable(&page.result, page.count_for)),
+        "resources/templates/list" => {
+            resources::list_templates(gateway, request).await.map(|page| cacheable(&page.result, page.count_for))
+        }
         "resources/read" => read_resource(exchange, request, meta).await.map(|read| fresh(&read)),
-        "prompts/list" => resources::list_prompts(gateway, request).await.map(|list| cacheable(&list)),
+        "prompts/list" => {
+            resources::list_prompts(gateway, request).await.map(|page| cacheable(&page.result, page.count_for))
+        }
         "prompts/get" => get_prompt(exchange, request, meta).await,
         "completion/complete" => gate::complete(exchange, request, &meta).await,
         "subscriptions/listen" => listen::listen(exchange, request, &meta).await,
@@ -113,9 +117,8 @@ fn discover(gateway: &Gateway) -> RawJson {
     let (versions, capabilities) = (quoted_list(&VERSIONS), gateway.offers().modern());
     let instructions = gateway.instructions();
     let instructions = instructions.map_or_else(String::new, |text| format!(r#","instructions":{}"#, quoted(&text)));
-    cacheable(&RawJson::assembled(format!(
-        r#"{{"supportedVersions":{versions},"capabilities":{capabilities}{instructions}}}"#
-    )))
+    let told = format!(r#"{{"supportedVersions":{versions},"capabilities":{capabilities}{instructions}}}"#);
+    cacheable(&RawJson::assembled(told), None)
 }
 
 async fn call_tool(exchange: &Exchange, request: &Request, meta: Meta) -> Result<RawJson, RpcError> {
@@ -125,10 +128,12 @@ async fn call_tool(exchange: &Exchange, request: &Request, meta: Meta) -> Result
         Some(Step::Call(meant)) => meant,
         Some(Step::Answered(answer)) => return Ok(answer.clone()),
     };
-    let tool = tools::find(exchange, &request.required("name")?).await?;
+    let name = request.required("name")?;
+    let tool = tools::find(exchange, &name).await?;
     let arguments = request.param("arguments").unwrap_or_else(RawJson::empty_object);
     let server = tool.name().server.clone();
     let result = in_rounds(exchange, request, meta, &server, |lodging, context| {
+        let context = CallContext { known_as: Some(name), ..context };
         Box::pin(async move { tools::call(lodging, tool, arguments, context).await })
     })
     .await?;
@@ -190,7 +195,8 @@ async fn in_rounds(
     };
     let declared = meta.client_capabilities.clone().unwrap_or_else(RawJson::empty_object);
     let can = capabilities::read(&declared);
-    let call = OpenCall::new(gateway.asked_by_servers(agent), server, digest, can.clone(), line);
+    let said = request.params.as_ref().map_or(0, |params| params.as_str().len());
+    let call = OpenCall::new(gateway.asked_by_servers(agent), server, digest, said, can.clone(), line);
     let answerer: Arc<dyn Answerer> = Arc::<crate::conversation::Conversation>::clone(&call.conversation);
     let context = CallContext {
         on_progress: Some(call.conversation.on_progress()),
@@ -277,9 +283,11 @@ fn seal_state(exchange: &Exchange, call: CallDigest, result: RawJson) -> RawJson
     }
 }
 
-/// A list, with how long it may be used. What an agent sees may depend on who it is, so it is nobody else's.
-fn cacheable(result: &RawJson) -> RawJson {
-    with_members(result, &format!(r#""ttlMs":{LIST_TTL_MS},"cacheScope":"private""#))
+/// A list, with how long it may be used: as its servers say, changes are announced to those who listen. What an agent sees may
+/// depend on who it is, so it is nobody else's.
+fn cacheable(result: &RawJson, count_for: Option<Duration>) -> RawJson {
+    let milliseconds = count_for.unwrap_or(LISTS_COUNT_FOR).as_millis();
+    with_members(result, &format!(r#""ttlMs":{milliseconds},"cacheScope":"private""#))
 }
 
 /// What was read, marked as old at once where the server did not say otherwise.

@@ -23,9 +23,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytestring::ByteString;
+use helve_model::PrivateIdle;
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use hyper::body::Body as HttpBody;
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
 pub use body::Body;
 pub use connections::Connection;
@@ -37,11 +39,14 @@ use crate::principal::{Peer, Principal};
 use body::RequestHolds;
 use connections::Connections;
 use guard::Barred;
-use respond::{limited, plain};
+use respond::{limited, not_allowed, plain};
 use sessions::Sessions;
 
 /// How often sessions are looked through for those that nobody uses.
 const SWEPT_EVERY: Duration = Duration::from_secs(30);
+
+/// How often it is looked which sessions were abandoned: at most so often, and not so seldom that it makes a difference.
+const LOOKED_EVERY: std::ops::RangeInclusive<Duration> = Duration::from_millis(50)..=Duration::from_secs(5);
 
 /// A gateway as an HTTP service.
 pub struct HttpFace {
@@ -57,6 +62,9 @@ struct Shared {
     connections: Arc<Connections>,
 }
 
+/// What somebody is told who comes with a browser.
+const WHO: &str = "helve serves MCP here: agents come to /mcp (Streamable HTTP) or /sse (HTTP+SSE)";
+
 /// A request whose head was looked at and whose body was read.
 struct Incoming {
     method: Method,
@@ -64,6 +72,8 @@ struct Incoming {
     headers: HeaderMap,
     body: ByteString,
     principal: Principal,
+    /// The number of the connection it came on.
+    connection: u64,
 }
 
 impl HttpFace {
@@ -74,12 +84,19 @@ impl HttpFace {
         let (sessions, old_sessions) = (Sessions::default(), Sessions::default());
         let shared = Arc::new(Shared { gateway, guard, sessions, old_sessions, connections });
         let weak = Arc::downgrade(&shared);
+        let look_every = looked_every(shared.gateway.options.limits.private_idle);
         let sweeper = tokio::spawn(async move {
+            let mut swept = Instant::now();
             loop {
-                tokio::time::sleep(SWEPT_EVERY).await;
+                tokio::time::sleep(look_every).await;
                 let Some(shared) = weak.upgrade() else { return };
-                shared.sessions.sweep(&shared.gateway.options.limits);
-                shared.gateway.forget_idle_agents();
+                let limits = &shared.gateway.options.limits;
+                shared.sessions.end_private_servers(limits);
+                if swept.elapsed() >= SWEPT_EVERY {
+                    swept = Instant::now();
+                    shared.sessions.sweep(limits);
+                    shared.gateway.forget_idle_agents();
+                }
             }
         });
         Self { shared, sweeper: sweeper.abort_handle() }
@@ -116,10 +133,12 @@ impl HttpFace {
             Ok(principal) => principal,
             Err(barred) => {
                 ledger.pace.enter(&None).await;
+                self.shared.gateway.tell_barred(&barred.to_string());
                 return bar(barred);
             }
         };
         if let Err(barred) = self.shared.guard.counts(&head.headers) {
+            self.shared.gateway.tell_barred(&barred.to_string());
             return bar(barred);
         }
         let busy = match self.shared.connections.ask(peer.connection, &principal) {
@@ -131,17 +150,25 @@ impl HttpFace {
             Ok(read) => read,
             Err(refusal) => return *refusal,
         };
-        let mut response = self.answer_whole(head, body, principal).await;
+        let mut response = self.answer_whole(head, body, principal, peer.connection).await;
         response.body_mut().hold(RequestHolds { _busy: busy, _bytes: bytes });
         response
     }
 
     /// Answers a request whose body was read.
-    async fn answer_whole(&self, head: http::request::Parts, body: ByteString, principal: Principal) -> Response<Body> {
+    async fn answer_whole(
+        &self,
+        head: http::request::Parts,
+        body: ByteString,
+        principal: Principal,
+        connection: u64,
+    ) -> Response<Body> {
         let query = head.uri.query().unwrap_or_default().to_owned();
         let path = head.uri.path().to_owned();
-        let incoming = Incoming { method: head.method, query, headers: head.headers, body, principal };
+        let incoming = Incoming { method: head.method, query, headers: head.headers, body, principal, connection };
+        let asks_who = path == "/" && incoming.method == Method::GET && incoming.header(legacy::SESSION).is_none();
         match path.as_str() {
+            "/" if asks_who => plain(StatusCode::OK, WHO),
             "/mcp" | "/mcp/" | "/" => streamable(&self.shared, incoming).await,
             "/sse" => sse::open(&self.shared, &incoming),
             sse::MESSAGES => sse::post(&self.shared, &incoming),
@@ -173,6 +200,14 @@ impl HttpFace {
     }
 }
 
+/// How often it is looked which sessions were abandoned, where their servers run on for so long.
+fn looked_every(idle: PrivateIdle) -> Duration {
+    match idle {
+        PrivateIdle::After(time) => (time / 8).clamp(*LOOKED_EVERY.start(), *LOOKED_EVERY.end()),
+        PrivateIdle::Never => *LOOKED_EVERY.end(),
+    }
+}
+
 async fn streamable(shared: &Arc<Shared>, incoming: Incoming) -> Response<Body> {
     match incoming.method {
         Method::POST => {
@@ -197,12 +232,6 @@ async fn streamable(shared: &Arc<Shared>, incoming: Incoming) -> Response<Body> 
 fn turn_away(exceeded: Exceeded) -> Response<Body> {
     let mut response = limited(None, exceeded);
     response.headers_mut().insert(header::CONNECTION, http::HeaderValue::from_static("close"));
-    response
-}
-
-fn not_allowed(allowed: &'static str) -> Response<Body> {
-    let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, allowed);
-    response.headers_mut().insert(header::ALLOW, http::HeaderValue::from_static(allowed));
     response
 }
 

@@ -12,8 +12,8 @@ use bytestring::ByteString;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use helve::Door;
 use helve_model::json::RawJson;
-use helve_wire::RpcError;
 use helve_wire::plane::{Line, LineBuffer};
+use helve_wire::{Era, RpcError};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::time::timeout;
 
@@ -24,12 +24,16 @@ use crate::gate::{self, Barred, Passed, Request};
 use crate::gateway::{Gateway, HostSource, Options, Purpose};
 use crate::ledger::Exceeded;
 use crate::message::Message;
+use crate::named_questions::NamedAnswerer;
 use crate::outbox::{Outbox, Outlet};
 use crate::principal::Peer;
 use crate::{batch, era, refusal};
 
 /// How long answers are still worked on, and how long they may take to be written, when an agent has closed its side.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
+
+/// The request that opens a session of the legacy era.
+const INITIALIZE: &str = "initialize";
 
 /// Serves one of several agents until it goes. What it has asked for and not got is taken back then.
 ///
@@ -45,6 +49,7 @@ pub async fn serve(
     let outlet: Arc<dyn Outlet> = Arc::<Outbox>::clone(&outbox);
     let agent = Arc::new(Agent::new(peer.principal(), Door::Stream, Arc::clone(&outlet)));
     agent.knows(&gateway.tasks);
+    agent.sees(gateway.weak());
     let lines = Lines::new(reader, gateway.options.limits.message_bytes);
     let writing = pin!(outbox.write_into(writer));
     converse(gateway, agent, &outbox, lines, None, writing).await
@@ -79,17 +84,20 @@ pub async fn serve_alone(
         match Opening::read(&line) {
             Opening::Settled(answer) => outbox.send(answer),
             Opening::Nothing => {}
-            Opening::Begins(capabilities) => {
+            Opening::Begins(era, capabilities) => {
                 if let Some(capabilities) = capabilities {
                     agent.declare(&capabilities);
                 }
+                agent.comes_in(era);
                 break line;
             }
         }
     };
-    let host = source.start(Arc::<Agent>::clone(&agent), Purpose::Everything).await.map_err(io::Error::other)?;
+    let answerer = NamedAnswerer::of(Arc::<Agent>::clone(&agent));
+    let host = source.start(answerer, Purpose::Everything).await.map_err(io::Error::other)?;
     let gateway = Gateway::new(host.clone(), options);
     agent.knows(&gateway.tasks);
+    agent.sees(gateway.weak());
     let served = converse(&gateway, agent, &outbox, lines, Some(first), writing).await;
     host.shutdown().await;
     served
@@ -102,8 +110,8 @@ enum Opening {
     Settled(Message),
     /// It says nothing and asks nothing.
     Nothing,
-    /// From here on there is a host, for an agent that can do so much.
-    Begins(Option<RawJson>),
+    /// From here on there is a host, for an agent of this era that can do so much.
+    Begins(Era, Option<RawJson>),
 }
 
 impl Opening {
@@ -121,7 +129,7 @@ impl Opening {
         match gate::read(text) {
             Ok(Passed::Request(request)) => match era::answer_without_host(&request) {
                 Some(answer) => Self::Settled(Message::answer(&request.id, &answer)),
-                None => Self::Begins(era::declared(&request)),
+                None => Self::Begins(era::of(&request), era::declared(&request)),
             },
             Ok(Passed::Notification(_) | Passed::Answer { .. }) | Err(Barred::Dropped) => Self::Nothing,
             Err(Barred::Refused { id, error }) => Self::Settled(addressed(id.as_ref(), error)),
@@ -199,7 +207,12 @@ impl Connection<'_> {
         };
         if !batch::is_batch(text) {
             return match gate::read(text) {
-                Ok(Passed::Request(request)) => take(Asked::One(request)),
+                Ok(Passed::Request(request)) => {
+                    if request.method == INITIALIZE {
+                        self.agent.opens();
+                    }
+                    take(Asked::One(request));
+                }
                 Ok(other) => self.hear(other),
                 Err(Barred::Refused { id, error }) => self.outlet.send(addressed(id.as_ref(), error)),
                 Err(Barred::Dropped) => {}
@@ -223,7 +236,7 @@ impl Connection<'_> {
                 // Nobody waits for an answer that could say so.
                 let _: Result<(), Exceeded> = era::legacy::notified(self.gateway, self.agent, notification);
             }
-            Passed::Answer { id, body } => self.agent.asked.answered(id, body),
+            Passed::Answer { id, body } => self.agent.answered(id, body),
             Passed::Request(_) => {}
         }
     }
@@ -234,6 +247,7 @@ impl Connection<'_> {
     }
 
     async fn answer(&self, asked: Asked) {
+        let opens = matches!(&asked, Asked::One(request) if request.method == INITIALIZE);
         let answer = match asked {
             Asked::One(request) => self.answer_one(request).await,
             Asked::Several(batch) => batch.answer(|request| self.answer_one(request)).await,
@@ -241,13 +255,22 @@ impl Connection<'_> {
         if let Some(answer) = answer {
             self.outlet.send(answer);
         }
+        if opens {
+            self.agent.has_opened();
+        }
     }
 
     async fn answer_one(&self, request: Request) -> Option<Message> {
         let (gateway, agent) = (Arc::clone(self.gateway), Arc::clone(self.agent));
         let exchange = Exchange { gateway, agent, stream: Arc::clone(&self.outlet) };
         // A call is a large future; it stays where it is made.
-        let work = Box::pin(era::answer(&exchange, &request));
+        let work = Box::pin(async {
+            // What was asked together with `initialize` is answered after it, to an agent that hears of changes by then.
+            if request.method != INITIALIZE {
+                exchange.agent.opened().await;
+            }
+            era::answer(&exchange, &request).await
+        });
         let answer = self.agent.running.run(&request.id, work).await?;
         Some(Message::answer(&request.id, &answer))
     }

@@ -24,7 +24,8 @@ use crate::tools::usable;
 pub(crate) async fn relay(exchange: &Exchange, request: &Request, meta: &Meta) -> Result<RawJson, RpcError> {
     let unknown = || RpcError::method_not_found(&request.method);
     let params = request.params_for_server();
-    let (server, params) = match method::request(&request.method) {
+    let known = method::request(&request.method);
+    let (server, params) = match known {
         Some(known) => match (known.of, known.need) {
             (Part::Extension(extension), Need::Resource(member)) => {
                 let place = place_of_resource(exchange, &request.required(member)?).await?;
@@ -45,6 +46,10 @@ pub(crate) async fn relay(exchange: &Exchange, request: &Request, meta: &Meta) -
             (only(exchange, opens).ok_or_else(unknown)?, params)
         }
     };
+    // An extension was declared by the server that agents share, if they do: their own may be of an era without it.
+    if known.is_some() && exchange.gateway.may_be_shared(&server) {
+        return send(&exchange.gateway.host, exchange, &server, &request.method, params, meta).await;
+    }
     relay_to(exchange, &server, &request.method, params, meta).await
 }
 
@@ -72,8 +77,7 @@ pub(crate) async fn complete(exchange: &Exchange, request: &Request, meta: &Meta
     };
     let reference = with_member(&reference, key, &quoted(&name));
     let params = with_member(&params, "ref", reference.as_str());
-    // Completions are the same for everybody: the shared host has them.
-    send(&exchange.gateway.host, exchange, &server, &request.method, Some(params), meta).await
+    relay_to(exchange, &server, &request.method, Some(params), meta).await
 }
 
 /// May this agent hear of changes of a resource?

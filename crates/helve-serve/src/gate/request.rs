@@ -16,8 +16,19 @@ pub(crate) struct Request {
     pub(crate) id: RawJson,
     pub(crate) method: String,
     pub(crate) params: Option<RawJson>,
+    /// The parameters that are understood here, by their place in [`KNOWN`]: a call is asked for most of them.
+    known: [Option<Span>; KNOWN.len()],
+    /// There are others besides.
+    has_more: bool,
     /// Nobody but the gate makes one.
     _passed: (),
+}
+
+/// Where a value stands in the parameters.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    start: usize,
+    end: usize,
 }
 
 /// What a request says about itself.
@@ -41,8 +52,22 @@ const KNOWN: [&str; 7] = ["name", "arguments", "uri", "_meta", "task", "inputRes
 const RESERVED: &str = "io.modelcontextprotocol/";
 
 impl Request {
-    pub(super) const fn passed(id: RawJson, method: String, params: Option<RawJson>) -> Self {
-        Self { id, method, params, _passed: () }
+    /// The parameters are JSON in which nothing is named twice.
+    pub(super) fn passed(id: RawJson, method: String, params: Option<RawJson>) -> Self {
+        let mut known = [None; KNOWN.len()];
+        let mut has_more = false;
+        let text = params.as_ref().map_or("{}", RawJson::as_str);
+        for member in scan::members(text).into_iter().flatten().map_while(Result::ok) {
+            let slot = KNOWN.iter().position(|known| member.key_is(known)).and_then(|place| known.get_mut(place));
+            match slot {
+                Some(slot) => {
+                    let start = member.value.as_ptr() as usize - text.as_ptr() as usize;
+                    *slot = Some(Span { start, end: start + member.value.len() });
+                }
+                None => has_more = true,
+            }
+        }
+        Self { id, method, params, known, has_more, _passed: () }
     }
 
     /// The same call of another tool, which the arguments of this one name.
@@ -64,19 +89,26 @@ impl Request {
 
     /// The value of a parameter.
     pub(crate) fn param(&self, key: &str) -> Option<RawJson> {
-        self.params.as_ref()?.member(key)
+        let params = self.params.as_ref()?;
+        match KNOWN.iter().position(|known| *known == key).and_then(|place| self.known.get(place)) {
+            Some(span) => {
+                let Span { start, end } = (*span)?;
+                Some(RawJson::part_of(params.shared(), params.as_str().get(start..end)?))
+            }
+            None => params.member(key),
+        }
     }
 
     /// A parameter that has to be there, and to be a string.
     pub(crate) fn required(&self, key: &str) -> Result<String, RpcError> {
         self.param(key)
-            .and_then(|value| value.parse().ok())
+            .and_then(|value| text_of(&value))
             .ok_or_else(|| invalid_params(format!("`{key}` is missing, or no string")))
     }
 
     /// Parameters that are none of the protocol's, as an object: a server may know them.
     pub(crate) fn more(&self) -> Option<RawJson> {
-        let params = self.params.as_ref()?;
+        let params = self.params.as_ref().filter(|_| self.has_more)?;
         let mut more = String::new();
         for member in scan::members(params.as_str()).into_iter().flatten().map_while(Result::ok) {
             if !KNOWN.iter().any(|known| member.key_is(known)) {
@@ -130,6 +162,12 @@ impl Meta {
     }
 }
 
+/// The text that a value is. What has no backslash in it means itself: its syntax was checked.
+fn text_of(value: &RawJson) -> Option<String> {
+    let inner = value.as_str().strip_prefix('"').and_then(|rest| rest.strip_suffix('"'))?;
+    if inner.contains('\\') { value.parse().ok() } else { Some(inner.to_owned()) }
+}
+
 /// Parameters as a server gets them: what they say about the message to us is left out.
 pub(super) fn for_server(params: &RawJson) -> RawJson {
     let Some(meta) = params.member("_meta") else { return params.clone() };
@@ -169,6 +207,24 @@ mod tests {
         let told = request.params_for_server().unwrap();
         assert_eq!(told.member("_meta").unwrap().as_str(), rest);
         assert!(request.required("uri").is_err());
+    }
+
+    #[test]
+    fn parameters_are_found_however_they_are_written() {
+        let params = r#"{ "n\u0061me" : "\u0078y" ,"arguments":{"name":"inner"}, "cursor":"c","task":null}"#;
+        let request =
+            Request::passed(RawJson::from_static("1"), "tools/call".to_owned(), Some(RawJson::from_static(params)));
+        assert_eq!(request.required("name").unwrap(), "xy");
+        assert_eq!(request.required("cursor").unwrap(), "c");
+        assert_eq!(request.param("arguments").unwrap().as_str(), r#"{"name":"inner"}"#);
+        assert_eq!(request.param("task").unwrap().as_str(), "null");
+        assert!(request.param("requestState").is_none() && request.required("task").is_err());
+        assert_eq!(request.more().unwrap().as_str(), r#"{"cursor":"c"}"#);
+        let meant = request.meant(&RawJson::from_static("\"other\""), &RawJson::from_static("{}")).unwrap();
+        assert_eq!(
+            (meant.required("name").unwrap().as_str(), meant.param("arguments").unwrap().as_str()),
+            ("other", "{}")
+        );
     }
 
     #[test]

@@ -39,6 +39,25 @@ async fn s8_nobody_holds_more_than_half_and_somebody_new_finds_room() {
     assert!(lock(&turns.0.state).principals.is_empty(), "something is remembered of those who are gone");
 }
 
+/// S8: nobody who is alone at a server goes without any of it, and whoever comes next finds room all the same.
+#[tokio::test(start_paused = true)]
+async fn s8_whoever_is_alone_has_all_of_a_server() {
+    for (calls_per_server, alone, next) in [(64, 64, 32), (2, 2, 1), (1, 1, 0)] {
+        let ledger = crate::ledger::Ledger::new(&crate::limits::Limits::default(), calls_per_server);
+        let turns = ledger.server(&helve_model::ServerName::new("one").unwrap());
+        let mut held = Vec::new();
+        for (principal, expected) in [(0, alone), (1, next)] {
+            let mut count = 0;
+            for session in 0..10 {
+                let taken = fill(&turns, &taker(principal, session)).await;
+                count += taken.len();
+                held.push(taken);
+            }
+            assert_eq!(count, expected, "{calls_per_server}, {principal}");
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn s8_a_session_leaves_room_for_others_of_its_principal() {
     let turns = Turns::new(Limit::ServerCalls, 64);

@@ -10,11 +10,11 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::http_agent::HttpAgent;
-use crate::support::{DEADLINE, Servers, StreamAgent, everything, gateway, host, stdio_server};
+use crate::support::{DEADLINE, StreamAgent, everything, gateway, host, open, stdio_server};
 
 async fn shared(scenario: &Scenario, limits: Limits) -> (Arc<Gateway>, Arc<HttpFace>) {
     let options = Options { naming: Naming::None, wait: Some(DEADLINE), limits, ..Options::default() };
-    let gateway = Gateway::shared(Arc::new(Servers(vec![stdio_server("one", scenario)])), options).await.unwrap();
+    let gateway = Gateway::shared(Arc::new(open(vec![stdio_server("one", scenario)])), options).await.unwrap();
     let face = Arc::new(HttpFace::new(Arc::clone(&gateway), Guard::default()));
     (gateway, face)
 }
@@ -56,7 +56,7 @@ async fn an_entry_says_who_shares_a_server() {
         let mut server = stdio_server("one", &Scenario::legacy().record_to(&record));
         server.shared = said;
         let options = Options { naming: Naming::None, wait: Some(DEADLINE), ..Options::default() };
-        let gateway = Gateway::shared(Arc::new(Servers(vec![server])), options).await.unwrap();
+        let gateway = Gateway::shared(Arc::new(open(vec![server])), options).await.unwrap();
         for _ in 0..2 {
             let mut agent = StreamAgent::connect(&gateway);
             agent.initialize(json!({})).await;
@@ -249,16 +249,20 @@ async fn s26_a_server_asks_under_its_own_name() {
         for kind in ["form", "url"] {
             let call = json!({"name": "ask", "arguments": {"kind": kind}});
             let (gateway, face) = shared(&scenario, Limits::default()).await;
-            let mut agent = StreamAgent::connect(&gateway);
-            agent.initialize(everything()).await;
-            agent.send(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})).await;
-            let mut question = agent.next().await;
-            while question["method"] != "elicitation/create" {
-                assert_ne!(question["id"], 1, "{question}");
-                question = agent.next().await;
+            // One of several, and the only one: the servers of that one were told of it when they were started.
+            let alone = StreamAgent::alone(vec![stdio_server("one", &scenario)], Naming::None);
+            for mut agent in [StreamAgent::connect(&gateway), alone] {
+                agent.initialize(everything()).await;
+                agent.send(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call})).await;
+                let mut question = agent.next().await;
+                while question["method"] != "elicitation/create" {
+                    assert_ne!(question["id"], 1, "{question}");
+                    question = agent.next().await;
+                }
+                let message = question["params"]["message"].as_str().unwrap();
+                assert!(message.starts_with("The server `one` asks: "), "{message}");
+                agent.leave().await;
             }
-            let message = question["params"]["message"].as_str().unwrap();
-            assert!(message.starts_with("The server `one` asks: "), "{message}");
 
             let agent = HttpAgent::new(&face, 1);
             let (asked, _) = agent.modern(1, "tools/call", call, &everything()).await;

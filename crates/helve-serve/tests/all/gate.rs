@@ -3,48 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use helve::{Answerer, CallError, Host, HostSettings};
-use helve_model::{Action, CallKind, Layer, Origin, Rule, ServerSpec};
-use helve_policy::{SourcedRule, Trust};
+use helve_model::{Action, CallKind, ServerSpec};
+use helve_policy::SourcedRule;
 use helve_serve::face::http::{Guard, HttpFace};
-use helve_serve::{Gateway, HostSource, Naming, Options, Purpose};
+use helve_serve::{Gateway, Naming, Options};
 use helve_testkit::{Recording, Scenario};
-use helve_wire::BoxFuture;
 use serde_json::{Value, json};
 
 use crate::http_agent::HttpAgent;
-use crate::support::{DEADLINE, StreamAgent, everything, modern_meta, stdio_server};
-
-/// Starts hosts with these servers and rules.
-pub(crate) struct Policed {
-    pub(crate) servers: Vec<ServerSpec>,
-    pub(crate) rules: Vec<SourcedRule>,
-}
-
-impl HostSource for Policed {
-    fn start(&self, answerer: Arc<dyn Answerer>, purpose: Purpose) -> BoxFuture<'_, Result<Host, CallError>> {
-        let settings = HostSettings { schema_cache_ttl: None, ..HostSettings::default() };
-        let mut builder = Host::builder().settings(settings).rules(self.rules.clone()).answerer(answerer);
-        for mut server in self.servers.clone() {
-            server.lazy = purpose == Purpose::OneAgent;
-            builder = builder.server(server);
-        }
-        Box::pin(builder.start())
-    }
-}
-
-pub(crate) fn rule(tool: &str, kind: Option<CallKind>, action: Action) -> SourcedRule {
-    let rule = Rule {
-        tool: tool.to_owned(),
-        pattern: None,
-        risk: None,
-        kind,
-        action,
-        origin: Origin::Program,
-        layer: Layer::User,
-    };
-    SourcedRule { rule, trust: Trust::Trusted }
-}
+use crate::support::{DEADLINE, Source, StreamAgent, everything, modern_meta, rule, stdio_server};
 
 pub(crate) fn options() -> Options {
     Options { naming: Naming::None, wait: Some(DEADLINE), ..Options::default() }
@@ -88,7 +55,7 @@ fn recorded_server(scenario: Scenario) -> (tempfile::TempDir, PathBuf, ServerSpe
 async fn s1_a_notification_needs_a_permit() {
     for (action, scenario) in [(Action::Deny, Scenario::legacy()), (Action::Allow, Scenario::modern())] {
         let (_directory, record, server) = recorded_server(scenario);
-        let source = Policed { servers: vec![server], rules: vec![rule("*", None, action)] };
+        let source = Source { servers: vec![server], rules: vec![rule("*", action, None)] };
         let mut agent = StreamAgent::alone_with(source, options());
         let params = json!({
             "protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}
@@ -114,7 +81,7 @@ async fn s1_a_notification_needs_a_permit() {
 #[tokio::test]
 async fn s1_a_notification_over_http_needs_a_permit() {
     let (_directory, record, server) = recorded_server(Scenario::legacy());
-    let source = Policed { servers: vec![server], rules: vec![rule("*", None, Action::Allow)] };
+    let source = Source { servers: vec![server], rules: vec![rule("*", Action::Allow, None)] };
     let gateway = Gateway::shared(Arc::new(source), options()).await.unwrap();
     let face = Arc::new(HttpFace::new(Arc::clone(&gateway), Guard::default()));
     let mut agent = HttpAgent::new(&face, 1);
@@ -133,7 +100,7 @@ async fn s1_a_notification_over_http_needs_a_permit() {
 }
 
 fn method_rule(tool: &str) -> SourcedRule {
-    rule(tool, Some(CallKind::Method), Action::Allow)
+    rule(tool, Action::Allow, Some(CallKind::Method))
 }
 
 /// The answer of a server that knows a vendor's method.
@@ -161,11 +128,11 @@ async fn s10_a_rule_opens_a_vendors_method_at_one_server() {
             let (_directory, record, server) = recorded_server(scenario.clone());
             let (_other_directory, other_record, mut other) = recorded_server(scenario.clone());
             other.name = helve_model::ServerName::new("two").unwrap();
-            let mut rules = vec![rule("*", None, Action::Allow)];
+            let mut rules = vec![rule("*", Action::Allow, None)];
             if opened {
                 rules.extend([method_rule("one/vendor/*"), method_rule("one/notifications/vendor/*")]);
             }
-            let source = Policed { servers: vec![server, other], rules };
+            let source = Source { servers: vec![server, other], rules };
             let mut agent = StreamAgent::alone_with(source, Options { naming: Naming::Server, ..options() });
             agent.initialize(json!({})).await;
             for (id, method) in (1..).zip(["Tools/call", " tools/call", "tools/\u{200b}call", "resources/READ", "x/y"])
@@ -205,11 +172,11 @@ async fn s10_whatever_names_a_resource_or_a_prompt_is_decided_as_one() {
     for (scenario, declares) in [(fixture(), true), (Scenario::modern(), false)] {
         let (_directory, record, server) = recorded_server(scenario);
         let rules = vec![
-            rule("one/skill://greeting/references**", Some(CallKind::Resource), Action::Deny),
-            rule("one/test://static-text", Some(CallKind::Resource), Action::Deny),
-            rule("one/test_prompt_with_arguments", Some(CallKind::Prompt), Action::Deny),
+            rule("one/skill://greeting/references**", Action::Deny, Some(CallKind::Resource)),
+            rule("one/test://static-text", Action::Deny, Some(CallKind::Resource)),
+            rule("one/test_prompt_with_arguments", Action::Deny, Some(CallKind::Prompt)),
         ];
-        let source = Policed { servers: vec![server], rules };
+        let source = Source { servers: vec![server], rules };
         let mut agent = StreamAgent::alone_with(source, options());
         agent.initialize(json!({})).await;
         let denied = [
@@ -251,8 +218,8 @@ async fn s10_whatever_names_a_resource_or_a_prompt_is_decided_as_one() {
 #[tokio::test]
 async fn s9_broken_json_reaches_no_server() {
     let (_directory, record, server) = recorded_server(Scenario::legacy());
-    let rules = vec![rule("*", None, Action::Allow), method_rule("one/vendor/*")];
-    let mut agent = StreamAgent::alone_with(Policed { servers: vec![server], rules }, options());
+    let rules = vec![rule("*", Action::Allow, None), method_rule("one/vendor/*")];
+    let mut agent = StreamAgent::alone_with(Source { servers: vec![server], rules }, options());
     agent.initialize(json!({"roots": {"listChanged": true}})).await;
     for (method, params) in [
         ("tools/call", r#"{"name":"echo","arguments":{},"_meta":{"a":bogus}}"#),
@@ -281,7 +248,7 @@ async fn s9_broken_json_reaches_no_server() {
 async fn s23_reserved_keys_are_read_before_they_are_compared() {
     for scenario in [Scenario::legacy(), Scenario::modern()] {
         let (_directory, record, server) = recorded_server(scenario);
-        let source = Policed { servers: vec![server], rules: vec![rule("*", None, Action::Allow)] };
+        let source = Source { servers: vec![server], rules: vec![rule("*", Action::Allow, None)] };
         let mut agent = StreamAgent::alone_with(source, options());
         agent.initialize(json!({})).await;
         let meta =
@@ -303,7 +270,7 @@ async fn s23_reserved_keys_are_read_before_they_are_compared() {
 async fn s24_a_state_is_for_what_the_method_is_about() {
     let asks = "{\"jsonrpc\":\"2.0\",\"id\":$ID,\"result\":{\"resultType\":\"input_required\",\"inputRequests\":{},\"requestState\":\"mine\"}}\n";
     let (_directory, record, server) = recorded_server(Scenario::modern().scripted("resources/read", asks));
-    let mut agent = StreamAgent::alone_with(Policed { servers: vec![server], rules: Vec::new() }, options());
+    let mut agent = StreamAgent::alone_with(Source { servers: vec![server], rules: Vec::new() }, options());
     let params = |uri: &str, state: Option<&Value>| {
         let mut params = json!({"uri": uri, "name": "the same", "_meta": modern_meta(everything())});
         if let Some(state) = state {
@@ -359,7 +326,7 @@ async fn s25_what_a_server_asks_is_checked() {
             .push(format!(r#""error":{{"code":-32042,"message":"visit","data":{{"elicitations":[{}]}}}}"#, page(url)));
     }
     let (_directory, _record, server) = recorded_server(Scenario::modern());
-    let source = Policed { servers: vec![server], rules: vec![rule("*", None, Action::Allow)] };
+    let source = Source { servers: vec![server], rules: vec![rule("*", Action::Allow, None)] };
     let mut agent = StreamAgent::alone_with(source, options());
     for (id, answer) in (1..).zip(&answers) {
         let mut params = raw(answer);
@@ -376,7 +343,7 @@ async fn s25_what_a_server_asks_is_checked() {
 
     // An agent of the other era is asked by requests.
     let (_directory, record, server) = recorded_server(Scenario::legacy());
-    let source = Policed { servers: vec![server], rules: vec![rule("*", None, Action::Allow)] };
+    let source = Source { servers: vec![server], rules: vec![rule("*", Action::Allow, None)] };
     let mut agent = StreamAgent::alone_with(source, options());
     agent.initialize(everything()).await;
     for (id, (method, params)) in (1..).zip([
@@ -403,7 +370,7 @@ async fn s25_what_a_server_asks_is_checked() {
 #[tokio::test]
 async fn s25_a_broken_answer_reaches_no_server() {
     let (_directory, record, server) = recorded_server(Scenario::legacy());
-    let source = Policed { servers: vec![server], rules: vec![rule("*", None, Action::Allow)] };
+    let source = Source { servers: vec![server], rules: vec![rule("*", Action::Allow, None)] };
     let mut agent = StreamAgent::alone_with(source, options());
     agent.initialize(everything()).await;
     let call = json!({"name": "ask", "arguments": {"kind": "form", "rounds": 1}});

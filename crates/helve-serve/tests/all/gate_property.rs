@@ -1,21 +1,22 @@
-//! Every method in every form, under every kind of policy, over every way in: what reaches a server is what its handshake
-//! takes, and one message for each call that the policy allows.
+//! Every method in every form, under every kind of policy, through every door, before every kind of server: what reaches a
+//! server is what reaches it when the agent says nothing but its handshake, and one message for each call that is allowed.
 
-use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use helve_model::{AccessSpec, Action, CallKind, Listed, Origin, ServerName, ServerSpec};
+use helve_model::{AccessSpec, Action, CallKind, Listed, Origin, ServerSpec, method};
 use helve_policy::SourcedRule;
 use helve_serve::face::http::{Guard, HttpFace};
-use helve_serve::{Gateway, Naming, Options};
-use helve_testkit::hostile::{Probe, Target, judge, probes, server_texts};
-use helve_testkit::{Recording, Scenario};
+use helve_serve::{Discovery, Gateway, Naming, Options};
+use helve_testkit::hostile::{HARMLESS, METHODS, Probe, Target, difference, probes, sample};
+use helve_testkit::{Entry, HttpServer, Recording, Scenario};
 use serde_json::{Value, json};
 
-use crate::gate::{Policed, options, rule};
-use crate::http_agent::{HttpAgent, Messages};
-use crate::support::{StreamAgent, stdio_server};
+use crate::hostile_agent::{Agent, DOORS, Door};
+use crate::support::{DEADLINE, Source, StreamAgent, everything, http_server, rule, stdio_server};
+
+/// One in so many messages is said in each run, and another one in the next; the chore `attack` says all of them everywhere.
+const STEP: usize = 6;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Policy {
@@ -36,31 +37,59 @@ const POLICIES: [Policy; 6] = [
     Policy::AskNobody,
 ];
 
+/// How a server is reached, and its era.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Upstream {
+    LegacyProgram,
+    ModernProgram,
+    LegacyHttp,
+    ModernHttp,
+}
+
+const UPSTREAMS: [Upstream; 4] =
+    [Upstream::LegacyProgram, Upstream::ModernProgram, Upstream::LegacyHttp, Upstream::ModernHttp];
+
+/// One way to be attacked.
+#[derive(Debug, Clone, Copy)]
+struct Case {
+    policy: Policy,
+    door: Door,
+    upstream: Upstream,
+    /// Another agent is there, and is being asked something if it may call anything.
+    has_neighbour: bool,
+    /// Tools are found by searching, and can be called through another one.
+    call_tool: bool,
+}
+
 impl Policy {
     fn rules(self) -> Vec<SourcedRule> {
         // Nothing but tools may be used, in any of them.
         let mut rules =
-            vec![rule("*", Some(CallKind::Resource), Action::Deny), rule("*", Some(CallKind::Prompt), Action::Deny)];
-        match self {
-            Self::DenyAll => rules.push(rule("*", None, Action::Deny)),
+            vec![rule("*", Action::Deny, Some(CallKind::Resource)), rule("*", Action::Deny, Some(CallKind::Prompt))];
+        let tools: &[(&str, Action)] = match self {
+            Self::DenyAll => &[("*", Action::Deny)],
             Self::EchoAllowed => {
-                rules.extend([rule("one/echo", None, Action::Allow), rule("one/danger", None, Action::Deny)]);
+                &[("one/echo", Action::Allow), ("one/ask", Action::Allow), ("one/danger", Action::Deny)]
             }
-            Self::OneServerAllowed => {
-                rules.extend([rule("one/echo", None, Action::Allow), rule("two/*", None, Action::Deny)]);
-            }
-            Self::Readonly | Self::DisabledTools | Self::AskNobody => {}
-        }
+            Self::OneServerAllowed => &[("one/*", Action::Allow), ("two/*", Action::Deny)],
+            Self::Readonly | Self::DisabledTools | Self::AskNobody => &[],
+        };
+        rules.extend(tools.iter().map(|(tool, action)| rule(tool, *action, None)));
         rules
     }
 
     fn access(self) -> AccessSpec {
-        let list = |tool: &str| vec![Listed { glob: tool.to_owned(), origin: Origin::Program }];
+        let list = |tools: &[&str]| {
+            let listed = |tool: &&str| Listed { glob: (*tool).to_owned(), origin: Origin::Program };
+            tools.iter().map(listed).collect()
+        };
         match self {
-            Self::Readonly => AccessSpec { tools: Some(list("echo")), readonly: Some(true), ..AccessSpec::default() },
+            Self::Readonly => {
+                AccessSpec { tools: Some(list(&["echo", "ask"])), readonly: Some(true), ..AccessSpec::default() }
+            }
             Self::DisabledTools => AccessSpec {
-                write_tools: Some(list("*")),
-                disabled_tools: list("danger"),
+                write_tools: Some(list(&["*"])),
+                disabled_tools: list(&["danger"]),
                 readonly: Some(false),
                 ..AccessSpec::default()
             },
@@ -68,164 +97,184 @@ impl Policy {
         }
     }
 
-    fn target(self, batches: bool) -> Target {
-        let allows = !matches!(self, Self::DenyAll | Self::AskNobody);
-        Target {
-            allowed: allows.then(|| "one__echo".to_owned()),
-            denied: if self == Self::OneServerAllowed { "two__echo" } else { "one__danger" }.to_owned(),
+    const fn allows(self) -> bool {
+        !matches!(self, Self::DenyAll | Self::AskNobody)
+    }
+
+    /// Nothing of the other server may be called.
+    const fn denied(self) -> &'static str {
+        if matches!(self, Self::OneServerAllowed) { "two__echo" } else { "one__danger" }
+    }
+}
+
+impl Upstream {
+    /// A server that writes what it gets to this file, and what has to be kept for it to run.
+    async fn start(self, name: &str, record: &Path) -> (ServerSpec, Option<HttpServer>) {
+        let danger = r#"{"name":"danger","inputSchema":{"type":"object"},"annotations":{"destructiveHint":true}}"#;
+        let scenario = match self {
+            Self::LegacyProgram | Self::LegacyHttp => Scenario::legacy(),
+            Self::ModernProgram | Self::ModernHttp => Scenario::modern(),
+        };
+        let scenario = scenario.literal_tool(danger).record_to(record);
+        match self {
+            Self::LegacyProgram | Self::ModernProgram => (stdio_server(name, &scenario), None),
+            Self::LegacyHttp | Self::ModernHttp => {
+                let listening = scenario.serve_http().await.unwrap();
+                (http_server(name, listening.url()), Some(listening))
+            }
+        }
+    }
+}
+
+/// What the two servers got.
+struct Log {
+    frames: [Vec<String>; 2],
+    headers: Vec<String>,
+}
+
+impl Case {
+    /// Runs it with what `says` makes of the target. Everything else is the same each time.
+    async fn run(self, says: impl Fn(&Target) -> Vec<Probe>) -> (Vec<Probe>, Log) {
+        let Self { policy, door, upstream, .. } = self;
+        let directory = tempfile::tempdir().unwrap();
+        let record = |name: &str| directory.path().join(name);
+        let (mut servers, mut listening) = (Vec::new(), Vec::new());
+        for name in ["one", "two"] {
+            let (server, kept) = upstream.start(name, &record(name)).await;
+            servers.push(ServerSpec { access: policy.access(), ..server });
+            listening.extend(kept);
+        }
+        let discovery = if self.call_tool { Discovery::Search } else { Discovery::All };
+        let options = Options { naming: Naming::Server, wait: Some(DEADLINE), discovery, ..Options::default() };
+        let source = Source { servers, rules: policy.rules() };
+        let mut target = Target {
+            allowed: policy.allows().then(|| "one__echo".to_owned()),
+            denied: policy.denied().to_owned(),
             resource: "test://text".to_owned(),
             prompt: "one__greet".to_owned(),
-            batches,
-        }
-    }
-
-    fn servers(self, scenario: &Scenario, directory: &Path) -> Vec<ServerSpec> {
-        let danger = r#"{"name":"danger","inputSchema":{"type":"object"},"annotations":{"destructiveHint":true}}"#;
-        let scenario = scenario.clone().literal_tool(danger);
-        ["one", "two"]
-            .map(|name| {
-                let server = stdio_server(name, &scenario.clone().record_to(directory.join(name)));
-                ServerSpec { name: ServerName::new(name).unwrap(), access: self.access(), ..server }
-            })
-            .into()
-    }
-}
-
-fn shown_options() -> Options {
-    Options { naming: Naming::Server, ..options() }
-}
-
-/// What went wrong at both servers.
-fn verdict(all: &[Probe], directory: &Path) -> Vec<String> {
-    let frames = |name: &str| Recording::load(&directory.join(name)).map(|log| log.messages()).unwrap_or_default();
-    let mut wrong = judge(all, &frames("one"));
-    // Nothing is allowed at the other one.
-    let none: Vec<Probe> = all.iter().map(|probe| Probe { arrives: false, ..probe.clone() }).collect();
-    wrong.extend(judge(&none, &frames("two")));
-    wrong
-}
-
-async fn on_a_stream(policy: Policy, scenario: &Scenario) {
-    let directory = tempfile::tempdir().unwrap();
-    let source = Policed { servers: policy.servers(scenario, directory.path()), rules: policy.rules() };
-    let mut agent = StreamAgent::alone_with(source, shown_options());
-    let client = json!({"name": "a", "version": "1"});
-    let hello = json!({"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": client});
-    agent.ask(0, "initialize", hello).await;
-    let all = probes(&policy.target(true));
-    let mut open: HashSet<Value> = HashSet::new();
-    for group in all.chunks(64) {
-        for probe in group {
-            agent.send_text(&probe.text).await;
-            open.extend(probe.id.clone());
-        }
-        while !open.is_empty() {
-            let message = agent.next().await;
-            if message.get("method").is_none() {
-                open.remove(&message["id"]);
-            }
-        }
-    }
-    agent.ask(1, "ping", json!({})).await;
-    agent.leave().await;
-    assert_eq!(verdict(&all, directory.path()), Vec::<String>::new(), "{policy:?}");
-}
-
-/// S1, S9, S10, S23: nothing that nobody decided reaches a server, and what is allowed does.
-#[tokio::test]
-async fn s10_whatever_is_said_on_a_stream() {
-    for (number, policy) in POLICIES.into_iter().enumerate() {
-        let scenario = if number % 2 == 0 { Scenario::legacy() } else { Scenario::modern() };
-        on_a_stream(policy, &scenario).await;
-    }
-}
-
-/// The same over HTTP, by two agents, of which each has legacy servers of its own.
-#[tokio::test]
-async fn s10_whatever_is_said_over_http() {
-    for (policy, scenario) in [
-        (Policy::EchoAllowed, Scenario::modern()),
-        (Policy::DisabledTools, Scenario::legacy()),
-        (Policy::AskNobody, Scenario::modern()),
-    ] {
-        let directory = tempfile::tempdir().unwrap();
-        let source = Policed { servers: policy.servers(&scenario, directory.path()), rules: policy.rules() };
-        let gateway = Gateway::shared(Arc::new(source), shown_options()).await.unwrap();
-        let face = Arc::new(HttpFace::new(Arc::clone(&gateway), Guard::default()));
-        let mut agents = [HttpAgent::new(&face, 1), HttpAgent::new(&face, 2)];
-        for agent in &mut agents {
-            agent.initialize_as("2025-03-26", json!({})).await;
-        }
-        // A session is of the older era, whatever a request in it says of itself.
-        let all = probes(&policy.target(true));
-        for probe in &all {
-            let agent = &agents[probe.number % 2];
-            let response = agent.post_text(&probe.text, &[]).await;
-            if let (Some(id), 200) = (&probe.id, response.status().as_u16()) {
-                let mut messages = Messages::new(response);
-                while let Some(message) = messages.next().await {
-                    if message["id"] == *id {
-                        break;
-                    }
+            speech: door.speech(),
+            call_tool: self.call_tool,
+            pending: None,
+        };
+        let said;
+        if door.is_stream() && !self.has_neighbour {
+            let mut agent = Agent::on_a_stream(StreamAgent::alone_with(source, options));
+            said = attack(door, &mut agent, says(&target)).await;
+            agent.leave().await;
+        } else {
+            let gateway = Gateway::shared(Arc::new(source), options).await.unwrap();
+            assert!(gateway.host().settled(DEADLINE).await);
+            let face = Arc::new(HttpFace::new(Arc::clone(&gateway), Guard::default()));
+            let mut neighbour = door.enter(&gateway, &face, 2).await;
+            let mut question = None;
+            if self.has_neighbour {
+                door.greet(&mut neighbour, everything()).await;
+                if policy.allows() {
+                    let asked = neighbour.is_asked(door, "one__ask").await;
+                    target.pending = Some(asked.pending.clone());
+                    question = Some(asked);
                 }
             }
-        }
-        gateway.host().shutdown().await;
-        assert_eq!(verdict(&all, directory.path()), Vec::<String>::new(), "{policy:?}");
-    }
-}
-
-/// A header that says something else than the body decides nothing.
-#[tokio::test]
-async fn s10_headers_that_disagree() {
-    let directory = tempfile::tempdir().unwrap();
-    let policy = Policy::EchoAllowed;
-    let servers = policy.servers(&Scenario::modern(), directory.path());
-    let gateway = Gateway::shared(Arc::new(Policed { servers, rules: policy.rules() }), shown_options()).await.unwrap();
-    let face = Arc::new(HttpFace::new(Arc::clone(&gateway), Guard::default()));
-    let agent = HttpAgent::new(&face, 1);
-    let mut number = 0;
-    for method in ["tools/call", "resources/read", "prompts/get", "vendor/do"] {
-        for (said, named) in
-            [("tools/list", "one__echo"), ("tools/call", "one__echo"), ("ping", "one__danger"), ("", "")]
-        {
-            let params = json!({"name": "one__danger", "uri": "test://text", "arguments": {"probe": number},
-                "_meta": crate::support::modern_meta(json!({}))});
-            let message = json!({"jsonrpc": "2.0", "id": number, "method": method, "params": params});
-            let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", said), ("mcp-name", named)];
-            agent.post(&message, &headers).await;
-            number += 1;
-        }
-    }
-    gateway.host().shutdown().await;
-    assert_eq!(verdict(&[], directory.path()), Vec::<String>::new());
-}
-
-/// From a server an agent gets its answers and the protocol's change notices, whatever else the server says.
-#[tokio::test]
-async fn s25_whatever_a_server_says() {
-    const NOTICES: [&str; 3] = [
-        "notifications/tools/list_changed",
-        "notifications/resources/list_changed",
-        "notifications/prompts/list_changed",
-    ];
-    for scenario in [Scenario::legacy(), Scenario::modern()] {
-        let source =
-            Policed { servers: vec![stdio_server("one", &scenario)], rules: vec![rule("*", None, Action::Allow)] };
-        let mut agent = StreamAgent::alone_with(source, shown_options());
-        agent.initialize(json!({})).await;
-        for (id, text) in (1..).zip(server_texts()) {
-            let params = json!({"name": "one__raw", "arguments": {"text": text}});
-            let (answer, before) = agent.ask(id, "tools/call", params).await;
-            assert!(answer.get("result").is_some(), "{text}: {answer}");
-            for message in before {
-                let method = message["method"].as_str().unwrap_or_default();
-                let is_notice = NOTICES.contains(&method) && message.get("id").is_none();
-                assert!(is_notice && !message.to_string().contains("probe"), "{text}: {message}");
+            let mut agent = door.enter(&gateway, &face, 1).await;
+            said = attack(door, &mut agent, says(&target)).await;
+            if let Some(question) = question {
+                let answer = neighbour.answers(door, question).await;
+                assert!(answer.to_string().contains("the agent's answer"), "{self:?}: {answer}");
             }
+            gateway.host().shutdown().await;
         }
-        let (_, after) = agent.ask(0, "ping", json!({})).await;
-        assert!(after.iter().all(|message| !message.to_string().contains("probe")), "{after:?}");
-        agent.leave().await;
+        let recordings = ["one", "two"].map(|name| Recording::load(&record(name)).unwrap_or_default());
+        let headers = recordings.iter().flat_map(|recording| &recording.entries).filter_map(|entry| match entry {
+            Entry::Http { headers, .. } => Some(format!("{headers:?}")),
+            _ => None,
+        });
+        (said, Log { headers: headers.collect(), frames: recordings.each_ref().map(Recording::frames) })
+    }
+
+    /// Nothing that nobody decided reaches a server, and what is allowed does.
+    async fn check(self, first: usize) {
+        let (_, quiet) = self.run(|_| Vec::new()).await;
+        let (said, attacked) = self.run(|target| sample(probes(target), first, STEP)).await;
+        let allowed = said.iter().filter(|probe| probe.arrives.is_some()).count();
+        assert_eq!(allowed > 0, self.policy.allows(), "{self:?}");
+        let none: Vec<Probe> = said.iter().map(|probe| Probe { arrives: None, ..probe.clone() }).collect();
+        // Nothing of the hostile agent's is allowed at the other server.
+        let mut wrong = difference(&said, &quiet.frames[0], &attacked.frames[0]);
+        wrong.extend(difference(&none, &quiet.frames[1], &attacked.frames[1]));
+        wrong.extend(attacked.headers.into_iter().filter(|headers| headers.contains("said-by-the-agent")));
+        assert_eq!(wrong, Vec::<String>::new(), "{self:?}");
+    }
+}
+
+/// What an agent says in every run, with this in the middle of it.
+async fn attack(door: Door, agent: &mut Agent, probes: Vec<Probe>) -> Vec<Probe> {
+    door.greet(agent, json!({})).await;
+    ask_plainly(door, agent).await;
+    agent.say(door, &probes).await;
+    // By now all that was told before has been dealt with.
+    ask_plainly(door, agent).await;
+    probes
+}
+
+async fn ask_plainly(door: Door, agent: &mut Agent) {
+    for (method, params) in HARMLESS {
+        let params: Value = serde_json::from_str(params).unwrap();
+        agent.ask(door, method, params).await;
+    }
+}
+
+/// Every policy through one door, before servers and beside neighbours by turns.
+async fn through(door: Door) {
+    let place = DOORS.iter().position(|other| *other == door).unwrap_or_default();
+    for (number, policy) in POLICIES.into_iter().enumerate() {
+        let turn = number + place;
+        let case = Case {
+            policy,
+            door,
+            upstream: UPSTREAMS[turn % UPSTREAMS.len()],
+            has_neighbour: (turn / 2) % 2 == 1,
+            call_tool: turn % 3 == 0,
+        };
+        case.check(place * POLICIES.len() + number).await;
+    }
+}
+
+/// S1, S9, S10, S23: on a stream, by requests of one era.
+#[tokio::test]
+async fn s10_whatever_is_said_on_a_stream() {
+    through(Door::LegacyStream).await;
+}
+
+/// And of the other.
+#[tokio::test]
+async fn s10_whatever_is_said_on_a_modern_stream() {
+    through(Door::ModernStream).await;
+}
+
+/// In a session over HTTP.
+#[tokio::test]
+async fn s10_whatever_is_said_over_http() {
+    through(Door::LegacyHttp).await;
+}
+
+/// Without one, where headers say again what the body says, or something else.
+#[tokio::test]
+async fn s10_whatever_is_said_over_http_without_a_session() {
+    through(Door::ModernHttp).await;
+}
+
+/// Over the oldest transport.
+#[tokio::test]
+async fn s10_whatever_is_said_over_http_and_sse() {
+    through(Door::Sse).await;
+}
+
+/// The generator knows every method that helve knows.
+#[test]
+fn s10_every_method_is_tried() {
+    let requests = method::REQUESTS.iter().map(|method| method.name);
+    let told = method::CLIENT_NOTIFICATIONS.iter().chain(&method::SERVER_NOTIFICATIONS).map(|method| method.name);
+    for name in requests.chain(told).chain(method::QUESTIONS) {
+        assert!(METHODS.contains(&name), "{name} is not tried");
     }
 }

@@ -11,7 +11,7 @@ use http_body_util::{BodyExt as _, Full};
 use serde_json::{Value, json};
 
 use crate::http_agent::{HttpAgent, Messages};
-use crate::support::{DEADLINE, Servers, stdio_server};
+use crate::support::{DEADLINE, open, stdio_server};
 
 /// Known by their number.
 fn tokens(tokens: &[&str]) -> Arc<dyn Authenticate> {
@@ -19,7 +19,7 @@ fn tokens(tokens: &[&str]) -> Arc<dyn Authenticate> {
 }
 
 async fn face_with(guard: Guard) -> (Arc<Gateway>, Arc<HttpFace>) {
-    let servers = Servers(vec![stdio_server("one", &Scenario::dual())]);
+    let servers = open(vec![stdio_server("one", &Scenario::dual())]);
     let options = Options { naming: Naming::None, wait: Some(DEADLINE), ..Options::default() };
     let gateway = Gateway::shared(Arc::new(servers), options).await.unwrap();
     let face = Arc::new(HttpFace::new(Arc::clone(&gateway), guard));

@@ -49,7 +49,11 @@ impl HttpAgent {
     }
 
     async fn post_body(&self, body: String, headers: &[(&str, &str)]) -> Response<Body> {
-        let mut request = Request::post("/mcp").header("host", "localhost").header("content-type", "application/json");
+        self.post_at("/mcp", body, headers).await
+    }
+
+    async fn post_at(&self, place: &str, body: String, headers: &[(&str, &str)]) -> Response<Body> {
+        let mut request = Request::post(place).header("host", "localhost").header("content-type", "application/json");
         if let Some(session) = &self.session {
             request = request.header("mcp-session-id", session);
         }
@@ -149,6 +153,32 @@ impl HttpAgent {
     }
 }
 
+/// One agent of HTTP+SSE: it sends at one place, and reads all answers at another.
+pub(crate) struct SseAgent {
+    agent: HttpAgent,
+    endpoint: String,
+    messages: Messages,
+}
+
+impl SseAgent {
+    pub(crate) async fn connect(face: &Arc<HttpFace>, connection: u64) -> Self {
+        let agent = HttpAgent::new(face, connection);
+        let request = Request::get("/sse").header("host", "localhost").body(Full::new(Bytes::new())).unwrap();
+        let mut messages = Messages::new(agent.face.handle(request, agent.peer).await);
+        let endpoint = messages.next_data().await.unwrap();
+        Self { agent, endpoint, messages }
+    }
+
+    /// Sends a text as it is; true when an answer to it is to come.
+    pub(crate) async fn send_text(&self, text: &str, headers: &[(&str, &str)]) -> bool {
+        self.agent.post_at(&self.endpoint, text.to_owned(), headers).await.status() == 202
+    }
+
+    pub(crate) async fn next(&mut self) -> Value {
+        self.messages.next().await.expect("the stream has ended")
+    }
+}
+
 impl Messages {
     pub(crate) fn new(response: Response<Body>) -> Self {
         Self { response, buffer: String::new() }
@@ -156,6 +186,12 @@ impl Messages {
 
     /// The next message; `None` at the end.
     pub(crate) async fn next(&mut self) -> Option<Value> {
+        let data = self.next_data().await?;
+        Some(serde_json::from_str(&data).unwrap())
+    }
+
+    /// What the next event or the body says; `None` at the end.
+    pub(crate) async fn next_data(&mut self) -> Option<String> {
         let is_stream = self.response.headers()["content-type"] == "text/event-stream";
         loop {
             if is_stream && let Some((event, rest)) = self.buffer.split_once("\n\n") {
@@ -164,7 +200,7 @@ impl Messages {
                 if data.is_empty() {
                     continue;
                 }
-                return Some(serde_json::from_str(&data).unwrap());
+                return Some(data);
             }
             let frame = timeout(DEADLINE, self.response.body_mut().frame()).await.expect("nothing came");
             match frame {
@@ -173,7 +209,7 @@ impl Messages {
                     self.buffer.push_str(std::str::from_utf8(&data).unwrap());
                 }
                 None if is_stream || self.buffer.is_empty() => return None,
-                None => return Some(serde_json::from_str(&std::mem::take(&mut self.buffer)).unwrap()),
+                None => return Some(std::mem::take(&mut self.buffer)),
             }
         }
     }

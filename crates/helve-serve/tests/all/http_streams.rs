@@ -11,11 +11,11 @@ use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 
 use crate::http_agent::{HttpAgent, Messages};
-use crate::support::{DEADLINE, Servers, answer_to, everything, stdio_server};
+use crate::support::{DEADLINE, answer_to, everything, open, stdio_server};
 
 async fn face(scenario: &Scenario, limits: Limits) -> (Arc<Gateway>, Arc<HttpFace>) {
     let options = Options { naming: Naming::None, wait: Some(DEADLINE), limits, ..Options::default() };
-    let gateway = Gateway::shared(Arc::new(Servers(vec![stdio_server("one", scenario)])), options).await.unwrap();
+    let gateway = Gateway::shared(Arc::new(open(vec![stdio_server("one", scenario)])), options).await.unwrap();
     let face = Arc::new(HttpFace::new(Arc::clone(&gateway), Guard::default()));
     (gateway, face)
 }

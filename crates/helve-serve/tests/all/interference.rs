@@ -4,22 +4,17 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use helve::{Answerer, CallError, Host, HostSettings, Plan};
-use helve_model::{
-    Action, ConfigText, HttpFlavour, HttpSpec, Layer, Origin, QualifiedName, Rule, ServerName, ServerSpec, ToolName,
-    TransportSpec,
-};
-use helve_policy::{SourcedRule, Trust};
+use helve_model::{Action, QualifiedName, ServerName, ServerSpec, ToolName};
 use helve_serve::face::http::{Guard, HttpFace};
 use helve_serve::{Gateway, HostSource, Limits, Naming, Options, Purpose};
 use helve_testkit::interference::{ASKED_ABOUT, Case, Door, World, differences};
 use helve_testkit::{HttpServer, Scenario};
 use helve_wire::BoxFuture;
-use indexmap::IndexMap;
 use serde_json::{Value, json};
 use std::time::Duration;
 
 use crate::http_agent::{HttpAgent, Messages};
-use crate::support::{DEADLINE, stdio_server};
+use crate::support::{DEADLINE, http_server, rule, stdio_server};
 
 /// Interleavings that are tried every day; the chore `attack` tries many more against the program.
 const CASES: u64 = 12;
@@ -31,12 +26,7 @@ struct Servers(Vec<ServerSpec>);
 
 impl HostSource for Servers {
     fn start(&self, answerer: Arc<dyn Answerer>, _: Purpose) -> BoxFuture<'_, Result<Host, CallError>> {
-        let rule = |tool: &str, action: Action| {
-            let (origin, layer) = (Origin::Program, Layer::User);
-            let rule = Rule { tool: tool.to_owned(), pattern: None, risk: None, kind: None, action, origin, layer };
-            SourcedRule { rule, trust: Trust::Trusted }
-        };
-        let rules = vec![rule(&format!("one/{ASKED_ABOUT}"), Action::Ask), rule("*", Action::Allow)];
+        let rules = vec![rule(&format!("one/{ASKED_ABOUT}"), Action::Ask, None), rule("*", Action::Allow, None)];
         let kept = |server: &str, tool: &str| QualifiedName::new(name(server), ToolName::new(tool));
         let settings = HostSettings {
             schema_cache_ttl: None,
@@ -65,12 +55,7 @@ struct Serving {
 impl Serving {
     async fn begin() -> Self {
         let three = Scenario::modern().serve_http().await.unwrap();
-        let transport = TransportSpec::Http(HttpSpec {
-            url: ConfigText::literal(three.url()),
-            headers: IndexMap::new(),
-            flavour: HttpFlavour::Auto,
-        });
-        let mut over_http = ServerSpec::new(name("three"), transport, Origin::Program, Layer::User);
+        let mut over_http = http_server("three", three.url());
         over_http.access.trust_annotations = true;
         let two = ServerSpec { shared: Some(true), ..stdio_server("two", &Scenario::legacy()) };
         let servers = vec![stdio_server("one", &Scenario::modern()), two, over_http];

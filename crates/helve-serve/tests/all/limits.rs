@@ -4,22 +4,14 @@ use std::sync::Arc;
 
 use helve_model::Action;
 use helve_serve::Limits;
-use helve_serve::face::http::{Body, HttpFace};
+use helve_serve::face::http::Body;
 use helve_testkit::Scenario;
 use http::Response;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use crate::http_agent::{HttpAgent, Messages};
-use crate::sharing::{Ruled, call, rule, serve};
-use crate::support::{everything, stdio_server};
-
-/// An agent of this user.
-fn agent_of(face: &Arc<HttpFace>, user: u32) -> HttpAgent {
-    let mut agent = HttpAgent::new(face, u64::from(user));
-    agent.peer.user = Some(user);
-    agent
-}
+use crate::support::{agent_of, call, everything, rule, ruled, serve, stdio_server};
 
 fn hanging() -> Value {
     call("one__sleep", json!({"ms": 600_000}))
@@ -46,7 +38,7 @@ async fn all(tasks: Vec<JoinHandle<Response<Body>>>) -> Vec<Response<Body>> {
 #[tokio::test]
 async fn s8_hanging_calls_of_one_leave_room_for_another() {
     let one = stdio_server("one", &Scenario::modern());
-    let (gateway, face) = serve(Ruled(vec![one], vec![]), Limits::default()).await;
+    let (gateway, face) = serve(ruled(vec![one], vec![]), Limits::default()).await;
     let mut open = Vec::new();
     for _ in 0..5 {
         let mut session = agent_of(&face, 1000);
@@ -73,7 +65,7 @@ async fn s8_hanging_calls_of_one_leave_room_for_another() {
 #[tokio::test]
 async fn s8_one_session_leaves_room_for_others_of_its_principal() {
     let one = stdio_server("one", &Scenario::modern());
-    let (gateway, face) = serve(Ruled(vec![one], vec![]), Limits::default()).await;
+    let (gateway, face) = serve(ruled(vec![one], vec![]), Limits::default()).await;
     let mut greedy = agent_of(&face, 1000);
     greedy.initialize(json!({})).await;
     let open = all(hang(&Arc::new(greedy), 60)).await;
@@ -89,7 +81,7 @@ async fn s8_one_session_leaves_room_for_others_of_its_principal() {
 async fn s8_sessions_of_one_never_keep_another_out() {
     let limits = Limits { sessions: 100, sessions_per_principal: 50, ..Limits::default() };
     let one = stdio_server("one", &Scenario::modern());
-    let (gateway, face) = serve(Ruled(vec![one], vec![]), limits).await;
+    let (gateway, face) = serve(ruled(vec![one], vec![]), limits).await;
     let mut early = agent_of(&face, 1001);
     early.initialize(json!({})).await;
     for _ in 0..300 {
@@ -110,7 +102,7 @@ async fn s8_sessions_of_one_never_keep_another_out() {
 async fn s8_a_refused_session_hears_when_to_try_again() {
     let limits = Limits { sessions_per_principal: 1, ..Limits::default() };
     let one = stdio_server("one", &Scenario::modern());
-    let (gateway, face) = serve(Ruled(vec![one], vec![]), limits).await;
+    let (gateway, face) = serve(ruled(vec![one], vec![]), limits).await;
     let mut busy = agent_of(&face, 1000);
     busy.initialize(json!({})).await;
     let stream = busy.get(&[]).await;
@@ -132,7 +124,7 @@ async fn s22_parked_calls_of_one_count_for_nobody_else() {
     let mut one = stdio_server("one", &Scenario::legacy());
     one.shared = Some(true);
     let limits = Limits { parked_calls: 8, ..Limits::default() };
-    let (gateway, face) = serve(Ruled(vec![one], vec![rule("one/echo", Action::Ask, None)]), limits).await;
+    let (gateway, face) = serve(ruled(vec![one], vec![rule("one/echo", Action::Ask, None)]), limits).await;
     let (greedy, quiet) = (agent_of(&face, 1000), agent_of(&face, 1001));
     let echo = call("one__echo", json!({"x": 1}));
     for id in 0..8 {
@@ -146,12 +138,41 @@ async fn s22_parked_calls_of_one_count_for_nobody_else() {
     gateway.host().shutdown().await;
 }
 
+/// S22: what calls say that wait for an answer is counted in bytes, for each principal.
+#[tokio::test]
+async fn s22_calls_that_wait_are_bounded_in_bytes() {
+    let mut one = stdio_server("one", &Scenario::legacy());
+    one.shared = Some(true);
+    let limits = Limits { parked_bytes: 1 << 20, ..Limits::default() };
+    let (gateway, face) = serve(ruled(vec![one], vec![rule("one/echo", Action::Ask, None)]), limits).await;
+    let (greedy, quiet) = (agent_of(&face, 1000), agent_of(&face, 1001));
+    let echo = call("one__echo", json!({"x": "x".repeat(300_000)}));
+    let mut states = Vec::new();
+    for id in 0..3 {
+        let (asked, _) = greedy.modern(id, "tools/call", echo.clone(), &everything()).await;
+        assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
+        states.push(asked["result"]["requestState"].clone());
+    }
+    let (refused, _) = greedy.modern(9, "tools/call", echo.clone(), &everything()).await;
+    assert_eq!(refused["error"]["data"]["limit"], "parkedBytes", "{refused}");
+    let (asked, _) = quiet.modern(1, "tools/call", echo.clone(), &everything()).await;
+    assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
+    // One that is gone on with makes room.
+    let mut again = echo.clone();
+    again["requestState"] = states.remove(0);
+    again["inputResponses"] = json!({"question-1": {"action": "decline"}});
+    greedy.modern(10, "tools/call", again, &everything()).await;
+    let (asked, _) = greedy.modern(11, "tools/call", echo, &everything()).await;
+    assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
+    gateway.host().shutdown().await;
+}
+
 #[tokio::test]
 async fn s22_unanswered_forms_stop_no_allowed_tool() {
     for scenario in [Scenario::legacy(), Scenario::modern()] {
         let mut one = stdio_server("one", &scenario);
         one.shared = Some(true);
-        let source = Ruled(vec![one], vec![rule("one/echo", Action::Ask, None)]);
+        let source = ruled(vec![one], vec![rule("one/echo", Action::Ask, None)]);
         let (gateway, face) = serve(source, Limits::default()).await;
         let agent = agent_of(&face, 1000);
         for id in 0..100 {
@@ -184,7 +205,7 @@ async fn s22_unanswered_forms_stop_no_allowed_tool() {
 async fn s8_unread_answers_are_bounded_for_each_principal() {
     let limits = Limits { unread_bytes: 1 << 20, ..Limits::default() };
     let one = stdio_server("one", &Scenario::modern());
-    let (gateway, face) = serve(Ruled(vec![one], vec![]), limits).await;
+    let (gateway, face) = serve(ruled(vec![one], vec![]), limits).await;
     let (greedy, quiet) = (agent_of(&face, 1000), agent_of(&face, 1001));
     let large = call("one__echo", json!({"x": "x".repeat(300_000)}));
     let mut unread = Vec::new();
@@ -212,7 +233,7 @@ async fn s8_unread_answers_are_bounded_for_each_principal() {
 async fn s8_bytes_of_requests_are_bounded_for_each_principal() {
     let limits = Limits { request_bytes: 1 << 20, ..Limits::default() };
     let one = stdio_server("one", &Scenario::modern());
-    let (gateway, face) = serve(Ruled(vec![one], vec![]), limits).await;
+    let (gateway, face) = serve(ruled(vec![one], vec![]), limits).await;
     let (greedy, quiet) = (agent_of(&face, 1000), agent_of(&face, 1001));
     let sleep = call("one__sleep", json!({"ms": 600_000, "x": "x".repeat(400_000)}));
     let mut open = Vec::new();
@@ -237,7 +258,7 @@ async fn s8_bytes_of_requests_are_bounded_for_each_principal() {
 async fn s8_connections_of_one_leave_room_for_another() {
     let limits = Limits { connections: 8, ..Limits::default() };
     let one = stdio_server("one", &Scenario::modern());
-    let (gateway, face) = serve(Ruled(vec![one], vec![]), limits).await;
+    let (gateway, face) = serve(ruled(vec![one], vec![]), limits).await;
     let come = |user: u32, connection: u64| {
         let mut agent = agent_of(&face, user);
         agent.peer.connection = connection;

@@ -3,15 +3,13 @@
 
 use std::sync::Arc;
 
-use helve_model::{ConfigText, HttpFlavour, HttpSpec, Layer, Origin, ServerName, ServerSpec, TransportSpec};
 use helve_serve::face::http::{Guard, HttpFace};
 use helve_serve::{Gateway, Naming, Options};
-use helve_testkit::{HttpServer, Scenario};
-use indexmap::IndexMap;
+use helve_testkit::Scenario;
 use serde_json::{Value, json};
 
 use crate::http_agent::HttpAgent;
-use crate::support::{DEADLINE, Servers, StreamAgent, answer_to, everything, modern_meta, stdio_server};
+use crate::support::{DEADLINE, StreamAgent, answer_to, everything, http_server, modern_meta, open, stdio_server};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Era {
@@ -102,26 +100,18 @@ async fn check(agent: &mut Agent, case: &str) {
     assert_eq!(failed["result"]["isError"], true, "{case}: {failed}");
 }
 
-fn http_server(name: &str, server: &HttpServer) -> ServerSpec {
-    let transport = TransportSpec::Http(HttpSpec {
-        url: ConfigText::literal(server.url()),
-        headers: IndexMap::new(),
-        flavour: HttpFlavour::Auto,
-    });
-    ServerSpec::new(ServerName::new(name).unwrap(), transport, Origin::Program, Layer::User)
-}
-
 async fn run(agent_era: Era, agent_over_http: bool, server_era: Era, server_over_http: bool) {
     let case = format!("{agent_era:?} agent, http {agent_over_http}; {server_era:?} server, http {server_over_http}");
     let scenario = if server_era == Era::Legacy { Scenario::legacy() } else { Scenario::modern() };
     let listening = if server_over_http { Some(scenario.clone().serve_http().await.unwrap()) } else { None };
-    let server = listening.as_ref().map_or_else(|| stdio_server("one", &scenario), |server| http_server("one", server));
+    let server =
+        listening.as_ref().map_or_else(|| stdio_server("one", &scenario), |server| http_server("one", server.url()));
     if !agent_over_http {
         let mut agent = Agent::Stream(agent_era, StreamAgent::alone(vec![server], Naming::None));
         return check(&mut agent, &case).await;
     }
     let options = Options { naming: Naming::None, wait: Some(DEADLINE), ..Options::default() };
-    let gateway = Gateway::shared(Arc::new(Servers(vec![server])), options).await.unwrap();
+    let gateway = Gateway::shared(Arc::new(open(vec![server])), options).await.unwrap();
     let face = Arc::new(HttpFace::new(Arc::clone(&gateway), Guard::default()));
     let mut agent = Agent::Http(agent_era, HttpAgent::new(&face, 1));
     check(&mut agent, &case).await;

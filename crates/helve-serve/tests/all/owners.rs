@@ -2,72 +2,19 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
 
-use helve::{Answerer, CallError, Host, HostSettings, Plan};
-use helve_model::{Action, Definition as _, Layer, Origin, Rule, ServerSpec};
+use helve::Plan;
+use helve_model::{Definition as _, ServerSpec};
 use helve_policy::pin::DefinitionHash;
-use helve_policy::{SourcedRule, Trust};
-use helve_serve::face::http::{Guard, HttpFace};
-use helve_serve::{Gateway, HostSource, Limits, Naming, Options, Purpose};
+use helve_serve::Limits;
 use helve_testkit::{Recording, Scenario};
-use helve_wire::BoxFuture;
 use serde_json::{Value, json};
 
 use crate::http_agent::{HttpAgent, Messages};
-use crate::support::{DEADLINE, everything, stdio_server};
-
-/// Starts hosts with these servers, of which everything may be called.
-struct Allowed(Vec<ServerSpec>);
-
-impl Allowed {
-    fn plan(&self) -> Plan {
-        let rule = Rule {
-            tool: "*".to_owned(),
-            pattern: None,
-            risk: None,
-            kind: None,
-            action: Action::Allow,
-            origin: Origin::Program,
-            layer: Layer::User,
-        };
-        let rules = Some(vec![SourcedRule { rule, trust: Trust::Trusted }]);
-        Plan { rules, ..Plan::from(self.0.clone()) }
-    }
-}
-
-impl HostSource for Allowed {
-    fn start(&self, answerer: Arc<dyn Answerer>, purpose: Purpose) -> BoxFuture<'_, Result<Host, CallError>> {
-        let settings = HostSettings { schema_cache_ttl: None, ..HostSettings::default() };
-        let mut plan = self.plan();
-        for planned in &mut plan.servers {
-            planned.spec.lazy = purpose == Purpose::OneAgent;
-        }
-        Box::pin(Host::builder().settings(settings).plan(plan).answerer(answerer).start())
-    }
-}
-
-async fn serve(servers: Vec<ServerSpec>, limits: Limits) -> (Arc<Gateway>, Arc<HttpFace>) {
-    let options = Options { naming: Naming::Server, wait: Some(DEADLINE), limits, ..Options::default() };
-    let gateway = Gateway::shared(Arc::new(Allowed(servers)), options).await.unwrap();
-    assert!(gateway.host().settled(DEADLINE).await);
-    let face = Arc::new(HttpFace::new(Arc::clone(&gateway), Guard::default()));
-    (gateway, face)
-}
-
-/// An agent of this user.
-fn agent_of(face: &Arc<HttpFace>, user: u32) -> HttpAgent {
-    let mut agent = HttpAgent::new(face, u64::from(user));
-    agent.peer.user = Some(user);
-    agent
-}
+use crate::support::{agent_of, call, everything, open, serve, stdio_server};
 
 fn shared(name: &str, scenario: &Scenario) -> ServerSpec {
     ServerSpec { shared: Some(true), ..stdio_server(name, scenario) }
-}
-
-fn call(tool: &str, arguments: Value) -> Value {
-    json!({"name": tool, "arguments": arguments})
 }
 
 /// Makes a server answer with these very members.
@@ -100,7 +47,7 @@ fn received(record: &Path, method: &str) -> usize {
 #[tokio::test]
 async fn s19_a_task_is_one_servers_and_one_principals() {
     let servers = vec![stdio_server("one", &Scenario::modern()), stdio_server("two", &Scenario::modern())];
-    let (gateway, face) = serve(servers, Limits::default()).await;
+    let (gateway, face) = serve(open(servers), Limits::default()).await;
     let (owner, other) = (agent_of(&face, 2001), agent_of(&face, 2002));
     // Both servers call it `task-1`.
     let (one, two) = (make_task(&owner, "one", "of one").await, make_task(&owner, "two", "of two").await);
@@ -132,7 +79,7 @@ async fn s19_a_task_is_one_servers_and_one_principals() {
 
 #[tokio::test]
 async fn s19_a_list_of_tasks_has_the_agents_own() {
-    let (gateway, face) = serve(vec![shared("one", &Scenario::legacy())], Limits::default()).await;
+    let (gateway, face) = serve(open(vec![shared("one", &Scenario::legacy())]), Limits::default()).await;
     let (mut first, mut second) = (agent_of(&face, 2001), agent_of(&face, 2002));
     let mut made = Vec::new();
     for (agent, tasks) in [(&mut first, 2), (&mut second, 1)] {
@@ -166,7 +113,7 @@ async fn s19_a_list_of_tasks_has_the_agents_own() {
 #[tokio::test]
 async fn s19_many_tasks_or_long_ids_of_one_cost_the_other_nothing() {
     let servers = vec![stdio_server("one", &Scenario::modern()), stdio_server("two", &Scenario::modern())];
-    let (gateway, face) = serve(servers, Limits { tasks: 3, ..Limits::default() }).await;
+    let (gateway, face) = serve(open(servers), Limits { tasks: 3, ..Limits::default() }).await;
     let (quiet, loud) = (agent_of(&face, 2001), agent_of(&face, 2002));
     let kept = make_task(&quiet, "one", "kept").await;
     for _ in 0..5 {
@@ -184,7 +131,7 @@ async fn s19_many_tasks_or_long_ids_of_one_cost_the_other_nothing() {
 
 #[tokio::test]
 async fn s19_news_of_a_task_reaches_whoever_it_was_made_for() {
-    let (gateway, face) = serve(vec![shared("one", &Scenario::legacy())], Limits::default()).await;
+    let (gateway, face) = serve(open(vec![shared("one", &Scenario::legacy())]), Limits::default()).await;
     let (mut owner, mut other) = (agent_of(&face, 2001), agent_of(&face, 2002));
     owner.initialize(json!({})).await;
     other.initialize(json!({})).await;
@@ -213,7 +160,7 @@ async fn s20_a_log_that_names_no_request_reaches_no_agent_of_a_shared_server() {
     let logging = call("one__raw", json!({"text": format!("{log}\n"), "then_answer": true}));
     for is_shared in [true, false] {
         let one = ServerSpec { shared: Some(is_shared), ..stdio_server("one", &Scenario::legacy()) };
-        let (gateway, face) = serve(vec![one], Limits::default()).await;
+        let (gateway, face) = serve(open(vec![one]), Limits::default()).await;
         let mut agent = agent_of(&face, 2001);
         agent.initialize(json!({})).await;
         let mut events = gateway.host().events();
@@ -233,8 +180,8 @@ async fn s20_a_log_that_names_no_request_reaches_no_agent_of_a_shared_server() {
 async fn s11_a_pinned_tool_that_changed_is_not_listed_until_it_is_accepted() {
     for is_shared in [true, false] {
         let one = ServerSpec { shared: Some(is_shared), ..stdio_server("one", &Scenario::legacy()) };
-        let allowed = Allowed(vec![one.clone()]);
-        let (gateway, face) = serve(vec![one], Limits::default()).await;
+        let allowed = open(vec![one.clone()]);
+        let (gateway, face) = serve(open(vec![one]), Limits::default()).await;
         let mut agent = agent_of(&face, 2001);
         agent.initialize(json!({})).await;
         let mut stream = Messages::new(agent.get(&[]).await);
@@ -265,7 +212,7 @@ async fn s27_the_first_server_with_a_link_keeps_it() {
     let directory = tempfile::tempdir().unwrap();
     let record = |name: &str| directory.path().join(name);
     let server = |name: &str| stdio_server(name, &Scenario::modern().record_to(record(name)));
-    let (gateway, face) = serve(vec![server("one"), server("two"), server("three")], Limits::default()).await;
+    let (gateway, face) = serve(open(vec![server("one"), server("two"), server("three")]), Limits::default()).await;
     let agent = agent_of(&face, 2001);
     let link = json!({"resultType": "complete",
         "content": [{"type": "resource_link", "uri": "vendor://secret", "name": "secret"}]});
@@ -289,7 +236,7 @@ async fn s27_listening_to_many_resources_asks_servers_little() {
     let directory = tempfile::tempdir().unwrap();
     let record = |name: &str| directory.path().join(name);
     let server = |name: &str| stdio_server(name, &Scenario::modern().record_to(record(name)));
-    let (gateway, face) = serve(vec![server("one"), server("two")], Limits::default()).await;
+    let (gateway, face) = serve(open(vec![server("one"), server("two")]), Limits::default()).await;
     let agent = agent_of(&face, 2001);
     let wanted = |count: usize| {
         let uris: Vec<String> = (0..count).map(|number| format!("nobody://{number}")).collect();

@@ -9,7 +9,7 @@ use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 
 use crate::http_agent::HttpAgent;
-use crate::support::{DEADLINE, Servers, StreamAgent, gateway, host, modern_meta, stdio_server};
+use crate::support::{DEADLINE, StreamAgent, gateway, host, modern_meta, open, stdio_server};
 
 /// Pieces of JSON that a careless relay changes.
 const ODD: [&str; 12] = [
@@ -52,7 +52,7 @@ fn asking_for(id: usize, result: &str) -> Value {
 async fn five_hundred_results_arrive_as_they_were_sent_over_http() {
     for scenario in [Scenario::legacy(), Scenario::modern()] {
         let options = Options { naming: Naming::None, wait: Some(DEADLINE), ..Options::default() };
-        let servers = Servers(vec![stdio_server("one", &scenario)]);
+        let servers = open(vec![stdio_server("one", &scenario)]);
         let gateway = Gateway::shared(Arc::new(servers), options).await.unwrap();
         let face = Arc::new(HttpFace::new(Arc::clone(&gateway), Guard::default()));
         let mut agent = HttpAgent::new(&face, 1);

@@ -4,58 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve::{Answerer, CallError, Host, HostSettings, Plan};
-use helve_model::{Action, CallKind, Layer, Origin, Rule, ServerSpec};
-use helve_policy::{SourcedRule, Trust};
+use helve_model::{Action, CallKind};
 use helve_serve::face::http::{Guard, HttpFace};
-use helve_serve::{Gateway, HostSource, Limits, Naming, Options, Purpose};
+use helve_serve::{Gateway, Limits, Options};
 use helve_testkit::Scenario;
-use helve_wire::BoxFuture;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
 use crate::http_agent::{HttpAgent, Messages};
-use crate::support::{DEADLINE, answer_to, everything, stdio_server};
-
-/// Starts hosts with these servers and rules, the first rule first; all else is allowed.
-pub(crate) struct Ruled(pub(crate) Vec<ServerSpec>, pub(crate) Vec<SourcedRule>);
-
-impl Ruled {
-    fn plan(&self) -> Plan {
-        let mut rules = self.1.clone();
-        rules.push(rule("*", Action::Allow, None));
-        Plan { rules: Some(rules), ..Plan::from(self.0.clone()) }
-    }
-}
-
-impl HostSource for Ruled {
-    fn start(&self, answerer: Arc<dyn Answerer>, purpose: Purpose) -> BoxFuture<'_, Result<Host, CallError>> {
-        let settings = HostSettings { schema_cache_ttl: None, ..HostSettings::default() };
-        let mut plan = self.plan();
-        for planned in &mut plan.servers {
-            planned.spec.lazy = purpose == Purpose::OneAgent;
-        }
-        Box::pin(Host::builder().settings(settings).plan(plan).answerer(answerer).start())
-    }
-}
-
-pub(crate) fn rule(tool: &str, action: Action, kind: Option<CallKind>) -> SourcedRule {
-    let (origin, layer) = (Origin::Program, Layer::User);
-    let rule = Rule { tool: tool.to_owned(), pattern: None, risk: None, kind, action, origin, layer };
-    SourcedRule { rule, trust: Trust::Trusted }
-}
-
-pub(crate) async fn serve(source: Ruled, limits: Limits) -> (Arc<Gateway>, Arc<HttpFace>) {
-    let options = Options { naming: Naming::Server, wait: Some(DEADLINE), limits, ..Options::default() };
-    let gateway = Gateway::shared(Arc::new(source), options).await.unwrap();
-    assert!(gateway.host().settled(DEADLINE).await);
-    let face = Arc::new(HttpFace::new(Arc::clone(&gateway), Guard::default()));
-    (gateway, face)
-}
-
-pub(crate) fn call(tool: &str, arguments: Value) -> Value {
-    json!({"name": tool, "arguments": arguments})
-}
+use crate::support::{DEADLINE, answer_to, call, everything, http_server, rule, ruled, serve, stdio_server};
 
 async fn tool_names(agent: &HttpAgent, id: u64) -> Vec<String> {
     let (list, _) = agent.ask(id, "tools/list", json!({})).await;
@@ -81,7 +38,7 @@ async fn echo_deciding(agent: &HttpAgent, id: u64, decision: &str) -> (Value, us
     }
 }
 
-async fn delete(agent: &HttpAgent) {
+pub(crate) async fn delete(agent: &HttpAgent) {
     let request = http::Request::delete("/mcp")
         .header("host", "localhost")
         .header("mcp-session-id", agent.session.as_ref().unwrap())
@@ -91,7 +48,7 @@ async fn delete(agent: &HttpAgent) {
 }
 
 /// How many processes there are of the server that records here.
-fn processes(record: &Path) -> usize {
+pub(crate) fn processes(record: &Path) -> usize {
     let marker = record.to_string_lossy().into_owned();
     let is_ours = |process: &u32| {
         let line = fs_err::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
@@ -100,7 +57,7 @@ fn processes(record: &Path) -> usize {
     helve_testkit::descendants_of(std::process::id()).iter().filter(|process| is_ours(process)).count()
 }
 
-async fn until(what: &str, mut is_true: impl FnMut() -> bool) {
+pub(crate) async fn until(what: &str, mut is_true: impl FnMut() -> bool) {
     let deadline = Instant::now() + DEADLINE;
     while !is_true() {
         assert!(Instant::now() < deadline, "never: {what}");
@@ -111,14 +68,14 @@ async fn until(what: &str, mut is_true: impl FnMut() -> bool) {
 #[tokio::test]
 async fn a_changed_plan_reaches_the_servers_of_every_agent() {
     let one = stdio_server("one", &Scenario::legacy());
-    let (gateway, face) = serve(Ruled(vec![one.clone()], vec![]), Limits::default()).await;
+    let (gateway, face) = serve(ruled(vec![one.clone()], vec![]), Limits::default()).await;
     let mut old = HttpAgent::new(&face, 1);
     old.initialize(json!({})).await;
     let (echoed, _) = old.ask(1, "tools/call", call("one__echo", json!({"x": 1}))).await;
     assert_eq!(echoed["result"]["structuredContent"], json!({"x": 1}), "{echoed}");
 
     let two = stdio_server("two", &Scenario::legacy());
-    let changed = Ruled(vec![one, two.clone()], vec![rule("one/echo", Action::Deny, None)]);
+    let changed = ruled(vec![one, two.clone()], vec![rule("one/echo", Action::Deny, None)]);
     gateway.set_servers(changed.plan()).await;
     let mut new = HttpAgent::new(&face, 2);
     new.initialize(json!({})).await;
@@ -132,7 +89,7 @@ async fn a_changed_plan_reaches_the_servers_of_every_agent() {
         assert!(!tool_names(agent, 5).await.contains(&"one__echo".to_owned()));
     }
 
-    gateway.set_servers(Ruled(vec![two], vec![]).plan()).await;
+    gateway.set_servers(ruled(vec![two], vec![]).plan()).await;
     let (removed, _) = old.ask(6, "tools/call", call("one__fail", json!({}))).await;
     assert_eq!(removed["error"]["message"], "Unknown tool: one__fail", "{removed}");
     assert!(tool_names(&new, 7).await.iter().all(|name| name.starts_with("two__")));
@@ -143,7 +100,7 @@ async fn a_changed_plan_reaches_the_servers_of_every_agent() {
 async fn a_yes_until_the_agent_ends_is_that_agents_alone() {
     let mut one = stdio_server("one", &Scenario::legacy());
     one.shared = Some(true);
-    let source = Ruled(vec![one], vec![rule("one/echo", Action::Ask, None)]);
+    let source = ruled(vec![one], vec![rule("one/echo", Action::Ask, None)]);
     let (gateway, face) = serve(source, Limits::default()).await;
     let mut agents = Vec::new();
     for connection in 1..4 {
@@ -169,7 +126,7 @@ async fn one_user_is_only_so_many_agents() {
     let record = directory.path().join("record");
     let one = stdio_server("one", &Scenario::legacy().record_to(&record));
     let limits = Limits { agents_per_principal: 3, ..Limits::default() };
-    let (gateway, face) = serve(Ruled(vec![one], vec![]), limits).await;
+    let (gateway, face) = serve(ruled(vec![one], vec![]), limits).await;
     let agent = HttpAgent::new(&face, 1);
     let echo = call("one__echo", json!({}));
     for number in 0..8 {
@@ -198,7 +155,7 @@ async fn one_user_has_only_so_many_servers_of_his_own() {
     let record = directory.path().join("record");
     let one = stdio_server("one", &Scenario::legacy().record_to(&record));
     let limits = Limits { own_hosts_per_principal: 2, ..Limits::default() };
-    let (gateway, face) = serve(Ruled(vec![one], vec![]), limits).await;
+    let (gateway, face) = serve(ruled(vec![one], vec![]), limits).await;
     let mut agents = Vec::new();
     for number in 0..4 {
         let mut agent = HttpAgent::new(&face, number);
@@ -220,7 +177,7 @@ async fn one_user_has_only_so_many_servers_of_his_own() {
 #[tokio::test]
 async fn an_agent_that_listens_is_not_idle() {
     let limits = Limits { agents_per_principal: 1, ..Limits::default() };
-    let (gateway, face) = serve(Ruled(vec![stdio_server("one", &Scenario::legacy())], vec![]), limits).await;
+    let (gateway, face) = serve(ruled(vec![stdio_server("one", &Scenario::legacy())], vec![]), limits).await;
     let agent = HttpAgent::new(&face, 1);
     let wanted = json!({"notifications": {"resourceSubscriptions": ["test://watched"]}});
     let mut stream = Messages::new(agent.modern_response(1, "subscriptions/listen", wanted, &json!({})).await);
@@ -242,7 +199,7 @@ async fn an_agent_that_listens_is_not_idle() {
 async fn a_server_that_does_not_list_keeps_nobody_waiting() {
     let silent = Scenario::legacy().scripted("resources/list", "").scripted("prompts/list", "");
     let servers = vec![stdio_server("one", &Scenario::legacy()), stdio_server("silent", &silent)];
-    let (gateway, face) = serve(Ruled(servers, vec![]), Limits::default()).await;
+    let (gateway, face) = serve(ruled(servers, vec![]), Limits::default()).await;
     let mut agent = HttpAgent::new(&face, 1);
     agent.initialize(json!({})).await;
     for (id, method, key) in [(1, "resources/list", "resources"), (2, "prompts/list", "prompts")] {
@@ -263,7 +220,7 @@ async fn lists_wait_once_for_servers_that_do_not_come() {
     let servers =
         vec![stdio_server("one", &Scenario::legacy()), stdio_server("mute", &Scenario::legacy().never_answers())];
     let options = Options { wait: Some(Duration::from_millis(500)), ..Options::default() };
-    let gateway = Gateway::shared(Arc::new(Ruled(servers, vec![])), options).await.unwrap();
+    let gateway = Gateway::shared(Arc::new(ruled(servers, vec![])), options).await.unwrap();
     gateway.host().ready("one", DEADLINE).await.unwrap();
     let face = Arc::new(HttpFace::new(Arc::clone(&gateway), Guard::default()));
     let mut agent = HttpAgent::new(&face, 1);
@@ -280,7 +237,7 @@ async fn lists_wait_once_for_servers_that_do_not_come() {
 
 #[tokio::test]
 async fn a_question_finds_its_agent_while_another_call_is_open() {
-    let (gateway, face) = serve(Ruled(vec![stdio_server("one", &Scenario::legacy())], vec![]), Limits::default()).await;
+    let (gateway, face) = serve(ruled(vec![stdio_server("one", &Scenario::legacy())], vec![]), Limits::default()).await;
     let agent = HttpAgent::new(&face, 1);
     let sleeping = call("one__sleep", json!({"ms": 60_000}));
     // Open for longer than a moment: it is a stream.
@@ -301,7 +258,7 @@ async fn a_question_finds_its_agent_while_another_call_is_open() {
 /// nobody while more than one is open, or may be (S21).
 #[tokio::test]
 async fn s21_a_question_is_not_put_to_another_client() {
-    let (gateway, face) = serve(Ruled(vec![stdio_server("one", &Scenario::legacy())], vec![]), Limits::default()).await;
+    let (gateway, face) = serve(ruled(vec![stdio_server("one", &Scenario::legacy())], vec![]), Limits::default()).await;
     let (one, two) = (HttpAgent::new(&face, 1), HttpAgent::new(&face, 1));
     let open = one.modern_response(1, "tools/call", call("one__sleep", json!({"ms": 60_000})), &everything()).await;
     let ask = call("one__ask", json!({"kind": "form"}));
@@ -317,7 +274,7 @@ async fn s21_a_question_is_not_put_to_another_client() {
 async fn s21_a_yes_of_one_client_is_not_anothers() {
     let mut one = stdio_server("one", &Scenario::legacy());
     one.shared = Some(true);
-    let (gateway, face) = serve(Ruled(vec![one], vec![rule("one/echo", Action::Ask, None)]), Limits::default()).await;
+    let (gateway, face) = serve(ruled(vec![one], vec![rule("one/echo", Action::Ask, None)]), Limits::default()).await;
     let agent = HttpAgent::new(&face, 1);
     let echo = call("one__echo", json!({"x": 1}));
     for id in 1..3 {
@@ -338,7 +295,7 @@ async fn s21_a_yes_of_one_client_is_not_anothers() {
 
 #[tokio::test]
 async fn a_question_finds_its_agent_by_result() {
-    let (gateway, face) = serve(Ruled(vec![stdio_server("one", &Scenario::legacy())], vec![]), Limits::default()).await;
+    let (gateway, face) = serve(ruled(vec![stdio_server("one", &Scenario::legacy())], vec![]), Limits::default()).await;
     let agent = HttpAgent::new(&face, 1);
     let ask = call("one__ask", json!({"kind": "form"}));
     let (asked, _) = agent.modern(2, "tools/call", ask.clone(), &everything()).await;
@@ -357,7 +314,7 @@ async fn what_an_agent_can_do_is_told_before_it_lists() {
     let directory = tempfile::tempdir().unwrap();
     let record = directory.path().join("record");
     let one = stdio_server("one", &Scenario::legacy().record_to(&record));
-    let (gateway, face) = serve(Ruled(vec![one], vec![]), Limits::default()).await;
+    let (gateway, face) = serve(ruled(vec![one], vec![]), Limits::default()).await;
     let mut plain = HttpAgent::new(&face, 1);
     plain.initialize(json!({})).await;
     tool_names(&plain, 1).await;
@@ -372,7 +329,7 @@ async fn what_an_agent_can_do_is_told_before_it_lists() {
 
 #[tokio::test]
 async fn the_log_level_is_told_to_servers_that_come_later() {
-    let (gateway, face) = serve(Ruled(vec![stdio_server("one", &Scenario::legacy())], vec![]), Limits::default()).await;
+    let (gateway, face) = serve(ruled(vec![stdio_server("one", &Scenario::legacy())], vec![]), Limits::default()).await;
     let mut agent = HttpAgent::new(&face, 1);
     agent.initialize(json!({})).await;
     agent.ask(1, "logging/setLevel", json!({"level": "error"})).await;
@@ -389,7 +346,7 @@ async fn the_log_level_is_told_to_servers_that_come_later() {
 
 #[tokio::test]
 async fn one_agent_leaves_room_for_others_at_a_server_they_share() {
-    let (gateway, face) = serve(Ruled(vec![stdio_server("one", &Scenario::modern())], vec![]), Limits::default()).await;
+    let (gateway, face) = serve(ruled(vec![stdio_server("one", &Scenario::modern())], vec![]), Limits::default()).await;
     let greedy = Arc::new(HttpAgent::new(&face, 1));
     let mut open = Vec::new();
     for id in 0..100 {
@@ -414,7 +371,7 @@ async fn what_may_not_be_read_or_got_is_not_listed() {
         rule("one/test://text", Action::Deny, Some(CallKind::Resource)),
         rule("one/greet", Action::Deny, Some(CallKind::Prompt)),
     ];
-    let (gateway, face) = serve(Ruled(vec![stdio_server("one", &Scenario::legacy())], rules), Limits::default()).await;
+    let (gateway, face) = serve(ruled(vec![stdio_server("one", &Scenario::legacy())], rules), Limits::default()).await;
     let mut agent = HttpAgent::new(&face, 1);
     agent.initialize(json!({})).await;
     let (resources, _) = agent.ask(1, "resources/list", json!({})).await;
@@ -436,7 +393,7 @@ async fn what_may_not_be_read_or_got_is_not_listed() {
 
 #[tokio::test]
 async fn another_agents_subscription_cannot_be_reached() {
-    let (gateway, face) = serve(Ruled(vec![stdio_server("one", &Scenario::legacy())], vec![]), Limits::default()).await;
+    let (gateway, face) = serve(ruled(vec![stdio_server("one", &Scenario::legacy())], vec![]), Limits::default()).await;
     let (mut owner, mut other) = (HttpAgent::new(&face, 1), HttpAgent::new(&face, 2));
     owner.initialize(json!({})).await;
     other.initialize(json!({})).await;
@@ -459,18 +416,12 @@ async fn another_agents_subscription_cannot_be_reached() {
 #[tokio::test]
 async fn a_thousand_agents_leave_nothing() {
     let listening = Scenario::legacy().serve_http().await.unwrap();
-    let transport = helve_model::TransportSpec::Http(helve_model::HttpSpec {
-        url: helve_model::ConfigText::literal(listening.url()),
-        headers: indexmap::IndexMap::new(),
-        flavour: helve_model::HttpFlavour::Auto,
-    });
-    let name = helve_model::ServerName::new("one").unwrap();
-    let mut one = ServerSpec::new(name, transport, Origin::Program, Layer::User);
+    let mut one = http_server("one", listening.url());
     one.shared = Some(false);
     let directory = tempfile::tempdir().unwrap();
     let record = directory.path().join("record");
     let two = stdio_server("two", &Scenario::legacy().record_to(&record));
-    let (gateway, face) = serve(Ruled(vec![one, two], vec![]), Limits::default()).await;
+    let (gateway, face) = serve(ruled(vec![one, two], vec![]), Limits::default()).await;
     let visit = async |connection: u64, tool: &str| {
         let mut agent = HttpAgent::new(&face, connection);
         agent.initialize(json!({})).await;

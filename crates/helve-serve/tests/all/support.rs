@@ -3,16 +3,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve::{Answerer, ApproveAll, CallError, Host, HostSettings};
-use helve_model::{Action, ConfigText, Layer, Origin, Rule, ServerName, ServerSpec, StdioSpec, TransportSpec};
+use helve::{Answerer, ApproveAll, CallError, Host, HostSettings, Plan};
+use helve_model::{
+    Action, CallKind, ConfigText, HttpFlavour, HttpSpec, Layer, Origin, Rule, ServerName, ServerSpec, StdioSpec,
+    TransportSpec,
+};
 use helve_policy::{SourcedRule, Trust};
-use helve_serve::{Gateway, HostSource, Naming, Options, Peer, Purpose, face};
+use helve_serve::face::http::{Guard, HttpFace};
+use helve_serve::{Gateway, HostSource, Limits, Naming, Options, Peer, Purpose, face};
 use helve_testkit::{Scenario, peer_program};
 use helve_wire::BoxFuture;
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
 use tokio::task::JoinHandle;
+
+use crate::http_agent::HttpAgent;
 
 /// How long anything may take before a test gives up.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
@@ -26,6 +32,12 @@ pub(crate) fn stdio_server(name: &str, scenario: &Scenario) -> ServerSpec {
         working_directory: None,
     });
     ServerSpec::new(ServerName::new(name).unwrap(), transport, Origin::Program, Layer::User)
+}
+
+/// A server at an address.
+pub(crate) fn http_server(name: &str, url: impl Into<String>) -> ServerSpec {
+    let http = HttpSpec { url: ConfigText::literal(url), headers: IndexMap::new(), flavour: HttpFlavour::Auto };
+    ServerSpec::new(ServerName::new(name).unwrap(), TransportSpec::Http(http), Origin::Program, Layer::User)
 }
 
 /// A host with these servers, all of them connected.
@@ -45,32 +57,66 @@ pub(crate) fn gateway(host: &Host, naming: Naming) -> Arc<Gateway> {
     Gateway::new(host.clone(), Options { naming, ..Options::default() })
 }
 
-/// Starts hosts with the same servers, over and over.
-pub(crate) struct Servers(pub(crate) Vec<ServerSpec>);
+/// Starts hosts with these servers and rules, over and over.
+#[derive(Clone)]
+pub(crate) struct Source {
+    pub(crate) servers: Vec<ServerSpec>,
+    pub(crate) rules: Vec<SourcedRule>,
+}
 
-impl HostSource for Servers {
-    fn start(&self, answerer: Arc<dyn Answerer>, purpose: Purpose) -> BoxFuture<'_, Result<Host, CallError>> {
-        let settings = HostSettings { schema_cache_ttl: None, ..HostSettings::default() };
-        let mut builder = Host::builder().settings(settings).rules(vec![allow_everything()]).answerer(answerer);
-        for mut server in self.0.clone() {
-            server.lazy = purpose == Purpose::OneAgent;
-            builder = builder.server(server);
-        }
-        Box::pin(builder.start())
+/// Everything may be called.
+pub(crate) fn open(servers: Vec<ServerSpec>) -> Source {
+    ruled(servers, Vec::new())
+}
+
+/// What no rule mentions may be called.
+pub(crate) fn ruled(servers: Vec<ServerSpec>, mut rules: Vec<SourcedRule>) -> Source {
+    rules.push(rule("*", Action::Allow, None));
+    Source { servers, rules }
+}
+
+impl Source {
+    pub(crate) fn plan(&self) -> Plan {
+        Plan { rules: Some(self.rules.clone()), ..Plan::from(self.servers.clone()) }
     }
 }
 
-fn allow_everything() -> SourcedRule {
-    let rule = Rule {
-        tool: "*".to_owned(),
-        pattern: None,
-        risk: None,
-        kind: None,
-        action: Action::Allow,
-        origin: Origin::Program,
-        layer: Layer::User,
-    };
+impl HostSource for Source {
+    fn start(&self, answerer: Arc<dyn Answerer>, purpose: Purpose) -> BoxFuture<'_, Result<Host, CallError>> {
+        let settings = HostSettings { schema_cache_ttl: None, ..HostSettings::default() };
+        let mut plan = self.plan();
+        for planned in &mut plan.servers {
+            planned.spec.lazy = purpose == Purpose::OneAgent;
+        }
+        Box::pin(Host::builder().settings(settings).plan(plan).answerer(answerer).start())
+    }
+}
+
+pub(crate) fn rule(tool: &str, action: Action, kind: Option<CallKind>) -> SourcedRule {
+    let (origin, layer) = (Origin::Program, Layer::User);
+    let rule = Rule { tool: tool.to_owned(), pattern: None, risk: None, kind, action, origin, layer };
     SourcedRule { rule, trust: Trust::Trusted }
+}
+
+/// A gateway for agents over HTTP, all of whose servers are connected.
+pub(crate) async fn serve(source: Source, limits: Limits) -> (Arc<Gateway>, Arc<HttpFace>) {
+    let options = Options { naming: Naming::Server, wait: Some(DEADLINE), limits, ..Options::default() };
+    let gateway = Gateway::shared(Arc::new(source), options).await.unwrap();
+    assert!(gateway.host().settled(DEADLINE).await);
+    let face = Arc::new(HttpFace::new(Arc::clone(&gateway), Guard::default()));
+    (gateway, face)
+}
+
+/// An agent over HTTP of this user of the machine.
+pub(crate) fn agent_of(face: &Arc<HttpFace>, user: u32) -> HttpAgent {
+    let mut agent = HttpAgent::new(face, u64::from(user));
+    agent.peer.user = Some(user);
+    agent
+}
+
+/// The parameters of a call.
+pub(crate) fn call(tool: &str, arguments: Value) -> Value {
+    json!({"name": tool, "arguments": arguments})
 }
 
 /// What every agent of these tests answers.
@@ -99,18 +145,23 @@ pub(crate) struct StreamAgent {
 
 impl StreamAgent {
     pub(crate) fn connect(gateway: &Arc<Gateway>) -> Self {
+        Self::connect_as(gateway, 1)
+    }
+
+    /// One of several, told apart by the numbers of their connections.
+    pub(crate) fn connect_as(gateway: &Arc<Gateway>, connection: u64) -> Self {
         let (near, far) = tokio::io::duplex(64 << 10);
         let gateway = Arc::clone(gateway);
         let serving = tokio::spawn(async move {
             let (reader, writer) = tokio::io::split(far);
-            face::stream::serve(&gateway, Peer { connection: 1, user: None }, reader, writer).await
+            face::stream::serve(&gateway, Peer { connection, user: None }, reader, writer).await
         });
         Self::on(near, serving)
     }
 
     /// The only agent, with a host of its own.
     pub(crate) fn alone(servers: Vec<ServerSpec>, naming: Naming) -> Self {
-        Self::alone_with(Servers(servers), Options { naming, wait: Some(DEADLINE), ..Options::default() })
+        Self::alone_with(open(servers), Options { naming, wait: Some(DEADLINE), ..Options::default() })
     }
 
     pub(crate) fn alone_with(source: impl HostSource + 'static, options: Options) -> Self {

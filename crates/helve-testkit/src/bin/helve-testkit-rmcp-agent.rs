@@ -2,7 +2,7 @@
 //! stdout.
 //!
 //! The plan is a JSON object: `name` is what it answers with when it is asked; `era` is `legacy` or `modern`; `url` is where the server listens, or `command`, `args` and
-//! `env` are how it is started; `tools` is how tools are called (`mcp__{server}__{tool}`); `scratch` is a directory that
+//! `env` are how it is started; `tools` is how tools are called (`{server}__{tool}`); `scratch` is a directory that
 //! the file server may write to. Every step is answered with what was seen or with `{"error": ...}`: who judges them is the
 //! one who asked.
 

@@ -66,6 +66,9 @@ pub(crate) fn run(call: &Call, arguments: &Value, done: fn(&Call, Vec<Value>)) {
     if question.kind == Kind::UrlError {
         return url_error(call, &question, done);
     }
+    if call.is_modern() && call.peer.scenario().asks_in_legacy_only {
+        return call.error(-32603, "asking is unavailable on 2026-07-28 connections");
+    }
     if call.is_modern() {
         return modern_round(call, &question, done);
     }

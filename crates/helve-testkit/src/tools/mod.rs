@@ -114,7 +114,11 @@ fn toolbox() -> Vec<Value> {
         tool("stderr", "Writes to stderr", json!({ "bytes": integer })),
         tool("close_stdout", "Closes the stream and lives on", json!({})),
         tool("exit", "Ends the peer", json!({ "status": integer, "answer": boolean })),
-        tool("list_changed", "Changes a list", json!({ "kind": { "enum": ["tools", "prompts", "resources"] } })),
+        tool(
+            "list_changed",
+            "Changes a list",
+            json!({ "kind": { "enum": ["tools", "prompts", "resources"] }, "silent": boolean }),
+        ),
         tool("touch", "Changes a resource", json!({ "uri": string })),
         tool(
             "end_subscriptions",

@@ -98,7 +98,9 @@ pub(crate) fn list_changed(call: &Call, arguments: &Value) {
             Change::Tools
         }
     };
-    listen::announce(call, &change);
+    if arguments["silent"] != true {
+        listen::announce(call, &change);
+    }
     answer_text(call, "changed");
 }
 

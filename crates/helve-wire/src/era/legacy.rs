@@ -6,7 +6,7 @@ use helve_model::json::RawJson;
 use crate::ClientInfo;
 use crate::channel::{Ask, Channel};
 use crate::encode::{self, Meta, Params};
-use crate::era::{Era, Greeting, Verdict, version_mismatch};
+use crate::era::{Era, Greeting, OtherEra, Verdict, version_mismatch};
 use crate::error::{Error, Result};
 use crate::request::Times;
 
@@ -45,7 +45,7 @@ pub(crate) async fn initialize(
         return Err(version_mismatch(&agreed));
     }
     Ok(Greeting {
-        verdict: Verdict { era: Era::Legacy, version: agreed },
+        verdict: Verdict { era: Era::Legacy, version: agreed, other: OtherEra::Unknown },
         capabilities: result.member("capabilities").unwrap_or_else(RawJson::empty_object),
         server_info: result.member("serverInfo"),
         instructions: result.member_str("instructions"),

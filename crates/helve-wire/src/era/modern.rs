@@ -6,7 +6,7 @@ use helve_model::json::{RawJson, scan};
 use crate::ClientInfo;
 use crate::channel::{Ask, Channel};
 use crate::encode::quoted;
-use crate::era::{Era, Greeting, Verdict, version_mismatch};
+use crate::era::{Era, Greeting, OtherEra, Verdict, version_mismatch};
 use crate::error::{Error, Result, RpcError};
 use crate::handler::ClientCapabilities;
 use crate::request::Times;
@@ -54,6 +54,8 @@ pub(crate) fn declared(mut capabilities: ClientCapabilities) -> String {
     if !capabilities.extensions.iter().any(|(name, _)| name == TASKS_EXTENSION) {
         capabilities.extensions.push((TASKS_EXTENSION.to_owned(), RawJson::empty_object()));
     }
+    // Of the other era: this one has them by its extension.
+    capabilities.written.retain(|(name, _)| name != "tasks");
     capabilities.to_json()
 }
 
@@ -166,9 +168,11 @@ fn read_discover(result: &RawJson) -> Probe {
     let Some(version) = VERSIONS.iter().find(|ours| theirs.iter().any(|theirs| theirs == *ours)) else {
         return other_versions(&theirs);
     };
+    let speaks_legacy = theirs.iter().any(|theirs| super::legacy::VERSIONS.contains(&theirs.as_str()));
+    let other = if speaks_legacy { OtherEra::Spoken } else { OtherEra::Unknown };
     let in_meta = result.member("_meta").and_then(|meta| meta.member(SERVER_INFO));
     Probe::Modern(Greeting {
-        verdict: Verdict { era: Era::Modern, version: (*version).to_owned() },
+        verdict: Verdict { era: Era::Modern, version: (*version).to_owned(), other },
         capabilities: result.member("capabilities").unwrap_or_else(RawJson::empty_object),
         server_info: in_meta.or_else(|| result.member("serverInfo")),
         instructions: result.member_str("instructions"),

@@ -19,7 +19,7 @@ use crate::ClientInfo;
 use crate::channel::Channel;
 use crate::connect::HttpStart;
 use crate::era::modern::Probe;
-use crate::era::{Era, Greeting, ProtocolChoice, Verdict, legacy, modern, version_mismatch};
+use crate::era::{Era, Greeting, OtherEra, ProtocolChoice, Verdict, legacy, legacy_first, modern, version_mismatch};
 use crate::error::{Error, Result};
 use crate::request::Times;
 
@@ -27,9 +27,9 @@ use crate::request::Times;
 const SILENCE: Duration = Duration::from_millis(300);
 const SILENCE_WHEN_KNOWN: Duration = Duration::from_secs(3);
 /// How long the answer to the probe is waited for once `initialize` has succeeded: legacy servers may never give one.
-const SETTLE: Duration = Duration::from_millis(200);
+pub(crate) const SETTLE: Duration = Duration::from_millis(200);
 /// How long the second answer is waited for in all other cases: every server answers `initialize`.
-const SETTLE_AT_MOST: Duration = Duration::from_secs(1);
+pub(crate) const SETTLE_AT_MOST: Duration = Duration::from_secs(1);
 
 /// What a handshake needs to know.
 #[derive(Debug, Clone, Copy)]
@@ -55,6 +55,9 @@ pub(crate) async fn on_stream(
         let verdict = Verdict::of_version(version).ok_or_else(|| unknown_pin(version))?;
         return greet(start()?, &verdict, handshake).await.and_then(|greeted| only(version, greeted));
     }
+    if *handshake.protocol == ProtocolChoice::LegacyFirst {
+        return Box::pin(legacy_first::on_stream(start, handshake)).await;
+    }
     let mut channel = start()?;
     let mut silence = SILENCE;
     if let ProtocolChoice::Known(verdict) = handshake.protocol {
@@ -74,7 +77,8 @@ pub(crate) async fn on_stream(
             for (position, era) in eras.iter().enumerate() {
                 let Ok(channel) = start() else { return Err(reason) };
                 match Box::pin(greet(channel, &newest(*era), handshake)).await {
-                    Ok(greeted) => return Ok(greeted),
+                    // It went because of the other one.
+                    Ok((channel, greeting)) => return Ok((channel, knowing(OtherEra::NotSpoken)(greeting))),
                     // The first guess is the likelier one, and so is its error.
                     Err(error) if position == 0 => reason = error,
                     Err(_) => {}
@@ -82,6 +86,14 @@ pub(crate) async fn on_stream(
             }
             Err(reason)
         }
+    }
+}
+
+/// The greeting with what was found out about the other era.
+pub(crate) fn knowing(other: OtherEra) -> impl Fn(Greeting) -> Greeting {
+    move |mut greeting| {
+        greeting.verdict.other = other;
+        greeting
     }
 }
 
@@ -115,12 +127,22 @@ pub(crate) async fn over_http(
                 Err(_) => {}
             }
         }
+        ProtocolChoice::LegacyFirst => {
+            match greet(start.start(HttpKind::Streamable).await?, &newest(Era::Legacy), handshake).await {
+                Ok(greeted) => return Ok(greeted),
+                Err(error) if is_final(&error) => return Err(error),
+                Err(_) => {}
+            }
+        }
         ProtocolChoice::Auto => {}
     }
     let channel = start.start(HttpKind::Streamable).await?;
     let version = match modern::probe(&channel, handshake.client, handshake.times).await {
-        Probe::Modern(greeting) => {
+        Probe::Modern(mut greeting) => {
             channel.agree(&greeting.verdict);
+            if *handshake.protocol == ProtocolChoice::LegacyFirst {
+                greeting.verdict.other = OtherEra::NotSpoken;
+            }
             return Ok((channel, greeting));
         }
         Probe::Refused(error) => return Err(error),
@@ -130,11 +152,12 @@ pub(crate) async fn over_http(
         Probe::NotModern(_) => newest(Era::Legacy).version,
     };
     match legacy::handshake(&channel, handshake.client, &version, handshake.times).await {
-        Ok(greeting) => Ok((channel, greeting)),
+        Ok(greeting) => Ok((channel, knowing(OtherEra::NotSpoken)(greeting))),
         Err(error) if flavour == HttpFlavour::Auto && may_be_sse(&error) => {
             // The older transport is only a guess: if it fails too, the first error says more.
             let Ok(channel) = start.start(HttpKind::Sse).await else { return Err(error) };
-            greet(channel, &sse_verdict(handshake.protocol)?, handshake).await.map_err(|_| error)
+            let greeted = greet(channel, &sse_verdict(handshake.protocol)?, handshake).await.map_err(|_| error);
+            greeted.map(|(channel, greeting)| (channel, knowing(OtherEra::NotSpoken)(greeting)))
         }
         Err(error) => Err(error),
     }
@@ -166,7 +189,8 @@ pub(crate) fn newest(era: Era) -> Verdict {
         Era::Legacy => legacy::VERSIONS.first(),
         Era::Modern => modern::VERSIONS.first(),
     };
-    Verdict { era, version: version.copied().unwrap_or_default().to_owned() }
+    let version = version.copied().unwrap_or_default().to_owned();
+    Verdict { era, version, other: OtherEra::Unknown }
 }
 
 /// A server may answer with another version than it was asked for; where one is pinned, that is too late.
@@ -208,7 +232,7 @@ async fn probe(channel: &Channel, handshake: Handshake<'_>, silence: Duration) -
     match legacy::handshake(channel, client, &version, times).await {
         // It may be one that takes nothing before `initialize`.
         Err(error) if is_bad_mixture(&error) => Ok(Probed::StartAgain(&[Era::Legacy], error)),
-        settled => settled.map(Probed::Settled),
+        settled => settled.map(knowing(OtherEra::NotSpoken)).map(Probed::Settled),
     }
 }
 
@@ -260,9 +284,13 @@ async fn probe_both(
             channel.agree(&greeting.verdict);
             Ok(Probed::Settled(greeting))
         }
-        (_, Some(Ok(greeting))) => match legacy::begin(channel, &greeting).await {
+        (discovered, Some(Ok(greeting))) => match legacy::begin(channel, &greeting).await {
             Err(error) if is_gone(&error) => Ok(Probed::StartAgain(&[Era::Legacy], error)),
-            begun => begun.map(|()| Probed::Settled(greeting)),
+            begun => {
+                let other =
+                    if matches!(discovered, Some(Probe::Modern(_))) { OtherEra::Spoken } else { OtherEra::NotSpoken };
+                begun.map(|()| Probed::Settled(knowing(other)(greeting)))
+            }
         },
         (Some(Probe::Modern(_)), Some(Err(error))) if is_gone(&error) => Ok(Probed::StartAgain(&[Era::Modern], error)),
         // There are servers that refuse `initialize` and then exit over it: is it still there?
@@ -300,7 +328,7 @@ fn sse_verdict(protocol: &ProtocolChoice) -> Result<Verdict> {
             .filter(|verdict| verdict.era == Era::Legacy)
             .ok_or_else(|| unknown_pin(version).with_hint("over HTTP+SSE only versions of the legacy era are spoken")),
         ProtocolChoice::Known(verdict) if verdict.era == Era::Legacy => Ok(verdict.clone()),
-        ProtocolChoice::Known(_) | ProtocolChoice::Auto => Ok(newest(Era::Legacy)),
+        ProtocolChoice::Known(_) | ProtocolChoice::LegacyFirst | ProtocolChoice::Auto => Ok(newest(Era::Legacy)),
     }
 }
 
@@ -319,6 +347,6 @@ fn may_be_sse(error: &Error) -> bool {
 }
 
 /// The connection broke: the process exited, or closed its output.
-fn is_gone(error: &Error) -> bool {
+pub(crate) fn is_gone(error: &Error) -> bool {
     error.code() == ErrorCode::TransportError && error.rpc().is_none()
 }

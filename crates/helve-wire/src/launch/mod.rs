@@ -6,12 +6,14 @@
 //!
 //! There are two launchers. [`PlainLauncher`] puts the server into a process group of its own and signals the group:
 //! what leaves the group (`setsid`, a daemon's double fork) escapes it, and nothing ends the server when the host is
-//! killed. [`WardenLauncher`] puts a [`warden`] in between, which holds the whole tree (Linux).
+//! killed. [`WardenLauncher`] puts a [`warden`] in between, which holds the whole tree (Linux). A process that somebody else
+//! keeps is taken for one of ours by [`lend`].
 
 mod close;
 mod command;
 mod environment;
 mod executable;
+mod lent;
 mod plain;
 mod process;
 mod spawn;
@@ -30,6 +32,7 @@ pub use close::{CloseReport, CloseStep, CloseTimes, close};
 pub use command::ServerCommand;
 pub use environment::{Environment, child_environment};
 pub use executable::Executable;
+pub use lent::{Loan, LoanState, lend};
 pub use plain::PlainLauncher;
 pub use process::{ExitReport, ServerProcess};
 #[cfg(target_os = "linux")]

@@ -13,16 +13,26 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 use tokio::io::unix::AsyncFd;
 
+use super::lent::Lent;
+
 /// How often we look whether a process has ended where the system cannot tell us.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// A server's process with everything it starts.
 ///
 /// Dropping it kills the tree: at once, without waiting, within a runtime or outside.
-pub struct ServerProcess {
-    held: Arc<Held>,
-    /// Readable when the process has ended. `None` where the system has no such thing.
-    ended: Option<AsyncFd<OwnedFd>>,
+pub struct ServerProcess(Whose);
+
+/// Who started it.
+enum Whose {
+    /// We did.
+    Ours {
+        held: Arc<Held>,
+        /// Readable when the process has ended. `None` where the system has no such thing.
+        ended: Option<AsyncFd<OwnedFd>>,
+    },
+    /// Another process of the person's, which keeps it: see [`super::lent`].
+    Lent(Arc<Lent>),
 }
 
 /// What the launcher knows about the processes behind the one it started.
@@ -53,33 +63,48 @@ impl ServerProcess {
     pub(super) fn new(child: Child, tree: Tree) -> Self {
         let id = Pid::from_child(&child);
         let state = Mutex::new(State::Ours(child));
-        Self { held: Arc::new(Held { id, tree, state, guard: OnceLock::new() }), ended: watch_end(id) }
+        let held = Arc::new(Held { id, tree, state, guard: OnceLock::new() });
+        Self(Whose::Ours { held, ended: watch_end(id) })
+    }
+
+    pub(super) const fn lent(lent: Arc<Lent>) -> Self {
+        Self(Whose::Lent(lent))
     }
 
     /// Keeps `guard` until the process is gone, however it is let go: whoever is told of the guard's end knows. The first
     /// guard counts.
     pub fn keep_until_gone(&self, guard: impl Send + Sync + 'static) {
-        drop(self.held.guard.set(Box::new(guard)));
+        match &self.0 {
+            Whose::Ours { held, .. } => drop(held.guard.set(Box::new(guard))),
+            Whose::Lent(lent) => lent.keep_until_gone(Box::new(guard)),
+        }
     }
 
     /// The number of the process that was started: the server's, or its warden's.
     #[must_use]
     pub fn id(&self) -> u32 {
-        self.held.id.as_raw_nonzero().get().unsigned_abs()
+        match &self.0 {
+            Whose::Ours { held, .. } => held.id.as_raw_nonzero().get().unsigned_abs(),
+            Whose::Lent(lent) => lent.id(),
+        }
     }
 
     /// Waits until the process has ended, and says how. What is left of its process group is killed then; a warden
-    /// ends when the whole tree has.
+    /// ends when the whole tree has. A process that is lent has ended, too, when it was given back.
     ///
     /// Cancel safe; any number of callers may wait, at the same time or later.
     pub async fn wait(&self) -> ExitReport {
+        let (held, ended) = match &self.0 {
+            Whose::Ours { held, ended } => (held, ended),
+            Whose::Lent(lent) => return lent.wait().await,
+        };
         loop {
-            if let Some(report) = self.held.reap() {
+            if let Some(report) = held.reap() {
                 return report;
             }
             // The readiness is never cleared: an ended process stays ended. An error means that the runtime of the
             // launch is gone.
-            let woken = match &self.ended {
+            let woken = match ended {
                 Some(ended) => ended.readable().await.is_ok(),
                 None => false,
             };
@@ -92,30 +117,43 @@ impl ServerProcess {
     /// How the process ended, if it has.
     #[must_use]
     pub fn try_wait(&self) -> Option<ExitReport> {
-        self.held.reap()
+        match &self.0 {
+            Whose::Ours { held, .. } => held.reap(),
+            Whose::Lent(lent) => lent.exit(),
+        }
     }
 
-    /// Asks the tree to end: `SIGTERM`. Without effect when it is gone.
+    /// Asks the tree to end: `SIGTERM`. Without effect when it is gone. A process that is lent is given back.
     pub fn terminate(&self) {
-        self.held.terminate();
+        match &self.0 {
+            Whose::Ours { held, .. } => held.terminate(),
+            Whose::Lent(lent) => lent.give_back(),
+        }
     }
 
-    /// Kills the tree: `SIGKILL`. Without effect when it is gone.
+    /// Kills the tree: `SIGKILL`. Without effect when it is gone. A process that is lent is given back.
     pub fn kill(&self) {
-        self.held.kill();
+        match &self.0 {
+            Whose::Ours { held, .. } => held.kill(),
+            Whose::Lent(lent) => lent.give_back(),
+        }
     }
 }
 
 impl Drop for ServerProcess {
     fn drop(&mut self) {
-        self.held.kill();
-        if self.held.reap().is_some() {
+        let held = match &self.0 {
+            Whose::Ours { held, .. } => held,
+            Whose::Lent(lent) => return lent.give_back(),
+        };
+        held.kill();
+        if held.reap().is_some() {
             return;
         }
         // Somebody has to collect the exit status or a zombie stays. It takes milliseconds, too long to block an
         // executor, and there may be no runtime here to hand it to. When no thread can be had, the zombie stays until
         // the host ends.
-        let held = Arc::clone(&self.held);
+        let held = Arc::clone(held);
         let reaper = thread::Builder::new().name("helve-reaper".into()).spawn(move || {
             while held.reap().is_none() {
                 thread::sleep(LOOK_AGAIN);
@@ -131,7 +169,12 @@ impl Drop for ServerProcess {
 
 impl fmt::Debug for ServerProcess {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("ServerProcess").field("id", &self.id()).field("tree", &self.held.tree).finish()
+        let mut shown = formatter.debug_struct("ServerProcess");
+        shown.field("id", &self.id());
+        match &self.0 {
+            Whose::Ours { held, .. } => shown.field("tree", &held.tree).finish(),
+            Whose::Lent(_) => shown.field("tree", &"lent").finish(),
+        }
     }
 }
 

@@ -167,8 +167,12 @@ impl Shared {
     }
 
     async fn call(self: &Arc<Self>, call: &Call<'_>) -> Result<RawJson> {
-        if let Some(relayed) = &call.options.relayed {
-            return self.call_relayed(call, relayed).await;
+        let is_task = call.options.as_task.is_some() && !self.is_modern();
+        match &call.options.relayed {
+            // Who cannot ask for the task that the tool wants to become has it followed here.
+            Some(relayed) if is_task && relayed.task.is_none() => {}
+            Some(relayed) => return self.call_relayed(call, relayed).await,
+            None => {}
         }
         if self.is_modern() {
             return self.call_in_rounds(call).await;

@@ -111,6 +111,12 @@ impl Session {
         self.shared.ask(Ask { times, ..Ask::new("completion/complete", &members) }).await
     }
 
+    /// How many messages were none of the protocol's so far.
+    #[must_use]
+    pub fn noise(&self) -> u64 {
+        self.shared.channel.dispatcher().noises()
+    }
+
     /// What is known beyond the answers: for people who look for the reason of a failure.
     #[must_use]
     pub fn diagnostics(&self) -> Diagnostics {

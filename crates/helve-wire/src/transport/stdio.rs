@@ -222,7 +222,11 @@ fn why_ended(server: ServerName, process: Arc<ServerProcess>, stderr: Arc<Stderr
                 last if last.is_empty() => {
                     closed.with_hint("it wrote nothing to stderr; run the command by hand to see what it does")
                 }
-                last => closed.with_hint(format!("the last lines of its stderr:\n{last}")),
+                last => {
+                    let last_words = last.lines().next_back().map(ToOwned::to_owned);
+                    let closed = closed.with_hint(format!("the last lines of its stderr:\n{last}"));
+                    Closed { last_words, ..closed }
+                }
             }
         })
     })

@@ -4,12 +4,13 @@
 
 mod auto;
 mod choice;
+mod preferred;
 #[cfg(target_os = "linux")]
 mod process;
 mod rmcp;
 
 use helve_testkit::{InProcess, Scenario};
-use helve_wire::{Era, Greeting, ProtocolChoice, Session, Verdict, connect_stream};
+use helve_wire::{Era, Greeting, OtherEra, ProtocolChoice, Session, Verdict, connect_stream};
 
 use crate::support::*;
 
@@ -17,7 +18,7 @@ const LEGACY: (Era, &str) = (Era::Legacy, "2025-11-25");
 const MODERN: (Era, &str) = (Era::Modern, "2026-07-28");
 
 fn known((era, version): (Era, &str)) -> ProtocolChoice {
-    ProtocolChoice::Known(Verdict { era, version: version.to_owned() })
+    ProtocolChoice::Known(Verdict { era, version: version.to_owned(), other: OtherEra::default() })
 }
 
 fn verdict(greeting: &Greeting) -> (Era, &str) {

@@ -91,6 +91,7 @@ impl PeerHandler for Listener {
                 r#"{"role":"assistant","content":{"type":"text","text":"sampled"},"model":"none","stopReason":"endTurn"}"#
             }
             QuestionKind::Roots => r#"{"roots":[{"uri":"file:///somewhere"}]}"#,
+            QuestionKind::Task(_) => panic!("this one makes no tasks"),
         };
         self.asked.lock().unwrap().push(question);
         Box::pin(async move { Ok(RawJson::from_static(answer)) })

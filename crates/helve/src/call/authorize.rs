@@ -12,8 +12,8 @@ use crate::state::Shared;
 use crate::sync::lock;
 
 /// Refuses a tool whose definition is not the one that was pinned.
-pub(super) fn as_pinned(tool: &ToolEntry) -> Result<(), CallError> {
-    if tool.is_unpinned() { Err(CallError::from_refusal(&tool.policy().refuse_changed())) } else { Ok(()) }
+pub(super) fn as_pinned(tool: &ToolEntry, context: &CallContext) -> Result<(), CallError> {
+    if tool.is_unpinned() { Err(context.refused(&tool.policy().refuse_changed())) } else { Ok(()) }
 }
 
 /// What rules and earlier approvals say of a call: the right to make it, or a question that is still open.
@@ -29,13 +29,23 @@ pub(super) fn decide(
     recording.decided(&decision);
     match decision {
         Decision::Allow(permit) => Ok(Answer::Approved(permit)),
-        Decision::Deny(refusal) => Err(CallError::from_refusal(&refusal)),
+        Decision::Deny(refusal) => Err(context.refused(&refusal)),
         Decision::Ask(question) => {
             // Bound first: never two locks at once.
             let answer = lock(&host.approvals).answer(question);
-            Ok(match (answer, &context.approvals) {
+            let answer = match (answer, &context.approvals) {
                 (Answer::Open(question), Some(own)) => lock(own.set()).answer(question),
                 (answer, _) => answer,
+            };
+            Ok(match answer {
+                Answer::Open(question) if context.leaves_unlisted => match question.leave_to_agent() {
+                    Ok(permit) => {
+                        recording.permitted(&permit);
+                        Answer::Approved(permit)
+                    }
+                    Err(question) => Answer::Open(question),
+                },
+                answer => answer,
             })
         }
     }
@@ -56,8 +66,8 @@ pub(super) async fn ask(host: &Shared, context: &CallContext, question: Question
         ApprovalAnswer::Once => (Span::Once, None),
         ApprovalAnswer::Run => (Span::Run, None),
         ApprovalAnswer::Always { pattern } => (Span::Always, pattern),
-        ApprovalAnswer::Decline => return Err(CallError::from_refusal(&question.decline())),
-        ApprovalAnswer::Unavailable => return Err(CallError::from_refusal(&question.refuse_unanswered())),
+        ApprovalAnswer::Decline => return Err(context.refused(&question.decline())),
+        ApprovalAnswer::Unavailable => return Err(context.refused(&question.refuse_unanswered())),
     };
     let (permit, approval) = question.approve(span, pattern.as_deref());
     if let Some(approval) = approval {
@@ -67,6 +77,10 @@ pub(super) async fn ask(host: &Shared, context: &CallContext, question: Question
             _ => {
                 if span == Span::Always {
                     approver.keep(&approval);
+                    // Whoever was asked for the call, the host's own approver is who remembers for all of them.
+                    if context.approver.is_some() {
+                        host.approver.keep(&approval);
+                    }
                 }
                 lock(&host.approvals).add(approval);
             }

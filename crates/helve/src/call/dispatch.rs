@@ -18,7 +18,9 @@ use crate::catalog::ToolEntry;
 use crate::error::CallError;
 use crate::handler::CallHandler;
 use crate::link::Link;
+use crate::missed_variables;
 use crate::record::CallId;
+use crate::settings::Surroundings;
 use crate::state::Shared;
 use crate::tool::{Tool, ToolContext};
 
@@ -64,6 +66,7 @@ pub(super) async fn send(
     context: &CallContext,
     timeout: Duration,
     recording: &mut Recording<'_>,
+    warnings: &mut Vec<String>,
 ) -> Result<Outcome, CallError> {
     let _turn = match &context.turns {
         Some(turns) => Some(turns.take(&tool.name().server).await.map_err(|error| error.at(tool.name()))?),
@@ -74,7 +77,7 @@ pub(super) async fn send(
             recording.attempt();
             run_native(native.as_ref(), tool, permit, context, recording.id(), timeout).await
         }
-        (None, Some(link)) => to_server(host, tool, link, permit, context, timeout, recording).await,
+        (None, Some(link)) => to_server(host, tool, link, permit, context, timeout, recording, warnings).await,
         (None, None) => Err(nobody_runs(tool)),
     }
 }
@@ -92,13 +95,15 @@ async fn run_native(
         principal: context.principal.clone(),
         source: context.source.clone().within(id),
         on_progress: context.on_progress.clone(),
+        approver: context.approver.clone(),
+        approvals: context.approvals.clone(),
     };
     // A tool that panics costs its own call, as a server that crashes does.
     let running = AssertUnwindSafe(async { native.call(permit, &tool_context).await }).catch_unwind();
     match timeout_at(Instant::now() + timeout, running).await {
         Ok(Ok(result)) => result.map_err(|failure| CallError::from_tool(failure, tool.name())),
-        Ok(Err(_)) => Err(panicked(tool)),
-        Err(_) => Err(too_slow(tool, timeout)),
+        Ok(Err(_)) => Err(panicked(tool, context)),
+        Err(_) => Err(too_slow(tool, context, timeout)),
     }
 }
 
@@ -110,10 +115,16 @@ async fn to_server(
     context: &CallContext,
     timeout: Duration,
     recording: &mut Recording<'_>,
+    warnings: &mut Vec<String>,
 ) -> Result<Outcome, CallError> {
     let mut deadline = Instant::now() + timeout;
-    let Some(_slot) = link.slots().take(deadline).await else {
-        return Err(no_slot(tool, host.settings.in_flight_per_server));
+    // Whoever hands out turns says how many calls may be on their way.
+    let _slot = match (&context.turns, link.slots()) {
+        (Some(_), _) => None,
+        (None, slots) => match slots.take(deadline).await {
+            Some(slot) => Some(slot),
+            None => return Err(no_slot(tool, context, host.settings.in_flight_per_server)),
+        },
     };
     let _call = link.count_call();
     let retries = link.max_retries().unwrap_or(host.settings.max_retries);
@@ -122,9 +133,15 @@ async fn to_server(
     loop {
         let session = link.session(deadline).await.map_err(|error| error.at(tool.name()))?;
         recording.attempt();
-        let options = options(host, link, context, timeout);
+        let mut options = options(host, link, context, timeout);
+        // Made and followed here, unless whoever calls asks for it.
+        options.as_task = tool.requires_task().then_some(options.times.total);
+        let noise = session.noise();
         let error = match session.call_tool(permit, options).await {
-            Ok(outcome) => return Ok(outcome),
+            Ok(outcome) => {
+                warnings.extend(noisy(session.noise().saturating_sub(noise)));
+                return Ok(outcome);
+            }
             Err(error) => error,
         };
         // Whoever relays the call relays this as well.
@@ -141,7 +158,7 @@ async fn to_server(
             continue;
         }
         if attempt >= retries || !may_repeat(tool, &error) || Instant::now() + RETRY_AFTER >= deadline {
-            let error = explain(error, tool, link, timeout);
+            let error = explain(error, tool, (link, &host.surroundings), timeout);
             let hint = "finish what the page wants of you, then make the call again";
             return Err(if was_sent_somewhere { error.with_hint(hint) } else { error });
         }
@@ -175,49 +192,64 @@ fn may_repeat(tool: &ToolEntry, error: &helve_wire::Error) -> bool {
     can_get_better && (!error.may_have_run() || tool.policy().may_be_repeated())
 }
 
-fn explain(error: helve_wire::Error, tool: &ToolEntry, link: &Link, timeout: Duration) -> CallError {
+fn explain(
+    error: helve_wire::Error,
+    tool: &ToolEntry,
+    (link, surroundings): (&Link, &Surroundings),
+    timeout: Duration,
+) -> CallError {
     let name = tool.name();
     let is_cut_off = matches!(error.code(), ErrorCode::TransportError | ErrorCode::ProtocolError | ErrorCode::Timeout);
     let may_have_run = is_cut_off && error.may_have_run() && error.rpc().is_none();
     let explained = match error.code() {
-        ErrorCode::Timeout => CallError::from_wire(error, &name.server).at(name).with_hint(format!(
-            "the tool had {} s: `timeout_seconds` of the server `{}` at {} sets that, `--timeout` for one call",
-            timeout.as_secs_f64(),
-            name.server,
-            link.origin(),
-        )),
+        ErrorCode::Timeout => {
+            CallError::from_wire(error, &name.server).at(name).with_hint(link.raise_call_timeout(timeout))
+        }
         ErrorCode::AuthRequired => {
             let ours = CallError::from_wire(error, &name.server).at(name);
             link.credentials_hint().into_iter().fold(ours, CallError::with_hint)
+        }
+        // The program may have ended for want of a variable.
+        ErrorCode::TransportError => {
+            missed_variables::explain(CallError::from_wire(error, &name.server).at(name), link.spec(), surroundings)
         }
         _ => CallError::from_wire(error, &name.server).at(name),
     };
     if may_have_run { explained.with_hint(MAY_HAVE_RUN) } else { explained }
 }
 
-fn too_slow(tool: &ToolEntry, timeout: Duration) -> CallError {
-    let name = tool.name();
-    CallError::new(ErrorCode::Timeout, format!("`{name}` was not done within {} s", timeout.as_secs_f64()))
+fn too_slow(tool: &ToolEntry, context: &CallContext, timeout: Duration) -> CallError {
+    let shown = context.names(tool.name());
+    CallError::new(ErrorCode::Timeout, format!("`{shown}` was not done within {} s", timeout.as_secs_f64()))
         .with_may_have_run(true)
         .with_hint(MAY_HAVE_RUN)
-        .at(name)
+        .at(tool.name())
 }
 
-fn panicked(tool: &ToolEntry) -> CallError {
-    let name = tool.name();
-    CallError::new(ErrorCode::ToolError, format!("`{name}` panicked")).with_may_have_run(true).at(name)
+fn panicked(tool: &ToolEntry, context: &CallContext) -> CallError {
+    let shown = context.names(tool.name());
+    CallError::new(ErrorCode::ToolError, format!("`{shown}` panicked")).with_may_have_run(true).at(tool.name())
+}
+
+/// What a person is told of lines on a server's output that nobody can read.
+fn noisy(lines: u64) -> Option<String> {
+    match lines {
+        0 => None,
+        1 => Some("during the call the server wrote a line to its stdout that is not a message".to_owned()),
+        lines => Some(format!("during the call the server wrote {lines} lines to its stdout that are not messages")),
+    }
 }
 
 fn nobody_runs(tool: &ToolEntry) -> CallError {
     CallError::new(ErrorCode::ServerUnavailable, "nobody runs this tool").at(tool.name())
 }
 
-fn no_slot(tool: &ToolEntry, limit: usize) -> CallError {
-    let name = tool.name();
+fn no_slot(tool: &ToolEntry, context: &CallContext, limit: usize) -> CallError {
+    let shown = context.names(tool.name());
     CallError::new(
         ErrorCode::LimitExceeded,
-        format!("`{name}` did not get its turn in time: its server is sent no more than {limit} at once"),
+        format!("`{shown}` did not get its turn in time: its server is sent no more than {limit} at once"),
     )
     .with_hint("give the call more time, or raise the host's limit of calls in flight for each server")
-    .at(name)
+    .at(tool.name())
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use helve_model::json::RawJson;
 use helve_model::{
-    CallKind, ErrorCode, PromptDefinition, PromptOutcome, QualifiedName, ReadOutcome, ServerName, ToolName,
+    CallKind, ErrorCode, Hint, PromptDefinition, PromptOutcome, QualifiedName, ReadOutcome, ServerName, ToolName,
 };
 use helve_policy::{Answer, Permit, Subject, Whereabouts};
 use helve_schema::check_prompt_arguments;
@@ -52,7 +52,7 @@ pub(crate) async fn read_resource(
         let _turn = turn(context, &name.server).await?;
         let timeout = timeout(host, link, context);
         let session = link.session(Instant::now() + timeout).await?;
-        offered(&session, link, "resources", ErrorCode::ResourceNotFound)?;
+        offered(&session, link, CallKind::Resource, ErrorCode::ResourceNotFound)?;
         recording.attempt();
         let options = dispatch::options(host, link, context, timeout);
         let read = session.read_resource(&permit, options).await;
@@ -85,7 +85,7 @@ pub(crate) async fn get_prompt(
     let result = async {
         let timeout = timeout(host, link, context);
         let session = link.session(Instant::now() + timeout).await?;
-        offered(&session, link, "prompts", ErrorCode::PromptNotFound)?;
+        offered(&session, link, CallKind::Prompt, ErrorCode::PromptNotFound)?;
         let definition = listed(link, &session, &name, Times::exactly(timeout)).await?;
         check(&name, &definition, &arguments)?;
         let subject = Subject::prompt(&name.server, &definition);
@@ -105,14 +105,15 @@ pub(crate) async fn get_prompt(
 }
 
 /// What a server does not offer, it is not asked for.
-fn offered(session: &Session, link: &Link, what: &str, code: ErrorCode) -> Result<(), CallError> {
-    if session.greeting().offers(what) {
+fn offered(session: &Session, link: &Link, kind: CallKind, code: ErrorCode) -> Result<(), CallError> {
+    let what = format!("{kind}s");
+    if session.greeting().offers(&what) {
         return Ok(());
     }
     let server = link.server();
     Err(CallError::new(code, format!("the server `{server}` has no {what}"))
         .at_server(server)
-        .with_hint(format!("`helve {what}` lists those of all servers")))
+        .with_hint(Hint::ListOffers(kind)))
 }
 
 /// How long a server may stay without an answer.

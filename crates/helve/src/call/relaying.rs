@@ -123,9 +123,7 @@ async fn permit(
         let (policy, nothing) = (rules.for_tool(subject), RawJson::empty_object());
         match authorize::decide(host, &policy, nothing, Whereabouts::default(), context, &mut recording)? {
             Answer::Approved(permit) => Ok(permit),
-            Answer::Open(question) if form == Form::Notification => {
-                Err(CallError::from_refusal(&question.refuse_unanswered()))
-            }
+            Answer::Open(question) if form == Form::Notification => Err(context.refused(&question.refuse_unanswered())),
             Answer::Open(question) => authorize::ask(host, context, question).await,
         }
     }

@@ -52,8 +52,15 @@ pub(super) fn from_cache(host: &Shared, key: Option<&ResultKey>) -> Option<Outco
 }
 
 /// Keeps a result, unless it is a failure: the next try may fare better. A tool that may have changed something makes
-/// everything old that its server said before.
-pub(super) fn into_cache(host: &Shared, tool: &ToolEntry, key: Option<ResultKey>, outcome: &Outcome) {
+/// everything old that its server said to whoever called it. What others were told stays until its time is over, as it does
+/// when anything changes that helve is not asked for: nobody can empty another's cache, or see in it that others call.
+pub(super) fn into_cache(
+    host: &Shared,
+    tool: &ToolEntry,
+    key: Option<ResultKey>,
+    context: &CallContext,
+    outcome: &Outcome,
+) {
     if host.settings.result_cache_ttl.is_none() {
         return;
     }
@@ -63,7 +70,7 @@ pub(super) fn into_cache(host: &Shared, tool: &ToolEntry, key: Option<ResultKey>
         }
         Some(_) => {}
         None if tool.policy().only_reads() || may_be_kept(host, tool) => {}
-        None => lock(&host.results).forget_server(&tool.name().server),
+        None => lock(&host.results).forget(&Owner::new(context.principal.clone(), tool.name().server.clone())),
     }
 }
 

@@ -1,4 +1,5 @@
-//! Which server a kept list belongs to: a hash over what would run, with a salt of this cache's own.
+//! Which server a kept list belongs to, and for whom it was listed: a hash over what would run and what the asker can do,
+//! with a salt of this cache's own.
 //!
 //! The hash covers resolved values, since another token may see other tools. A hash alone would let whoever reads
 //! the names of the files try out short tokens, or recognise one token on two machines; the salt, which only the
@@ -9,29 +10,49 @@ use std::io::{self, ErrorKind, Write as _};
 use std::path::Path;
 
 use helve_model::{ConfigText, HttpFlavour, ServerSpec, TransportSpec};
+use helve_wire::ClientCapabilities;
 use sha2::{Digest as _, Sha256};
 
 use super::{UNFINISHED_PREFIX, relative};
 
 const SALT_FILE: &str = "salt";
 const SALT_BYTES: usize = 32;
+/// So much of a server's own hash is in the keys of all its lists.
+const SERVER_BYTES: usize = 8;
 
-/// What would run for a server, as a hash.
+/// What would run for a server, and what whoever lists its tools can do, as a hash.
 ///
 /// It covers the transport: program, arguments, variables, working directory; address, headers; the set of built-in
 /// tools and its options; what is known about signing in; and the protocol version. It does not cover the server's
 /// name, nor lists, rules and times, which change nothing about what the server offers. A server without a working
 /// directory of its own is the same wherever helve runs, unless its program or an argument is a relative path: then
-/// another directory is another server.
+/// another directory is another server. A server may list other tools for those whom it can ask something: a list that
+/// was made for somebody else is not theirs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct CacheKey([u8; 32]);
+pub struct CacheKey {
+    /// What keys of one server have in common, whoever asks.
+    server: [u8; SERVER_BYTES],
+    hash: [u8; 32],
+}
 
 /// Random bytes, made once for each cache.
 pub(crate) struct Salt([u8; SALT_BYTES]);
 
 impl CacheKey {
     pub(crate) const fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
+        &self.hash
+    }
+
+    /// How the files of one server begin, whoever asked for the list.
+    pub(super) fn server_prefix(&self) -> String {
+        let server: String = self.server.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{server}-")
+    }
+
+    fn of(hash: [u8; 32]) -> Self {
+        let mut server = [0; SERVER_BYTES];
+        server.iter_mut().zip(hash).for_each(|(to, from)| *to = from);
+        Self { server, hash }
     }
 }
 
@@ -78,7 +99,23 @@ impl Salt {
         fs_err::read(path).ok()?.try_into().ok().map(Self)
     }
 
-    /// `started_in` is where programs run that have no directory of their own.
+    /// The key of what a server lists for one who can do so much.
+    pub(super) fn list_key(
+        &self,
+        spec: &ServerSpec,
+        started_in: Option<&Path>,
+        asker: &ClientCapabilities,
+    ) -> CacheKey {
+        let server = self.key(spec, started_in);
+        let mut hash = Fed(Sha256::new());
+        hash.bytes(&self.0);
+        hash.text("helve list 1");
+        hash.bytes(server.as_bytes());
+        hash.text(&asker.to_json());
+        CacheKey { hash: hash.0.finalize().into(), ..server }
+    }
+
+    /// The key of what would run. `started_in` is where programs run that have no directory of their own.
     pub(crate) fn key(&self, spec: &ServerSpec, started_in: Option<&Path>) -> CacheKey {
         let mut hash = Fed(Sha256::new());
         hash.bytes(&self.0);
@@ -125,7 +162,7 @@ impl Salt {
             hash.number(oauth.scopes.len());
             oauth.scopes.iter().for_each(|scope| hash.text(scope));
         }
-        CacheKey(hash.0.finalize().into())
+        CacheKey::of(hash.0.finalize().into())
     }
 }
 
@@ -177,7 +214,7 @@ impl Fed {
 
 impl fmt::Display for CacheKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+        self.hash.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
     }
 }
 

@@ -15,13 +15,14 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::sleep;
 
 use super::{Change, Watch, WatchId, WatchSource, Watcher};
-use crate::ask::{ApprovalAnswer, ApprovalRequest, Approver};
+use crate::ask::{ApprovalAnswer, ApprovalRequest, Approver, RunApprovals};
 use crate::call::CallContext;
 use crate::error::CallError;
 use crate::host::{Host, WeakHost};
 use crate::random::random_fraction;
 use crate::record::{CallSource, Door};
 use crate::sync::lock;
+use crate::tool::ToolContext;
 
 /// No poll is made more often.
 pub const MINIMUM_INTERVAL: Duration = Duration::from_millis(1000);
@@ -45,9 +46,21 @@ impl Watcher {
         every: Duration,
         reason: &str,
     ) -> Result<(WatchId, RawJson), CallError> {
+        self.poll_tool_for(&ToolContext::new(Caller::Poll), name, arguments, every, reason).await
+    }
+
+    /// The same for a call that came with somebody to ask: the first look asks them.
+    pub(crate) async fn poll_tool_for(
+        &self,
+        asking: &ToolContext,
+        name: &str,
+        arguments: RawJson,
+        every: Duration,
+        reason: &str,
+    ) -> Result<(WatchId, RawJson), CallError> {
         check(every)?;
         let tool = self.host()?.tool(name, None).await?;
-        self.poll(WatchSource::PolledTool { name: tool.name().clone(), arguments, every }, every, reason).await
+        self.poll(WatchSource::PolledTool { name: tool.name().clone(), arguments, every }, asking, every, reason).await
     }
 
     /// Polls a resource. The first reading is made now. An empty reason is none.
@@ -61,15 +74,39 @@ impl Watcher {
         every: Duration,
         reason: &str,
     ) -> Result<(WatchId, RawJson), CallError> {
-        check(every)?;
-        let server = self.host()?.link_of(server)?.server().clone();
-        self.poll(WatchSource::PolledResource { server, uri: uri.to_owned(), every }, every, reason).await
+        self.poll_resource_for(&ToolContext::new(Caller::Poll), server, uri, every, reason).await
     }
 
-    async fn poll(&self, source: WatchSource, every: Duration, reason: &str) -> Result<(WatchId, RawJson), CallError> {
+    /// The same for a call that came with somebody to ask: the first look asks them.
+    pub(crate) async fn poll_resource_for(
+        &self,
+        asking: &ToolContext,
+        server: &str,
+        uri: &str,
+        every: Duration,
+        reason: &str,
+    ) -> Result<(WatchId, RawJson), CallError> {
+        check(every)?;
+        let server = self.host()?.link_of(server)?.server().clone();
+        self.poll(WatchSource::PolledResource { server, uri: uri.to_owned(), every }, asking, every, reason).await
+    }
+
+    async fn poll(
+        &self,
+        source: WatchSource,
+        asking: &ToolContext,
+        every: Duration,
+        reason: &str,
+    ) -> Result<(WatchId, RawJson), CallError> {
         let watch = self.new_watch(source, reason, None)?;
-        let approval = Arc::new(Standing::new(self.inner.host.clone()));
+        let approval = Arc::new(Standing {
+            first: Mutex::new(asking.approver.clone()),
+            approvals: asking.approvals.clone(),
+            ..Standing::new(self.inner.host.clone())
+        });
         let first = look(&self.host()?, &watch, &approval).await?;
+        // The call it came with is over after this, and so is the way to its person.
+        *lock(&approval.first) = None;
         lock(&watch.counts).content = Some(hash(&first));
         Ok((self.begin_polling(watch, approval, every), first))
     }
@@ -127,6 +164,7 @@ async fn run(watch: Weak<Watch>, host: WeakHost, approval: Arc<Standing>, every:
 async fn look(host: &Host, watch: &Watch, approval: &Arc<Standing>) -> Result<RawJson, CallError> {
     lock(&watch.counts).polls += 1;
     let mut context = CallContext { source: CallSource::new(Door::Poll), ..CallContext::new(Caller::Poll) };
+    context.approvals.clone_from(&approval.approvals);
     let approver: Arc<dyn Approver> = Arc::clone(approval) as Arc<dyn Approver>;
     context.approver = Some(approver);
     // Compared as a whole, and never worth a file of its own.
@@ -173,6 +211,10 @@ fn can_get_better(code: ErrorCode) -> bool {
 /// The person's answer, for as long as what it was given for is the same.
 pub(super) struct Standing {
     host: WeakHost,
+    /// Who is asked at the first look, if not whom the host asks.
+    first: Mutex<Option<Arc<dyn Approver>>>,
+    /// What whoever made the watch said yes to for as long as they are there.
+    approvals: Option<RunApprovals>,
     given_for: Mutex<Option<Given>>,
 }
 
@@ -185,7 +227,13 @@ struct Given {
 
 impl Standing {
     pub(super) fn new(host: WeakHost) -> Self {
-        Self { host, given_for: Mutex::default() }
+        Self { host, first: Mutex::default(), approvals: None, given_for: Mutex::default() }
+    }
+
+    /// Whom to ask now.
+    fn approver(&self, host: &Host) -> Arc<dyn Approver> {
+        let first = lock(&self.first).clone();
+        first.unwrap_or_else(|| Arc::clone(&host.shared().approver))
     }
 }
 
@@ -200,7 +248,7 @@ impl Approver for Standing {
             if lock(&self.given_for).as_ref() == Some(&asked) {
                 return ApprovalAnswer::Once;
             }
-            let answer = host.shared().approver.approve(request).await;
+            let answer = self.approver(&host).approve(request).await;
             let is_yes = !matches!(answer, ApprovalAnswer::Decline | ApprovalAnswer::Unavailable);
             *lock(&self.given_for) = is_yes.then_some(asked);
             answer
@@ -209,7 +257,7 @@ impl Approver for Standing {
 
     fn keep(&self, approval: &helve_policy::Approval) {
         if let Ok(host) = self.host.upgrade() {
-            host.shared().approver.keep(approval);
+            self.approver(&host).keep(approval);
         }
     }
 }

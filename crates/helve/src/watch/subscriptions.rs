@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use helve_model::ErrorCode;
 use helve_model::json::RawJson;
+use helve_model::{ErrorCode, Hint};
 use helve_policy::{Caller, Decision, Subject};
 use helve_wire::{Session, Times};
 use tokio::sync::Semaphore;
@@ -45,7 +45,7 @@ impl Subscriptions {
             let message = format!("the server `{}` does not tell when its resources change", link.server());
             return Err(CallError::new(ErrorCode::ProtocolError, message)
                 .at_server(link.server())
-                .with_hint("poll the resource instead: `helve poll`, or the tool SubscribePolling"));
+                .with_hint(Hint::PollInstead));
         }
         // Never closed.
         let _turn = self.turn.acquire().await;

@@ -36,8 +36,9 @@ async fn every_end_has_a_status_and_a_code() {
         ("files:sleep", r#"{"ms":"long"}"#, None, ActionStatus::Error, ErrorCode::InvalidParams, false),
         ("files:exit", "{}", None, ActionStatus::Error, ErrorCode::Denied, false),
         ("files:nothing", "{}", None, ActionStatus::Error, ErrorCode::ToolNotFound, false),
-        ("nobody:echo", "{}", None, ActionStatus::Error, ErrorCode::ServerNotFound, false),
-        ("gone:echo", "{}", None, ActionStatus::Error, ErrorCode::ServerUnavailable, false),
+        // C7: in a broker's words. What is recorded has the host's.
+        ("nobody:echo", "{}", None, ActionStatus::Error, ErrorCode::ToolNotFound, false),
+        ("gone:echo", "{}", None, ActionStatus::Error, ErrorCode::TransportError, false),
         ("files:sleep", r#"{"ms":600000}"#, short, ActionStatus::Timeout, ErrorCode::Timeout, false),
         // Progress does not prolong an action.
         (
@@ -55,7 +56,12 @@ async fn every_end_has_a_status_and_a_code() {
         assert_eq!((result.status, error.code), (status, code), "{capability}: {}", error.message);
         assert_eq!(result.output.is_some(), has_output, "{capability}");
         let record = recorded(&mut events).await;
-        let end = if has_output { CallEnd::ToolError } else { CallEnd::Failed(code) };
+        let end = match (has_output, capability) {
+            (true, _) => CallEnd::ToolError,
+            (false, "nobody:echo") => CallEnd::Failed(ErrorCode::ServerNotFound),
+            (false, "gone:echo") => CallEnd::Failed(ErrorCode::ServerUnavailable),
+            (false, _) => CallEnd::Failed(code),
+        };
         assert_eq!((record.end, &*record.asked()), (end, capability));
     }
     host.shutdown().await;

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use helve::{Host, HostBuilder, Surroundings};
+use helve::{ElicitationAnswer, ElicitationRequest, Elicitor, Host, HostBuilder, Surroundings};
 use helve_model::{ErrorCode, ServerSpec};
 use helve_testkit::{Scenario, peer_program};
+use helve_wire::BoxFuture;
 
 use crate::support::{PATIENCE, builder, call, marked, marked_processes, program, shown, status, until};
 
@@ -163,4 +164,29 @@ async fn switched_off_and_on_a_kept_list_is_shown_again() {
     assert_eq!(marked_processes("off and on"), Vec::<u32>::new());
     call(&host, "a/echo", "{}").await.unwrap();
     assert!(tokio::time::timeout(PATIENCE, host.shutdown()).await.is_ok());
+}
+
+/// Somebody who says no to whatever a server asks.
+struct SaysNo;
+
+impl Elicitor for SaysNo {
+    fn elicit(&self, _: ElicitationRequest) -> BoxFuture<'_, ElicitationAnswer> {
+        Box::pin(std::future::ready(ElicitationAnswer::Decline))
+    }
+}
+
+/// A server may list other tools for those it can ask: what it listed for them is shown to nobody else (G11).
+#[tokio::test]
+async fn g11_a_list_made_for_one_who_can_be_asked_is_not_anothers() {
+    let days = Days::new();
+    days.changes_to(&marked(Scenario::legacy(), "whom it asked"));
+    let host = days.host().elicitor(SaysNo).start().await.unwrap();
+    call(&host, "a/echo", "{}").await.unwrap();
+    host.shutdown().await;
+
+    let host = days.host().start().await.unwrap();
+    host.recalled().await;
+    assert_eq!(host.snapshot().tools().count(), 0, "the list was made for somebody else");
+    host.shutdown().await;
+    remembering(days.host().elicitor(SaysNo)).await.shutdown().await;
 }

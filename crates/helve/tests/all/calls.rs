@@ -1,7 +1,7 @@
 //! Calls, from name to outcome.
 
-use helve::{ApprovalAnswer, ApprovalRequest, Approver, CallContext, CallEnd};
-use helve_model::{Action, ErrorCode, Outcome};
+use helve::{ApprovalAnswer, ApprovalRequest, Approver, CallContext, CallEnd, HostSettings};
+use helve_model::{Action, ErrorCode, Outcome, ServerSpec};
 use helve_policy::Caller;
 use helve_testkit::Scenario;
 use helve_wire::BoxFuture;
@@ -140,5 +140,65 @@ async fn a_call_that_takes_too_long_says_which_setting_to_change() {
       hint: the tool had 0.1 s: `timeout_seconds` of the server `slow` at the embedding program sets that, `--timeout` for one call
       hint: the call may have run: look before you repeat it
     ");
+    host.shutdown().await;
+}
+
+/// G4: a tool that can only be called as a task is made one, and followed to its end.
+#[tokio::test]
+async fn g4_a_required_task_is_made_and_followed() {
+    let host = host([stdio("a", &Scenario::legacy())]).await;
+    let called = call(&host, "a/task", r#"{"polls":2,"poll_ms":5,"text":"done at last"}"#).await.unwrap();
+    assert_eq!(called.to_text(), "done at last");
+    let failed = call(&host, "a/task", r#"{"polls":1,"poll_ms":5,"tool_error":true}"#).await.unwrap();
+    assert!(failed.outcome.is_error());
+    host.shutdown().await;
+}
+
+/// G7: lines that nobody can read are mentioned, and harm nobody.
+#[tokio::test]
+async fn g7_noise_during_a_call_is_mentioned() {
+    let host = host([stdio("a", &Scenario::legacy())]).await;
+    let called = call(&host, "a/noise", r#"{"lines":3,"kind":"text"}"#).await.unwrap();
+    insta::assert_debug_snapshot!(called.warnings, @"");
+    assert_eq!(call(&host, "a/echo", "{}").await.unwrap().warnings, Vec::<String>::new());
+    host.shutdown().await;
+}
+
+/// G9: who judges the arguments is the server's entry's to say, then the host's, then the caller's.
+#[tokio::test]
+async fn g9_who_judges_the_arguments_is_a_setting() {
+    use helve_model::Validation::{self, Server, Strict};
+    for (entry, settings, caller, judged) in [
+        (None, None, Strict, Strict),
+        (None, None, Server, Server),
+        (None, Some(Strict), Server, Strict),
+        (None, Some(Server), Strict, Server),
+        (Some(Strict), Some(Server), Server, Strict),
+        (Some(Server), Some(Strict), Strict, Server),
+    ] {
+        let spec = ServerSpec { validation: entry, ..stdio("a", &Scenario::dual().generated_tools(1, 500)) };
+        let host_settings = HostSettings { validation: settings, call_timeout: PATIENCE, ..HostSettings::default() };
+        let host = builder([spec]).settings(host_settings).start().await.unwrap();
+        let context = CallContext { validation: caller, ..CallContext::new(Caller::Script) };
+        let called = host.call("a/gen_0", json(r#"{"path":"p","count":"3"}"#), context).await;
+        let found: Validation = if called.is_ok() { Server } else { Strict };
+        assert_eq!(found, judged, "{entry:?} {settings:?} {caller:?}: {called:?}");
+        host.shutdown().await;
+    }
+}
+
+/// What code spells wrong is told as precisely as in any other spelling.
+#[tokio::test]
+async fn names_in_the_spelling_of_code_say_what_is_missing() {
+    let host = host([stdio("brave-search", &Scenario::legacy())]).await;
+    let told = async |name: &str| {
+        let error = call(&host, name, "{}").await.unwrap_err();
+        format!("{}: {}", error.code(), error.chain())
+    };
+    assert_eq!(
+        told("device.BraveSearchMCP.ecoh").await,
+        "TOOL_NOT_FOUND: the server `brave-search` has no tool `ecoh`"
+    );
+    assert_eq!(told("device.NopeMCP.echo").await, "SERVER_NOT_FOUND: there is no server `NopeMCP`");
     host.shutdown().await;
 }

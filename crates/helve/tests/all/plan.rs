@@ -259,3 +259,46 @@ async fn a_bare_name_does_not_wait_for_a_server_that_hangs() {
     assert_eq!(outcome.name.to_string(), "good/contents");
     host.shutdown().await;
 }
+
+/// C7: a server that is to be connected says at once whether it is, and why not.
+#[tokio::test]
+async fn c7_connecting_a_server_waits_and_reports() {
+    let host = host([]).await;
+    let report = host.connect_server(stdio("peer", &Scenario::legacy())).await.unwrap();
+    assert!(report.tools > 5 && report.status.word() == "connected", "{report:?}");
+    call(&host, "peer/echo", "{}").await.unwrap();
+
+    let error = host.connect_server(program("gone", "no-such-program-anywhere", &[])).await.unwrap_err();
+    assert_eq!(error.code(), ErrorCode::ServerUnavailable);
+    assert!(error.chain().contains("no-such-program-anywhere"), "{}", error.chain());
+    // It stays, and is tried again, until somebody removes it.
+    assert_eq!(host.server_status("gone").unwrap().status.word(), "failed");
+    host.remove_server("gone").await.unwrap();
+
+    let off = ServerSpec { enabled: false, ..stdio("off", &Scenario::legacy()) };
+    assert_eq!(host.connect_server(off).await.unwrap_err().code(), ErrorCode::ServerDisabled);
+    // One that waits for its first use has it now.
+    assert_eq!(host.connect_server(lazy("lazy")).await.unwrap().status.word(), "connected");
+    host.shutdown().await;
+    assert_eq!(host.connect_server(lazy("late")).await.unwrap_err().code(), ErrorCode::ServerUnavailable);
+}
+
+/// C7: which servers of a plan did not come, by name.
+#[tokio::test]
+async fn c7_errors_of_a_plan_are_told_by_server_after_settling() {
+    let host = host([stdio("kept", &Scenario::legacy())]).await;
+    let plan = vec![
+        stdio("kept", &Scenario::legacy()),
+        stdio("good", &Scenario::modern()),
+        stdio("silent", &Scenario::legacy().exits_at_once(3)),
+        program("gone", "no-such-program-anywhere", &[]),
+        ServerSpec { enabled: false, ..program("off", "no-such-program-anywhere", &[]) },
+        ServerSpec { lazy: true, ..program("lazy", "no-such-program-anywhere", &[]) },
+    ];
+    let changes = host.connect_servers(plan).await;
+    assert_eq!((changes.added.len(), changes.kept.len()), (5, 1), "{changes:?}");
+    let errors: Vec<String> = changes.errors.iter().map(|(name, error)| format!("{name}: {}", error.code())).collect();
+    assert_eq!(errors, ["silent: SERVER_UNAVAILABLE", "gone: SERVER_UNAVAILABLE"]);
+    assert_eq!(status(&host, "good"), "connected");
+    host.shutdown().await;
+}

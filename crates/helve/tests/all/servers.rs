@@ -113,3 +113,18 @@ async fn setting_servers_touches_only_what_changed() {
     assert_eq!(call(&host, "c/echo", "{}").await.unwrap_err().code(), ErrorCode::ServerNotFound);
     host.shutdown().await;
 }
+
+/// C5: which of two servers is meant must not depend on which of them is faster.
+#[tokio::test]
+async fn c5_a_name_that_two_servers_share_waits_for_both() {
+    let late = Scenario { start_delay_ms: 700, ..Scenario::dual() };
+    let host = builder([stdio("brave-search", &Scenario::dual()), stdio("brave_search", &late)]).start().await.unwrap();
+    // The first is there, the second is on its way.
+    host.ready("brave-search", PATIENCE).await.unwrap();
+    let error = call(&host, "device.BraveSearchMCP.echo", "{}").await.unwrap_err();
+    insta::assert_snapshot!(shown(&error), @"
+    TOOL_NOT_FOUND: several servers have a tool `device.BraveSearchMCP.echo`
+      hint: say which one: `brave-search/echo`, `brave_search/echo`
+    ");
+    host.shutdown().await;
+}

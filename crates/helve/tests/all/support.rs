@@ -146,8 +146,7 @@ pub(crate) fn status(host: &Host, name: &str) -> String {
 pub(crate) fn shown(error: &CallError) -> String {
     let mut text = format!("{}: {}", error.code(), error.chain());
     for hint in error.hints() {
-        text.push_str("\n  hint: ");
-        text.push_str(hint);
+        text.push_str(&format!("\n  hint: {hint}"));
     }
     text.replace(&*peer_program().to_string_lossy(), "peer")
 }

@@ -379,7 +379,7 @@ async fn the_six_management_tools() {
     };
     insta::assert_snapshot!(run("ListMcpResources", r#"{"server":"peer"}"#).await, @r#"[{"mimeType":"text/plain","name":"text","server":"peer","uri":"test://text"},{"mimeType":"application/octet-stream","name":"binary","server":"peer","uri":"test://binary"},{"description":"Changes when `touch` is called","name":"watched","server":"peer","uri":"test://watched"},{"description":"Asks the client before it answers","name":"asking","server":"peer","uri":"test://asking"}]"#);
     insta::assert_snapshot!(run("ReadMcpResource", r#"{"server":"peer","uri":"test://text"}"#).await, @r#"{"contents":[{"mimeType":"text/plain","text":"Hello, wörld","uri":"test://text"}]}"#);
-    insta::assert_snapshot!(run("ReadMcpResource", r#"{"server":"peer","uri":"test://binary"}"#).await, @r#"{"contents":[{"mimeType":"application/octet-stream","uri":"test://binary"}]}"#);
+    insta::assert_snapshot!(run("ReadMcpResource", r#"{"server":"peer","uri":"test://binary"}"#).await, @r#"{"contents":[{"blob":"AAH/","mimeType":"application/octet-stream","uri":"test://binary"}]}"#);
     insta::assert_snapshot!(run("ReadMcpResource", r#"{"server":"peer","uri":"test://nowhere"}"#).await, @r"
     RESOURCE_NOT_FOUND: the server refused `resources/read`: Resource not found (-32602)
     ");
@@ -600,4 +600,53 @@ async fn a_host_is_saved_and_resumed() {
     drop(call(&third, "peer/echo", "{}").await.unwrap());
     until(&third, "connected", |host| host.server_status("peer").is_some_and(|report| report.tools > 0)).await;
     third.shutdown().await;
+}
+
+/// C7: a poll asks whoever the call asks that makes it, once; what that person said yes to until they go holds as long.
+#[tokio::test(start_paused = true)]
+async fn c7_making_a_poll_asks_the_callers_own_person() {
+    let host = Host::builder().toolbox(toolbox(Counter::new("Counts", true))).start().await.unwrap();
+    let watcher = host.watcher();
+    let registry = Registry::new(host.clone());
+    registry.offer_management(&watcher).unwrap();
+    let polled = r#"{"type":"tool","server":"native","toolName":"count"}"#;
+    let run = async |context: CallContext| registry.execute("SubscribePolling", json(polled), context).await;
+
+    let refused = run(CallContext::new(Caller::Agent)).await.unwrap_err();
+    assert_eq!(refused.code(), ErrorCode::ApprovalRequired, "the host asks nobody");
+    let yes = Yes::default();
+    let asking = CallContext { approver: Some(Arc::new(yes.clone())), ..CallContext::new(Caller::Agent) };
+    let made = run(asking).await.unwrap();
+    assert!(made.to_text().starts_with(r#"{"subscribed":true"#), "{made:?}");
+    assert!(matches!(next(&watcher).await.change, Change::Content(_)));
+    tokio::time::sleep(DEFAULT_INTERVAL * 5).await;
+    let asked = yes.0.lock().unwrap().clone();
+    assert_eq!(asked.len(), 1, "{asked:?}");
+    // A changed tool is another question, and the call with its person is over.
+    host.put_toolbox(toolbox(Counter::new("Counts otherwise", true))).unwrap();
+    loop {
+        if let Change::Ended(error) = next(&watcher).await.change {
+            assert_eq!(error.code(), ErrorCode::ApprovalRequired);
+            break;
+        }
+    }
+    assert_eq!(yes.0.lock().unwrap().len(), 1);
+}
+
+/// C7: servers that do not answer are named beside the list, which stays JSON.
+#[tokio::test]
+async fn c7_what_is_said_beside_a_list_of_resources_does_not_break_it() {
+    let unlisted = Scenario::legacy()
+        .scripted("resources/list", r#"{"jsonrpc":"2.0","id":$ID,"error":{"code":-32603,"message":"not today"}}"#);
+    let host = host([stdio("peer", &Scenario::legacy()), stdio("broken", &unlisted)]).await;
+    let watcher = host.watcher();
+    let registry = Registry::new(host.clone());
+    registry.offer_management(&watcher).unwrap();
+    let listed = registry.execute("ListMcpResources", json("{}"), CallContext::new(Caller::Agent)).await.unwrap();
+    let resources: serde_json::Value = serde_json::from_str(&listed.to_text()).unwrap();
+    assert_eq!(resources.as_array().unwrap().len(), 4, "{resources}");
+    let blocks = listed.outcome.open().unwrap().content;
+    let [_, aside] = blocks.as_slice() else { panic!("{blocks:?}") };
+    assert!(aside.raw.as_str().contains("some servers did not answer") && aside.raw.as_str().contains("broken"));
+    host.shutdown().await;
 }

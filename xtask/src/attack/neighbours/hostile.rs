@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use super::client::Client;
+use crate::attack::client::Client;
+
 use super::{HOSTILE, Target, modern};
 
 /// Threads that flood.

@@ -58,6 +58,9 @@ pub(crate) enum Kind {
     /// A whole host, a thousand rules, fifty of which look at the arguments of the tool that is called.
     #[value(skip)]
     HostManyRules,
+    /// A gateway with an agent on a stream, and such a host behind it.
+    #[value(skip)]
+    Gateway,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,6 +4,7 @@
 
 mod floor_http;
 mod floor_stdio;
+mod helve_gateway;
 mod helve_host;
 mod helve_http;
 mod helve_stdio;
@@ -108,6 +109,7 @@ pub(crate) async fn with_stdio<W: StdioWork>(subject: Subject, work: W) -> Resul
         Kind::HelveWarden => work.run::<helve_stdio::Helve<helve_stdio::Warden>>(subject.era).await,
         Kind::Host => work.run::<helve_host::OneHost<1>>(subject.era).await,
         Kind::HostManyRules => work.run::<helve_host::OneHost<1_000>>(subject.era).await,
+        Kind::Gateway => work.run::<helve_gateway::Agent>(subject.era).await,
     }
 }
 
@@ -120,6 +122,7 @@ pub(crate) async fn with_shared<W: SharedWork>(subject: Subject, work: W) -> Res
         Kind::HelveWarden => work.run::<helve_stdio::Helve<helve_stdio::Warden>>(subject.era).await,
         Kind::Host => work.run::<helve_host::OneHost<1>>(subject.era).await,
         Kind::HostManyRules => work.run::<helve_host::OneHost<1_000>>(subject.era).await,
+        Kind::Gateway => bail!("the agent of a gateway takes one call at a time"),
     }
 }
 
@@ -127,7 +130,7 @@ pub(crate) async fn with_http<W: HttpWork>(subject: Subject, work: W) -> Result<
     match subject.client {
         Kind::Floor => work.run::<floor_http::Hyper>(subject.era).await,
         Kind::Helve | Kind::HelveTyped | Kind::HelveWarden => work.run::<helve_http::Helve>(subject.era).await,
-        Kind::Host | Kind::HostManyRules => bail!("a host is measured over stdio"),
+        Kind::Host | Kind::HostManyRules | Kind::Gateway => bail!("a host is measured over stdio"),
         Kind::Rmcp => bail!("rmcp's HTTP client stands on another HTTP library and is not measured here"),
     }
 }

@@ -63,7 +63,7 @@ fn version(connected: &Value, era: Era) -> Result<&str> {
 }
 
 fn list(answer: &Value, _name: &str) -> Result<()> {
-    for tool in ["mcp__everything__echo", "mcp__filesystem__read_text_file", "mcp__time__get_current_time"] {
+    for tool in ["everything__echo", "filesystem__read_text_file", "time__get_current_time"] {
         ensure!(texts(&answer["tools"]).any(|name| name == tool), "{tool} is missing: {}", answer["tools"]);
     }
     ensure!(texts(&answer["prompts"]).any(|name| name.ends_with("args-prompt")), "prompts: {}", answer["prompts"]);
@@ -103,7 +103,7 @@ fn subscribe(answer: &Value, _name: &str) -> Result<()> {
 }
 
 fn appear(answer: &Value, _name: &str) -> Result<()> {
-    let all = ["mcp__everything__trigger-sampling-request", "mcp__everything__trigger-elicitation-request"];
+    let all = ["everything__trigger-sampling-request", "everything__trigger-elicitation-request"];
     let is_there = |tool: &&str| texts(answer).any(|name| name == *tool);
     ensure!(all.iter().all(is_there), "tools for clients that can be asked are missing: {answer}");
     Ok(())

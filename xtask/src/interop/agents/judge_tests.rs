@@ -8,8 +8,8 @@ fn good() -> Value {
     json!({
         "connect": "2026-07-28",
         "list": {
-            "tools": ["mcp__everything__echo", "mcp__filesystem__read_text_file", "mcp__time__get_current_time"],
-            "prompts": ["mcp__everything__args-prompt"],
+            "tools": ["everything__echo", "filesystem__read_text_file", "time__get_current_time"],
+            "prompts": ["everything__args-prompt"],
             "resources": ["demo://architecture.md"],
         },
         "call": {"echo": "Echo: größer", "read": "written", "time": "it is noon, UTC"},
@@ -17,7 +17,7 @@ fn good() -> Value {
         "progress": [[1, 4], [2.0, 4.0], [3, 4]],
         "cancel": {"refused": "enough", "then": "Echo: still here"},
         "subscribe": {"uri": "demo://1", "update": "demo://1"},
-        "appear": ["mcp__everything__trigger-sampling-request", "mcp__everything__trigger-elicitation-request"],
+        "appear": ["everything__trigger-sampling-request", "everything__trigger-elicitation-request"],
         "sample": {"asked": "hello from Ada", "text": "{\"text\": \"as scripted by Ada\"}"},
         "elicit": {"asked": "Please provide inputs", "text": "Name: Ada\nFavorite Integer: 42"},
         "roots": "Roots (1 total): file:///scratch",

@@ -74,6 +74,11 @@ impl Connections {
         Connection { connections: Arc::clone(self), number, line }
     }
 
+    /// Is this one still open?
+    pub(super) fn is_open(&self, number: u64) -> bool {
+        lock(&self.open).places.contains_key(&number)
+    }
+
     /// A principal asks something on a connection, which is its own from then on.
     ///
     /// # Errors
@@ -141,6 +146,12 @@ impl Connection {
     /// Returns when the connection has to make room for another: it is to be closed. Cancel safe.
     pub async fn has_to_leave(&self) {
         self.line.leaves.notified().await;
+    }
+
+    /// Is a request being answered on it?
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        self.line.busy.load(Ordering::Relaxed) > 0
     }
 }
 

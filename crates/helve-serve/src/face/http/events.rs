@@ -51,6 +51,8 @@ struct State {
     has_ended: bool,
     /// More answers were left unread than may be.
     is_given_up: bool,
+    /// What waits in it is only for one who comes back too late.
+    is_too_late: bool,
     /// Who reads, counted: a newer reader ends an older one.
     reader: u64,
     /// Since when nobody reads; `None` while somebody does.
@@ -88,6 +90,7 @@ impl EventStream {
             names_events: false,
             has_ended: false,
             is_given_up: false,
+            is_too_late: false,
             reader: 0,
             unread_since: Some(Instant::now()),
             waker: None,
@@ -216,6 +219,17 @@ impl EventStream {
     pub(crate) fn is_finished(&self) -> bool {
         let state = lock(&self.state);
         state.has_ended && (state.unread_since.is_some() || !state.is_waiting())
+    }
+
+    /// Nobody came back in time: what is said in it from now on is not what anybody waits for.
+    pub(crate) fn give_up(&self) {
+        lock(&self.state).is_too_late = true;
+    }
+
+    /// Does an answer wait in it that was never handed on?
+    pub(crate) fn is_owed(&self) -> bool {
+        let state = lock(&self.state);
+        !state.is_too_late && state.waiting.has_others()
     }
 
     /// The bytes held.

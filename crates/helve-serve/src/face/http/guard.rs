@@ -100,14 +100,14 @@ impl Guard {
         Ok(self.authenticate.authenticate(&Credentials::new(peer, bearer))?)
     }
 
-    /// A request that has passed too many gateways goes round in a circle. A count that cannot be read counts as too many.
+    /// A request that has come through this very gateway, or from a host that runs too deep, goes round in a circle. A depth
+    /// that cannot be read counts as too deep.
     pub(super) fn counts(&self, headers: &HeaderMap) -> Result<(), Barred> {
-        let counts = headers.get_all(Nesting::HEADER).iter();
-        let count = |value: &HeaderValue| value.to_str().ok().and_then(|text| text.parse().ok()).unwrap_or(u32::MAX);
-        match counts.map(count).max() {
-            Some(hops) if !self.nesting.hears(hops) => Err(Barred::Circle),
-            _ => Ok(()),
-        }
+        let depth = |value: &HeaderValue| value.to_str().ok().and_then(|text| text.parse().ok()).unwrap_or(u32::MAX);
+        let depth = headers.get_all(Nesting::HEADER).iter().map(depth).max().unwrap_or_default();
+        let trails = headers.get_all(Nesting::TRAIL_HEADER).iter().filter_map(|value| value.to_str().ok());
+        let trail = trails.collect::<Vec<_>>().join(",");
+        if self.nesting.hears(depth, &trail) { Ok(()) } else { Err(Barred::Circle) }
     }
 
     fn knows_host(&self, host: &str) -> bool {
@@ -157,7 +157,7 @@ impl fmt::Display for Barred {
             Self::Origin => "pages of this origin are not let in; the person who runs this can allow it",
             Self::User => "this belongs to another user of this machine; it takes a token to share it",
             Self::Circle => {
-                "this request has passed too many gateways: one of their servers leads back to one of them, in a circle"
+                "this request has passed too many gateways, or this one before: one of their servers leads back to it, in a circle"
             }
             Self::Token => "a token is needed: Authorization: Bearer …",
         })

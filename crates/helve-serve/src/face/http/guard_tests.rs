@@ -75,6 +75,13 @@ fn s0_what_has_come_too_far_goes_no_further() {
     for far in [&["4"][..], &["1", "4"], &["4294967296"], &["-1"], &[""], &["one"]] {
         assert_eq!(counted(far), Err(Barred::Circle), "{far:?}");
     }
+    let guard = Guard::default();
+    let through = |trail: &str| {
+        let header = (Nesting::TRAIL_HEADER.parse().unwrap(), trail.parse().unwrap());
+        guard.counts(&[header].into_iter().collect::<HeaderMap>())
+    };
+    assert_eq!(through(&Nesting::default().trail()), Ok(()));
+    assert_eq!(through(&format!("{}, {}", Nesting::default().trail(), guard.nesting.trail())), Err(Barred::Circle));
 }
 
 #[test]

@@ -20,7 +20,7 @@ use crate::message::Message;
 use crate::outbox::Outlet;
 use crate::{batch, era};
 
-const SESSION: &str = "mcp-session-id";
+pub(super) const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
 const METHOD_NOT_FOUND: i64 = -32601;
 
@@ -39,7 +39,7 @@ pub(super) async fn post(shared: &Arc<Shared>, incoming: Incoming) -> Response<B
     };
     let opens = request.as_ref().is_some_and(|request| request.method == "initialize");
     let session = if opens {
-        match shared.sessions.open(&shared.gateway, incoming.principal.clone()) {
+        match shared.sessions.open(&shared.gateway, &shared.connections, incoming.principal.clone()) {
             Ok(session) => session,
             Err(unopened) => return no_session(unopened, request.as_ref().map(|request| &request.id)),
         }
@@ -49,6 +49,7 @@ pub(super) async fn post(shared: &Arc<Shared>, incoming: Incoming) -> Response<B
             Err(refusal) => return *refusal,
         }
     };
+    session.came_by(incoming.connection);
     let Some(request) = request else {
         return match other.map_or(Ok(()), |other| take(shared, &session, other)) {
             Ok(()) => plain(StatusCode::ACCEPTED, ""),
@@ -133,6 +134,9 @@ pub(super) fn get(shared: &Arc<Shared>, incoming: &Incoming) -> Response<Body> {
     };
     session.does_something();
     session.reader_came();
+    if number == STANDALONE {
+        session.agent.wake_watched();
+    }
     let leaving = Arc::clone(&session);
     let limits = shared.gateway.options.limits.clone();
     let on_leave: OnLeave = Box::new(move |_| {
@@ -176,7 +180,7 @@ pub(super) fn take(shared: &Arc<Shared>, session: &HttpSession, message: Passed)
         Passed::Notification(notification) => {
             return era::legacy::notified(&shared.gateway, &session.agent, notification);
         }
-        Passed::Answer { id, body } => session.agent.asked.answered(id, body),
+        Passed::Answer { id, body } => session.agent.answered(id, body),
         Passed::Request(_) => {}
     }
     Ok(())
@@ -203,6 +207,7 @@ fn find(
         return Err(refuse(StatusCode::BAD_REQUEST, "Bad Request: unsupported protocol version"));
     }
     let session = shared.sessions.find(id, &incoming.principal);
+    session.iter().for_each(|session| session.came_by(incoming.connection));
     session.ok_or_else(|| refuse(StatusCode::NOT_FOUND, "there is no such session"))
 }
 
@@ -264,6 +269,7 @@ async fn work_on(work: BoxFuture<'static, ()>, stream: Arc<EventStream>, request
         () = stream.unread_for(time) => {}
     }
     // Dropping the work has told the server. Who comes even later hears why there is no answer.
+    stream.give_up();
     let error = RpcError {
         code: -32000,
         message: format!(

@@ -119,6 +119,13 @@ pub(super) fn limited(id: Option<&RawJson>, exceeded: Exceeded) -> Response<Body
     response
 }
 
+/// The refusal of a method that is not one of these.
+pub(super) fn not_allowed(allowed: &'static str) -> Response<Body> {
+    let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, &format!("only {allowed} is answered here"));
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(allowed));
+    response
+}
+
 /// A line of text, or nothing.
 pub(super) fn plain(status: StatusCode, text: &str) -> Response<Body> {
     let mut response =

@@ -3,9 +3,9 @@
 //! Where a principal has as many as it may, one of its own makes room for the next: one that never did anything, else the
 //! one idle longest.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -13,8 +13,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use helve::Door;
 use tokio::time::Instant;
 
+use super::connections::Connections;
 use super::events::EventStream;
-use crate::agent::Agent;
+use crate::agent::{Agent, Presence};
 use crate::gateway::Gateway;
 use crate::ledger::{Exceeded, Held, Limit, Tally};
 use crate::limits::Limits;
@@ -30,6 +31,9 @@ const ID_BYTES: usize = 24;
 
 /// A new session looks for those that nobody uses at most so often: looking through all of them takes time.
 const LOOKED_EVERY: Duration = Duration::from_secs(1);
+
+/// So many connections of one session are known.
+const MOST_CONNECTIONS: usize = 16;
 
 /// The stream that belongs to no request.
 pub(super) const STANDALONE: u64 = 0;
@@ -71,6 +75,11 @@ pub(super) struct HttpSession {
     /// Streams that are being read.
     readers: AtomicUsize,
     used: Mutex<Instant>,
+    /// The newest connections that carried it, and where it is known which of them are open.
+    carried_by: Mutex<VecDeque<u64>>,
+    connections: Arc<Connections>,
+    /// When it was last not abandoned.
+    held: Mutex<Instant>,
 }
 
 #[derive(Debug)]
@@ -93,7 +102,12 @@ struct Finished {
 
 impl Sessions {
     /// A new session.
-    pub(super) fn open(&self, gateway: &Gateway, principal: Principal) -> Result<Arc<HttpSession>, Unopened> {
+    pub(super) fn open(
+        &self,
+        gateway: &Gateway,
+        connections: &Arc<Connections>,
+        principal: Principal,
+    ) -> Result<Arc<HttpSession>, Unopened> {
         let limits = &gateway.options.limits;
         let id = random_id().ok_or(Unopened::NoRandomness)?;
         let is_due = |looked: Instant| looked.elapsed() >= LOOKED_EVERY.min(limits.session_idle);
@@ -120,8 +134,14 @@ impl Sessions {
             }),
             readers: AtomicUsize::new(0),
             used: Mutex::new(Instant::now()),
+            carried_by: Mutex::default(),
+            connections: Arc::clone(connections),
+            held: Mutex::new(Instant::now()),
         });
         session.agent.knows(&gateway.tasks);
+        let presence: Weak<HttpSession> = Arc::downgrade(&session);
+        session.agent.is_known_by(presence);
+        session.agent.sees(gateway.weak());
         open.of.entry(owner(&principal)).or_default().insert(session.number, Arc::clone(&session));
         open.by_id.insert(id, Arc::clone(&session));
         drop(open);
@@ -150,6 +170,13 @@ impl Sessions {
         self.expire(limits);
         let sessions: Vec<Arc<HttpSession>> = lock(&self.0).by_id.values().cloned().collect();
         sessions.iter().for_each(|session| session.settle(limits));
+    }
+
+    /// Ends servers of sessions that were abandoned for long enough. The sessions live on.
+    pub(super) fn end_private_servers(&self, limits: &Limits) {
+        let sessions: Vec<Arc<HttpSession>> = lock(&self.0).by_id.values().cloned().collect();
+        let owners = sessions.iter().filter(|session| session.agent.own_host().is_some());
+        owners.for_each(|session| session.end_private_servers(limits));
     }
 
     fn expire(&self, limits: &Limits) {
@@ -260,6 +287,32 @@ impl HttpSession {
         lock(&self.streams).open.get(&number).cloned()
     }
 
+    /// A request of it came on this connection.
+    pub(super) fn came_by(&self, connection: u64) {
+        let mut carried_by = lock(&self.carried_by);
+        if carried_by.back() == Some(&connection) {
+            return;
+        }
+        carried_by.retain(|known| *known != connection);
+        carried_by.push_back(connection);
+        if carried_by.len() > MOST_CONNECTIONS {
+            carried_by.pop_front();
+        }
+    }
+
+    fn end_private_servers(&self, limits: &Limits) {
+        let now = Instant::now();
+        let is_held = self.is_connected() || self.agent.is_busy();
+        let held = {
+            let mut held = lock(&self.held);
+            *held = if is_held { now } else { (*held).max(*lock(&self.used)) };
+            *held
+        };
+        if !is_held {
+            self.agent.leave_idle_servers(now.duration_since(held), limits.private_idle);
+        }
+    }
+
     /// More is asked in it than to be opened.
     pub(super) fn does_something(&self) {
         self.did_something.store(true, Ordering::Relaxed);
@@ -287,6 +340,15 @@ impl HttpSession {
         for stream in lock(&self.streams).open.values() {
             stream.end();
         }
+    }
+}
+
+impl Presence for HttpSession {
+    fn is_connected(&self) -> bool {
+        self.readers.load(Ordering::Relaxed) > 0
+            || lock(&self.carried_by).iter().any(|connection| self.connections.is_open(*connection))
+            || lock(&self.streams).open.iter().any(|(number, stream)| *number != STANDALONE && stream.is_owed())
+            || !self.agent.open_tasks.is_empty()
     }
 }
 

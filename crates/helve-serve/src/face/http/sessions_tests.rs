@@ -14,6 +14,10 @@ async fn gateway(limits: Limits) -> Arc<Gateway> {
     Gateway::new(host, Options { limits, ..Options::default() })
 }
 
+fn connections() -> Arc<Connections> {
+    Arc::new(Connections::new(16))
+}
+
 /// A stream that was read to its end.
 fn finished(session: &HttpSession, limits: &Limits, bytes: usize) -> u64 {
     let stream = Arc::new(EventStream::new(limits));
@@ -34,7 +38,7 @@ async fn finished_streams_are_kept_within_bounds() {
     let limits = Limits { session_answer_bytes: 25_000, answer_bytes: 40_000, ..Limits::default() };
     let gateway = gateway(limits.clone()).await;
     let sessions = Sessions::default();
-    let open = |token| sessions.open(&gateway, Principal::token(token)).unwrap();
+    let open = |token| sessions.open(&gateway, &connections(), Principal::token(token)).unwrap();
     let (one, two, other) = (open(1), open(1), open(2));
     let kept = || gateway.ledger.kept_answers.held(&Principal::token(1));
     let first = finished(&one, &limits, 10_000);
@@ -61,8 +65,11 @@ async fn finished_streams_are_kept_within_bounds() {
 async fn nobody_guesses_the_id_of_a_session() {
     let gateway = gateway(Limits::default()).await;
     let sessions = Sessions::default();
-    let ids: BTreeSet<String> =
-        (0..500).map(|number| sessions.open(&gateway, Principal::connection(number)).unwrap().id.clone()).collect();
+    let id_of = |number: u64| {
+        let session = sessions.open(&gateway, &connections(), Principal::connection(number)).unwrap();
+        session.id.strip_prefix(ID_VERSION).unwrap().to_owned()
+    };
+    let ids: BTreeSet<String> = (0..500).map(id_of).collect();
     assert_eq!(ids.len(), 500);
     assert!(ids.iter().all(|id| id.len() == ID_BYTES.div_ceil(3) * 4));
     // No place of an id is the same in all of them, or nearly so.
@@ -78,7 +85,7 @@ async fn s8_sessions_that_never_did_anything_go_first() {
     let limits = Limits { sessions: 10, sessions_per_principal: 6, ..Limits::default() };
     let gateway = gateway(limits.clone()).await;
     let sessions = Sessions::default();
-    let open = |token| sessions.open(&gateway, Principal::token(token));
+    let open = |token| sessions.open(&gateway, &connections(), Principal::token(token));
     let is_open = |session: &HttpSession| sessions.find(&session.id, &session.agent.principal).is_some();
     let quiet: Vec<_> = (0..3).map(|_| open(1).unwrap()).collect();
     let used = open(2).unwrap();
@@ -109,9 +116,9 @@ async fn s8_sessions_that_never_did_anything_go_first() {
 async fn s8_busy_sessions_stay_and_the_next_one_is_refused() {
     let gateway = gateway(Limits { sessions_per_principal: 2, ..Limits::default() }).await;
     let sessions = Sessions::default();
-    let busy: Vec<_> = (0..2).map(|_| sessions.open(&gateway, Principal::token(1)).unwrap()).collect();
+    let busy: Vec<_> = (0..2).map(|_| sessions.open(&gateway, &connections(), Principal::token(1)).unwrap()).collect();
     busy.iter().for_each(|session| session.reader_came());
-    let refused = sessions.open(&gateway, Principal::token(1)).map(drop);
+    let refused = sessions.open(&gateway, &connections(), Principal::token(1)).map(drop);
     assert_eq!(refused, Err(Unopened::TooMany(Exceeded(Limit::Sessions))));
-    assert!(sessions.open(&gateway, Principal::token(2)).is_ok());
+    assert!(sessions.open(&gateway, &connections(), Principal::token(2)).is_ok());
 }

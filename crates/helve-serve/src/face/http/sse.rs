@@ -6,7 +6,7 @@ use http::{Method, Response, StatusCode};
 
 use super::body::{Body, Events, OnLeave};
 use super::legacy::{no_session, take};
-use super::respond::{event_stream, limited, plain, refused};
+use super::respond::{event_stream, limited, not_allowed, plain, refused};
 use super::sessions::{HttpSession, STANDALONE};
 use super::{Incoming, Shared};
 use crate::exchange::Exchange;
@@ -21,15 +21,16 @@ pub(super) const MESSAGES: &str = "/messages";
 /// Opens the stream, which tells its agent where to send messages. The session ends with it.
 pub(super) fn open(shared: &Arc<Shared>, incoming: &Incoming) -> Response<Body> {
     if incoming.method != Method::GET {
-        return plain(StatusCode::METHOD_NOT_ALLOWED, "GET");
+        return not_allowed("GET");
     }
-    let session = match shared.old_sessions.open(&shared.gateway, incoming.principal.clone()) {
+    let session = match shared.old_sessions.open(&shared.gateway, &shared.connections, incoming.principal.clone()) {
         Ok(session) => session,
         Err(unopened) => return no_session(unopened, None),
     };
     let Some(stream) = session.stream(STANDALONE) else {
         return plain(StatusCode::NOT_FOUND, "there is no such session");
     };
+    session.came_by(incoming.connection);
     let endpoint = format!("event: endpoint\ndata: {MESSAGES}?sessionId={}\n\n", session.id);
     stream.name_events();
     let reader = stream.read_from(None).unwrap_or_default();
@@ -44,7 +45,7 @@ pub(super) fn open(shared: &Arc<Shared>, incoming: &Incoming) -> Response<Body> 
 /// Takes one message. What it is answered with comes on the stream.
 pub(super) fn post(shared: &Arc<Shared>, incoming: &Incoming) -> Response<Body> {
     if incoming.method != Method::POST {
-        return plain(StatusCode::METHOD_NOT_ALLOWED, "POST");
+        return not_allowed("POST");
     }
     let id = incoming.query.split('&').find_map(|pair| pair.strip_prefix("sessionId=")).unwrap_or_default();
     let Some(session) = shared.old_sessions.find(id, &incoming.principal) else {

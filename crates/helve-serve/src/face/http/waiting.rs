@@ -64,6 +64,11 @@ impl Waiting {
         self.notifications.is_empty() && self.others.is_empty()
     }
 
+    /// Does an answer or a question wait?
+    pub(super) fn has_others(&self) -> bool {
+        !self.others.is_empty()
+    }
+
     /// All that is held, with what it costs to hold it.
     pub(super) const fn bytes(&self) -> usize {
         self.bytes

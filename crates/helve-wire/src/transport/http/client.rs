@@ -14,7 +14,7 @@ use url::{Position, Url};
 use crate::error::{Error, Result};
 use crate::nesting::Nesting;
 use crate::transport::http::body::Body;
-use crate::transport::http::headers::HOPS;
+use crate::transport::http::headers::{HOPS, TRAIL};
 use crate::transport::http::pool::Pool;
 use crate::transport::http::refusal::excerpt;
 use crate::transport::http::target::{HeaderSource, HttpTarget, checked, shown};
@@ -121,7 +121,9 @@ impl HttpClient {
             }
         }
         if let Some(nesting) = &self.nesting {
-            headers.insert(HOPS, nesting.header());
+            let (depth, trail) = nesting.headers();
+            headers.insert(HOPS, depth);
+            headers.insert(TRAIL, trail);
         }
         let mut outgoing = Request::new(Full::new(request.body.clone()));
         *outgoing.method_mut() = request.method.clone();

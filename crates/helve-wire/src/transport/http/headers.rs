@@ -14,6 +14,7 @@ pub(crate) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 pub(crate) const NAME: HeaderName = HeaderName::from_static("mcp-name");
 pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 pub(crate) const HOPS: HeaderName = HeaderName::from_static(Nesting::HEADER);
+pub(crate) const TRAIL: HeaderName = HeaderName::from_static(Nesting::TRAIL_HEADER);
 
 const SENTINEL: (&str, &str) = ("=?base64?", "?=");
 

@@ -3,7 +3,7 @@
 use helve_model::ErrorCode;
 use helve_testkit::{InProcess, ProbeFault, Scenario};
 use helve_wire::launch::PlainLauncher;
-use helve_wire::{ConnectOptions, ProtocolChoice, Verdict, connect_stdio, connect_stream};
+use helve_wire::{ConnectOptions, OtherEra, ProtocolChoice, Verdict, connect_stdio, connect_stream};
 
 use super::{LEGACY, MODERN, check_agrees, known, verdict};
 use crate::support::*;
@@ -27,8 +27,9 @@ async fn a_verdict_that_holds_saves_the_search() {
         assert_eq!(verdict(session.greeting()), choice);
         check_agrees(&session).await;
         assert_eq!(recorder.methods(), methods);
-        // What is handed out can be handed in.
-        assert_eq!(known(choice), ProtocolChoice::Known(session.greeting().verdict.clone()));
+        // What is handed out can be handed in, with what it tells about the other era.
+        let handed = Verdict { other: OtherEra::default(), ..session.greeting().verdict.clone() };
+        assert_eq!(known(choice), ProtocolChoice::Known(handed));
     }
 }
 

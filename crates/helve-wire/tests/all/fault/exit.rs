@@ -72,7 +72,7 @@ async fn a_server_that_is_too_slow_says_what_it_does() {
     let error = connect_stdio(&PlainLauncher, &shell(script), options).await.unwrap_err();
     insta::assert_snapshot!(shown(&error), @r#"
     TIMEOUT: the server `peer` was not ready within 0.5 s
-      hint: a first start may have to download something: try again, or give it more time: `startup_timeout_seconds` of the server, `--timeout` for one command
+      hint: a first start may have to download something: try again, or give it more time
       hint: the last lines of its stderr:
     downloading the internet
     "#);

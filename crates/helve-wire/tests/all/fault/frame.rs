@@ -55,6 +55,25 @@ async fn half_a_message() {
     ");
 }
 
+/// G7: an answer whose id can be read fails its call, whatever else is wrong with it.
+#[tokio::test]
+async fn g7_an_answer_that_is_not_marked_or_not_json() {
+    insta::assert_snapshot!(check(r#"{"id":$ID,"result":{"content":[]}}"#).await, @"");
+    insta::assert_snapshot!(check(r#"{"jsonrpc":2.0,"id":$ID,"error":{"code":1,"message":"no"}}"#).await, @"");
+    insta::assert_snapshot!(check("{'jsonrpc': '2.0', 'id': $ID, 'result': {'content': []}}").await, @"");
+}
+
+/// G7: what nobody could read is told when the time is over. A log line is no answer, even if it has an id and an error.
+#[tokio::test(start_paused = true)]
+async fn g7_a_time_out_names_the_lines_that_could_not_be_read() {
+    let (session, mut hand) = Hand::legacy(options()).await;
+    let asked = start(&session);
+    let id = hand.request("tools/call").await;
+    hand.line(&format!(r#"{{"level":"warn","id":{id},"error":{{"code":1}}}}"#)).await;
+    hand.line("here is your answer: 42").await;
+    insta::assert_snapshot!(shown(&asked.await.unwrap().unwrap_err()), @"");
+}
+
 /// A line may come in pieces, at any pace, cut anywhere.
 #[tokio::test]
 async fn half_a_line_now_and_half_later() {

@@ -141,7 +141,7 @@ async fn a_server_that_never_reads_is_never_ready() {
     let error = stdio(&Scenario::legacy().never_reads(), options).await.unwrap_err();
     insta::assert_snapshot!(shown(&error), @r#"
     TIMEOUT: the server `peer` was not ready within 0.7 s
-      hint: a first start may have to download something: try again, or give it more time: `startup_timeout_seconds` of the server, `--timeout` for one command
+      hint: a first start may have to download something: try again, or give it more time
     "#);
 }
 

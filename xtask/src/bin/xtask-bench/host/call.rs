@@ -1,4 +1,5 @@
-//! What a host adds to a bare call on the wire: the name, the arguments' schema, the rules, the record.
+//! What a host adds to a bare call on the wire: the name, the arguments' schema, the rules, the record. And what a gateway
+//! adds to that, with the agent's own side of it: the gate, the catalog, both ends of a stream.
 
 use anyhow::Result;
 
@@ -9,6 +10,7 @@ use crate::peers::Peers;
 use crate::report::{Goal, Line};
 
 const INSTRUCTIONS: Goal = Goal::AtMost(6_000.0);
+const GATEWAY: Goal = Goal::AtMost(20_000.0);
 const FLAT: Goal = Goal::AtMost(1.2);
 
 pub(crate) fn measure(bench: &Bench, _peers: &Peers) -> Result<Vec<Line>> {
@@ -17,6 +19,7 @@ pub(crate) fn measure(bench: &Bench, _peers: &Peers) -> Result<Vec<Line>> {
     let host = count(Kind::Host)?;
     let many = count(Kind::HostManyRules)?;
     let rmcp = count(Kind::Rmcp)?;
+    let gateway = count(Kind::Gateway)?;
     let (added, added_by_many) = (host.instructions - wire.instructions, many.instructions - wire.instructions);
     let seen = format!(
         "{:.0} in all, the wire {:.0}, rmcp's wire {:.0}; {:.1} allocations above the wire's {:.1}",
@@ -39,6 +42,16 @@ pub(crate) fn measure(bench: &Bench, _peers: &Peers) -> Result<Vec<Line>> {
             many.instructions / host.instructions,
             FLAT,
             String::new(),
+        ),
+        Line::new(
+            "instructions of a gateway's call above a host's, with both ends of the agent's stream",
+            gateway.instructions - host.instructions,
+            GATEWAY,
+            format!(
+                "{:.0} in all; {:.1} allocations above the host's",
+                gateway.instructions,
+                gateway.allocations - host.allocations
+            ),
         ),
     ])
 }

@@ -18,7 +18,7 @@ use crate::memory;
 use crate::rules::{rules, server_name};
 
 /// Longer than any server here takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Milliseconds that the servers' lists may be kept: longer than any measure takes.
 const KEPT_FOR: usize = 3_600_000;
@@ -147,7 +147,7 @@ pub(crate) async fn kept(server: &Server, servers: usize, tools: usize) -> Resul
     })
 }
 
-fn builder() -> HostBuilder {
+pub(super) fn builder() -> HostBuilder {
     let settings = HostSettings { call_timeout: PATIENCE, startup_timeout: PATIENCE, ..HostSettings::default() };
     Host::builder().settings(settings).surroundings(surroundings()).rules(rules(1, ECHO))
 }
@@ -164,7 +164,7 @@ fn specs(server: &Server, count: usize) -> Result<Vec<ServerSpec>> {
     (0..count).map(|index| spec(server, index)).collect()
 }
 
-fn spec(server: &Server, index: usize) -> Result<ServerSpec> {
+pub(super) fn spec(server: &Server, index: usize) -> Result<ServerSpec> {
     let stdio = StdioSpec {
         command: ConfigText::literal(server.program.display().to_string()),
         arguments: server.arguments.iter().map(ConfigText::literal).collect(),

@@ -1,12 +1,20 @@
-//! Servers that another process keeps running: how a host comes to their connections, and how the two know that they
-//! mean the same servers.
+//! Servers that another process keeps running, and lends: how a host comes to them, and how the two know that they mean the
+//! same servers.
+//!
+//! What is lent is the program itself: its three streams, and its end. Whoever has it speaks with the server as if it were
+//! their own, in the server's own words; [`program`] only sees to it that several can do so at once.
 
-use std::fmt;
+mod frame;
+mod lease;
+mod messages;
+mod program;
+
 use std::path::Path;
 use std::pin::Pin;
 
 use helve_model::{ServerSpec, TransportSpec};
-use helve_wire::{BoxFuture, Verdict};
+use helve_wire::BoxFuture;
+use helve_wire::launch::Launched;
 use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -14,29 +22,21 @@ use crate::connect;
 use crate::schema_cache::Salt;
 use crate::settings::Surroundings;
 
+pub use lease::lease;
+pub use program::KeptProgram;
+
 /// Both directions of a connection.
 pub trait Duplex: AsyncRead + AsyncWrite + Send {}
 
 impl<S: AsyncRead + AsyncWrite + Send> Duplex for S {}
 
-/// A connection to a server that somebody else keeps.
-pub struct Kept {
-    /// It speaks the newest protocol, whatever the server itself speaks.
-    pub stream: Pin<Box<dyn Duplex>>,
-    /// What the server itself speaks, where that is known.
-    pub speaks: Option<Verdict>,
-}
+/// A connection to whoever keeps programs.
+pub type Connection = Pin<Box<dyn Duplex>>;
 
-impl fmt::Debug for Kept {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Kept").field("speaks", &self.speaks).finish_non_exhaustive()
-    }
-}
-
-/// Somebody who keeps servers running for others, and has connections to them.
+/// Somebody who keeps servers running for others.
 pub trait Keeper: Send + Sync {
-    /// A connection to this server; `None`: it is not kept, and is started as usual.
-    fn connect<'a>(&'a self, server: &'a ServerSpec) -> BoxFuture<'a, Option<Kept>>;
+    /// The program of this server, as if it had just been started; `None`: it is not kept, and is started as usual.
+    fn borrow<'a>(&'a self, server: &'a ServerSpec) -> BoxFuture<'a, Option<Launched>>;
 }
 
 /// What would run for all of these servers, as a hash under a key that nobody else has: programs, addresses, resolved

@@ -1,0 +1,145 @@
+//! Rules put into helve's own file and taken out again: everything else stays as it is, to the byte.
+
+use helve_config::Dialect;
+use helve_config::edit::{NewRule, RuleChange, edit_rules_text, find_rule};
+use helve_model::{Action, CallKind, Layer};
+
+use crate::support::place;
+
+const PATH: &str = "/home/me/.config/helve/helve.toml";
+
+fn new(tool: &str, action: Action) -> NewRule {
+    NewRule { tool: tool.to_owned(), pattern: None, kind: None, action }
+}
+
+fn edit(text: &str, change: &RuleChange) -> String {
+    let place = place(Dialect::Helve, PATH, Layer::User);
+    edit_rules_text(&place, text, change).unwrap_or_else(|error| format!("refused: {error}"))
+}
+
+fn insert(text: &str, rule: NewRule, position: usize) -> String {
+    edit(text, &RuleChange::Insert { rule, position })
+}
+
+const FILE: &str = "\
+# my file
+[servers.a]
+command = \"a\" # why
+
+# first: never
+[[rules]]
+tool = \"a/delete\" # really
+action = \"deny\"
+
+# then
+# the rest
+[[rules]]
+tool = \"a/*\"
+action = \"ask\"
+
+[settings]
+watch = false
+";
+
+#[test]
+fn a_rule_goes_before_another_one_and_its_comments() {
+    insta::assert_snapshot!(insert(FILE, new("a/b", Action::Allow), 1), @r#"
+    # my file
+    [servers.a]
+    command = "a" # why
+
+    # first: never
+    [[rules]]
+    tool = "a/delete" # really
+    action = "deny"
+
+    [[rules]]
+    tool = "a/b"
+    action = "allow"
+
+    # then
+    # the rest
+    [[rules]]
+    tool = "a/*"
+    action = "ask"
+
+    [settings]
+    watch = false
+    "#);
+    insta::assert_snapshot!(insert(FILE, new("a/b", Action::Allow), 2), @r#"
+    # my file
+    [servers.a]
+    command = "a" # why
+
+    # first: never
+    [[rules]]
+    tool = "a/delete" # really
+    action = "deny"
+
+    # then
+    # the rest
+    [[rules]]
+    tool = "a/*"
+    action = "ask"
+
+    [settings]
+    watch = false
+
+    [[rules]]
+    tool = "a/b"
+    action = "allow"
+    "#);
+}
+
+#[test]
+fn the_first_rule_of_a_file() {
+    insta::assert_snapshot!(insert("", new("a/b", Action::Allow), 0), @r#"
+    [[rules]]
+    tool = "a/b"
+    action = "allow"
+    "#);
+    let rule = NewRule {
+        pattern: Some("uri=\"x\\y\"/**".to_owned()),
+        kind: Some(CallKind::Resource),
+        ..new("a/get\\[x\\]", Action::Deny)
+    };
+    insta::assert_snapshot!(insert("# nothing yet\n", rule, 0), @"");
+}
+
+#[test]
+fn rules_in_one_array_stay_in_it() {
+    let one_line = "rules = [{ tool = \"a/b\", action = \"deny\" }]\n";
+    insta::assert_snapshot!(insert(one_line, new("x/y", Action::Allow), 0), @"");
+    insta::assert_snapshot!(insert(one_line, new("x/y", Action::Allow), 1), @"");
+    let lines = "rules = [\n  # never\n  { tool = \"a/b\", action = \"deny\" },\n]\n\n[settings]\nwatch = true\n";
+    insta::assert_snapshot!(insert(lines, new("x/y", Action::Allow), 0), @"");
+    insta::assert_snapshot!(edit(lines, &RuleChange::Remove { position: 0 }), @"");
+}
+
+#[test]
+fn what_was_put_in_is_taken_out_without_a_trace() {
+    let place = place(Dialect::Helve, PATH, Layer::User);
+    for text in [FILE, "", "# a\n", &FILE.replace('\n', "\r\n"), "[[rules]]\ntool = \"a/b\"\naction = \"deny\"\n"] {
+        let count = text.matches("[[rules]]").count();
+        for position in 0..=count {
+            let rule = NewRule { pattern: Some("k=v*".to_owned()), ..new("new/one", Action::Ask) };
+            let added =
+                edit_rules_text(&place, text, &RuleChange::Insert { rule: rule.clone(), position }).expect("put in");
+            assert_eq!(find_rule(&place, &added, &rule), Some(position), "{added}");
+            let removed = edit_rules_text(&place, &added, &RuleChange::Remove { position }).expect("taken out");
+            assert_eq!(removed.trim_end(), text.trim_end(), "from {added:?}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_told_apart_is_left_alone() {
+    let allow = || new("a/b", Action::Allow);
+    insta::assert_snapshot!(insert("[[rules]]\naction = \"deny\"\n", allow(), 0), @"");
+    insta::assert_snapshot!(insert("[[rules]\n", allow(), 0), @"");
+    insta::assert_snapshot!(insert(FILE, new("a/b\naction = \"allow\"", Action::Deny), 0), @"");
+    insta::assert_snapshot!(insert(FILE, allow(), 9), @"");
+    let place = place(Dialect::McpJson, "/p/.mcp.json", Layer::Project);
+    let change = RuleChange::Insert { rule: allow(), position: 0 };
+    insta::assert_snapshot!(edit_rules_text(&place, "{}", &change).expect_err("refused"), @"");
+}

@@ -1,0 +1,110 @@
+//! A whole gateway as an agent on a stream finds it: the message checked at the gate, the tool looked up by the name that
+//! agents know, and a host's call behind it.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use helve::{Answerer, CallError, Host};
+use helve_model::ServerSpec;
+use helve_serve::{HostSource, Naming, Options, Purpose, face};
+use helve_wire::BoxFuture;
+use tokio::io::{
+    AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, ReadHalf, WriteHalf, duplex, split,
+};
+use tokio::task::JoinHandle;
+
+use super::helve_host::{PATIENCE, builder, spec};
+use super::helve_stdio::version;
+use super::{Server, StdioClient, TEXT};
+use crate::job::{Era, Shape};
+use crate::rules::server_name;
+
+/// Bytes that may be on their way between the agent and the gateway.
+const PIPE: usize = 64 << 10;
+
+/// The only agent of a gateway, and the gateway, in one process.
+#[derive(Debug)]
+pub(crate) struct Agent {
+    writer: WriteHalf<DuplexStream>,
+    reader: BufReader<ReadHalf<DuplexStream>>,
+    serving: JoinHandle<std::io::Result<()>>,
+    call: String,
+    answer: String,
+}
+
+/// Starts the host of the gateway.
+struct OneServer(ServerSpec);
+
+impl HostSource for OneServer {
+    fn start(&self, answerer: Arc<dyn Answerer>, _purpose: Purpose) -> BoxFuture<'_, Result<Host, CallError>> {
+        Box::pin(builder().answerer(answerer).server(self.0.clone()).start())
+    }
+}
+
+impl StdioClient for Agent {
+    type Answer = ();
+
+    async fn connect(server: &Server, era: Era) -> Result<Self> {
+        let spec = ServerSpec { protocol_version: Some(version(era).to_owned()), ..spec(server, 0)? };
+        let (near, far) = duplex(PIPE);
+        let serving = tokio::spawn(async move {
+            let (reader, writer) = split(far);
+            let options = Options { naming: Naming::Server, wait: Some(PATIENCE), ..Options::default() };
+            face::stream::serve_alone(&OneServer(spec), options, reader, writer).await
+        });
+        let (reader, writer) = split(near);
+        // About 200 bytes.
+        let call = format!(
+            "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{{\"name\":\"{}__echo\",\"arguments\":{{\"text\":\"{TEXT}\",\"path\":\"/srv/main.rs\"}}}}}}\n",
+            server_name(0)
+        );
+        let mut agent = Self { writer, reader: BufReader::new(reader), serving, call, answer: String::new() };
+        let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#;
+        agent
+            .writer
+            .write_all(
+                format!("{hello}\n{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}}\n").as_bytes(),
+            )
+            .await?;
+        agent.answered("\"id\":0").await?;
+        Ok(agent)
+    }
+
+    async fn echo(&mut self) -> Result<()> {
+        self.writer.write_all(self.call.as_bytes()).await?;
+        self.answered("\"id\":1").await?;
+        ensure!(self.answer.contains(TEXT), "another text came back: {}", self.answer);
+        Ok(())
+    }
+
+    async fn large(&mut self, shape: Shape) -> Result<()> {
+        bail!("the echo server lists no tool with a large result ({shape:?}), and a gateway calls nothing else")
+    }
+
+    async fn list(&mut self) -> Result<()> {
+        bail!("a gateway lists by itself")
+    }
+
+    async fn oversized(&mut self, _bytes: u64) -> Result<String> {
+        bail!("the echo server does not list `endless`, and a gateway calls nothing else")
+    }
+
+    async fn close(self) -> Result<()> {
+        drop((self.writer, self.reader));
+        Ok(self.serving.await??)
+    }
+}
+
+impl Agent {
+    /// Reads to the answer with this id; what comes before it is not waited for.
+    async fn answered(&mut self, id: &str) -> Result<()> {
+        loop {
+            self.answer.clear();
+            let read = self.reader.read_line(&mut self.answer).await.context("the gateway went away")?;
+            ensure!(read > 0, "the gateway went away");
+            if self.answer.contains(id) {
+                return Ok(());
+            }
+        }
+    }
+}
