@@ -16,6 +16,12 @@ pub(crate) const LAYERS: &[Layer] = &[
     Layer::new("helve-config", "processes, network, ambient environment or home")
         .free_of(&[RUNTIMES, NETWORK, PROCESSES, HOME, FACES])
         .silent_on(&[ASYNC, SOCKETS, CHILDREN, BORROWED_SOCKETS_AND_CHILDREN, SURROUNDINGS, PRINTING]),
+    Layer::new("helve-sandbox", "MCP, policy, configuration, an async runtime, ambient environment or home")
+        .free_of(&[RUNTIMES, NETWORK, PROCESSES, HOME, FACES, CONFIG_FILES, OTHER_SDKS, HELVE])
+        .silent_on(&[ASYNC, CHILDREN, ENVIRONMENT, PRINTING]),
+    Layer::new("helve-auth", "MCP, a terminal, a browser, files, configuration, ambient environment")
+        .free_of(&[FACES, CONFIG_FILES, HOME, OTHER_SDKS, FILES, PROCESSES, MCP])
+        .silent_on(&[CHILDREN, FILE_SYSTEM, SURROUNDINGS, PRINTING]),
     Layer::new("helve-wire", "policy decisions, config files, the environment, a face of its own")
         .free_of(&[FACES, CONFIG_FILES, HOME, OTHER_SDKS])
         .silent_on(&[ENVIRONMENT, PRINTING])
@@ -32,18 +38,30 @@ pub(crate) const LAYERS: &[Layer] = &[
         .free_of(&[FACES, CONFIG_FILES, HOME, OTHER_SDKS])
         .silent_on(&[SOCKETS, CHILDREN, BORROWED_SOCKETS_AND_CHILDREN, SURROUNDINGS, PRINTING]),
     Layer::new("helve-testkit", "helve-wire: it is the independent second opinion")
-        .free_of(&[&["helve-wire"]])
+        .free_of(&[&["helve-wire", "helve-auth"]])
         .even_in_its_tests()
         .silent_on(&[PRINTING_TO_STDOUT])
         .versions_anywhere(),
 ];
 
 /// Dependencies that only the named packages may ask for, in any section of their manifest.
-pub(crate) const KEPT_TO: &[KeptTo] = &[KeptTo {
-    dependency: "rmcp",
-    packages: &["helve-testkit", "xtask"],
-    because: "it is the peer we are measured against and tested with, not a part of the product",
-}];
+pub(crate) const KEPT_TO: &[KeptTo] = &[
+    KeptTo {
+        dependency: "rmcp",
+        packages: &["helve-testkit", "xtask"],
+        because: "it is the peer we are measured against and tested with, not a part of the product",
+    },
+    KeptTo {
+        dependency: "landlock",
+        packages: &["helve-sandbox"],
+        because: "what a program may touch is decided and applied in one place",
+    },
+    KeptTo {
+        dependency: "seccompiler",
+        packages: &["helve-sandbox", "xtask"],
+        because: "what a program may touch is decided and applied in one place",
+    },
+];
 
 /// Packages that may be a dev-dependency of the crates but never part of the product.
 pub(crate) const DEVELOPMENT_ONLY: &[&str] = &["helve-testkit", "xtask"];
@@ -145,7 +163,10 @@ const FILES: Packages = &["fs-err", "notify", "tempfile", "walkdir"];
 const HOME: Packages = &["dirs", "etcetera", "home"];
 const FACES: Packages = &["axum", "clap", "ratatui", "crossterm"];
 const CONFIG_FILES: Packages = &["helve-config", "jsonc-parser", "serde-saphyr", "toml", "toml_edit"];
+const HELVE: Packages = &["helve", "helve-model", "helve-policy", "helve-wire"];
 const OTHER_SDKS: Packages = &["rmcp"];
+/// Whatever speaks the protocol.
+const MCP: Packages = &["helve", "helve-serve", "helve-wire"];
 
 const PURE: &[Words] = &[ASYNC, CLOCK, SOCKETS, CHILDREN, FILE_SYSTEM, SURROUNDINGS, PRINTING];
 const ASYNC: Words = &["async", "await"];

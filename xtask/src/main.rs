@@ -8,6 +8,7 @@ mod attack;
 mod bench;
 mod conformance;
 mod docs;
+mod escapes;
 mod frameworks;
 mod install;
 mod interop;
@@ -38,6 +39,7 @@ enum Chore {
     Bench(bench::Bench),
     Conformance(conformance::Conformance),
     Docs(docs::Docs),
+    Escapes(escapes::Escapes),
     Frameworks(frameworks::Frameworks),
     Interop(interop::Interop),
     Layout(layout::Layout),
@@ -47,6 +49,15 @@ enum Chore {
 }
 
 fn main() -> ExitCode {
+    // Before anything else, and before any thread: this program as a warden, and as the run inside of what a chore prepared.
+    let mut words = std::env::args_os().skip(1);
+    match words.next().as_deref().and_then(|word| word.to_str()) {
+        Some(escapes::WARDEN) => return helve_wire::launch::warden::run(&[escapes::WARDEN], words),
+        Some(escapes::INSIDE) => {
+            return escapes::inside(&words.filter_map(|word| word.into_string().ok()).collect::<Vec<_>>());
+        }
+        _ => {}
+    }
     let arguments = Arguments::parse();
     let root = workspace_root();
     let outcome = match arguments.chore {
@@ -54,6 +65,7 @@ fn main() -> ExitCode {
         Chore::Bench(bench) => bench.run(&root),
         Chore::Conformance(conformance) => conformance.run(&root),
         Chore::Docs(docs) => docs.run(&root),
+        Chore::Escapes(escapes) => escapes.run(&root),
         Chore::Frameworks(frameworks) => frameworks.run(&root),
         Chore::Interop(interop) => interop.run(&root),
         Chore::Layout(layout) => layout.run(&root),

@@ -18,6 +18,8 @@ mod get;
 mod import;
 mod init;
 mod keep;
+mod login;
+mod logout;
 mod logs;
 mod man;
 mod pin;
@@ -28,7 +30,9 @@ mod read;
 mod remove;
 mod resources;
 mod rules;
+mod sandbox;
 mod schema;
+pub(crate) mod secret;
 mod serve;
 mod servers;
 mod status;
@@ -78,6 +82,7 @@ pub(crate) enum Verb {
     Deny(deny::Args),
     Doctor(doctor::Args),
     Pin(pin::Args),
+    Sandbox(sandbox::Args),
     Init(init::Args),
     Add(add::Args),
     AddJson(add_json::Args),
@@ -88,6 +93,9 @@ pub(crate) enum Verb {
     Get(get::Args),
     Import(import::Args),
     Trust(trust::Args),
+    Login(login::Args),
+    Logout(logout::Args),
+    Secret(secret::Args),
     Completions(completions::Args),
     Man(man::Args),
     Schema(schema::Args),
@@ -206,6 +214,7 @@ fn dispatch(context: &Context, verb: Option<Verb>) -> Result<(), Failure> {
         Some(Verb::Deny(args)) => deny::run(context, &args),
         Some(Verb::Doctor(args)) => doctor::run(context, &args),
         Some(Verb::Pin(args)) => pin::run(context, &args),
+        Some(Verb::Sandbox(args)) => sandbox::run(context, &args),
         Some(Verb::Init(args)) => init::run(context, &args),
         Some(Verb::Add(args)) => add::run(context, args),
         Some(Verb::AddJson(args)) => add_json::run(context, &args),
@@ -215,6 +224,9 @@ fn dispatch(context: &Context, verb: Option<Verb>) -> Result<(), Failure> {
         Some(Verb::Get(args)) => get::run(context, &args),
         Some(Verb::Import(args)) => import::run(context, &args),
         Some(Verb::Trust(args)) => trust::run(context, &args),
+        Some(Verb::Login(args)) => login::run(context, &args),
+        Some(Verb::Logout(args)) => logout::run(context, &args),
+        Some(Verb::Secret(args)) => secret::run(context, &args),
         Some(Verb::Completions(args)) => completions::run(context, &args),
         Some(Verb::Man(args)) => man::run(context, &args),
         Some(Verb::Schema(args)) => schema::run(context, &args),

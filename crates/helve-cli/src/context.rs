@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use helve::{CallContext, CallSource, Door};
@@ -21,6 +21,7 @@ use crate::itself::Itself;
 use crate::options::GlobalOptions;
 use crate::printer::Printer;
 use crate::questions::Asked;
+use crate::sign_ins::Credentials;
 use crate::store::Stores;
 use crate::store::approvals::ApprovalFile;
 use crate::store::trust::TrustFile;
@@ -59,6 +60,8 @@ pub(crate) struct Context {
     pub(crate) told: Mutex<Vec<ServerName>>,
     /// The problems of configurations that were told.
     pub(crate) reported: Mutex<HashSet<String>>,
+    /// Who is signed in where; one for all hosts, so that a login is renewed once for all of them.
+    credentials: OnceLock<Option<Credentials>>,
 }
 
 impl Context {
@@ -80,6 +83,7 @@ impl Context {
             has_retired: AtomicBool::new(false),
             told: Mutex::default(),
             reported: Mutex::default(),
+            credentials: OnceLock::new(),
         })
     }
 
@@ -93,6 +97,11 @@ impl Context {
     pub(crate) async fn aside<T: Send + 'static>(&self, work: impl FnOnce(&Self) -> T + Send + 'static) -> Option<T> {
         let context = self.shared.upgrade()?;
         tokio::task::spawn_blocking(move || work(&context)).await.ok()
+    }
+
+    /// The person's logins and secrets; `None` where nothing can be kept.
+    pub(crate) fn credentials(&self) -> Option<&Credentials> {
+        self.credentials.get_or_init(|| Credentials::new(&self.env)).as_ref()
     }
 
     /// Keeps an answer to `${input:id}` of a file for as long as helve runs.

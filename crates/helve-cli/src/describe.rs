@@ -6,6 +6,7 @@ use helve_model::{
 };
 use serde_json::{Map, Value, json};
 
+use crate::confinement;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::plan::{self, held};
@@ -172,6 +173,7 @@ pub(crate) fn details(context: &Context, spec: &ServerSpec, secrets: Secrets) ->
             }
         }
     }
+    say("sandbox", spec.sandbox.iter().flat_map(|sandbox| confinement::written(context, sandbox)).collect());
     let globs = |listed: &[Listed]| vec![listed.iter().map(|item| item.glob.as_str()).collect::<Vec<_>>().join(", ")];
     let access = &spec.access;
     say("only tools", access.tools.as_deref().map(globs).unwrap_or_default());

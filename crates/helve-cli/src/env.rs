@@ -12,6 +12,10 @@ pub(crate) mod variable {
     pub(crate) const HELVE_DEPTH: &str = helve_wire::Nesting::VARIABLE;
     /// Through which servers this one was started; helve sets it, too.
     pub(crate) const HELVE_TRAIL: &str = helve_wire::Nesting::TRAIL;
+    /// The key that the vault is sealed with: 32 bytes as base64 or hex. No server gets it.
+    pub(crate) const HELVE_VAULT_KEY: &str = "HELVE_VAULT_KEY";
+    /// A token that agents bring to `helve serve`. No server gets it.
+    pub(crate) const HELVE_SERVE_TOKEN: &str = "HELVE_SERVE_TOKEN";
     /// Which log lines are shown, by target: `helve_wire=debug,helve=info`.
     pub(crate) const HELVE_LOG: &str = "HELVE_LOG";
     /// Not empty: no colours.
@@ -109,9 +113,10 @@ impl Env {
         &self.surroundings.working_directory
     }
 
-    /// Every variable, for the servers' share of them.
-    pub(crate) fn variables(&self) -> &[(OsString, OsString)] {
-        &self.surroundings.variables
+    /// Every variable that a program helve starts may have: what opens helve itself is for helve alone.
+    pub(crate) fn variables(&self) -> Vec<(OsString, OsString)> {
+        let is_own = |name: &OsStr| name == variable::HELVE_VAULT_KEY || name == variable::HELVE_SERVE_TOKEN;
+        self.surroundings.variables.iter().filter(|(name, _)| !is_own(name)).cloned().collect()
     }
 
     /// This very program, which can also be a warden.
@@ -121,6 +126,10 @@ impl Env {
 
     pub(crate) fn temporary_directory(&self) -> PathBuf {
         self.surroundings.temporary_directory.clone()
+    }
+
+    pub(crate) const fn clock(&self) -> fn() -> SystemTime {
+        self.surroundings.clock
     }
 
     pub(crate) fn now(&self) -> SystemTime {

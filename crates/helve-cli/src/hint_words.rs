@@ -79,6 +79,7 @@ impl HintWords {
                 )
             }
             Hint::EnableServer { server } => format!("`helve enable {}` switches it on", word(server.as_str())),
+            Hint::SignIn { server } => format!("`helve login {}` signs in", word(server.as_str())),
             Hint::Trust { origin: Some(origin) } => {
                 format!("`helve trust` shows what {} would run, and asks", self.place(origin))
             }

@@ -151,7 +151,7 @@ pub(crate) fn compile(plan: &Plan) -> (RuleSet, Vec<Problem>) {
 /// The same, for calls: with where each server runs, which rules about relative paths depend on.
 pub(crate) fn compile_for_calls(context: &Context, plan: &Plan) -> (RuleSet, Vec<Problem>) {
     let surroundings = Surroundings {
-        environment: context.env.variables().to_vec(),
+        environment: context.env.variables(),
         working_directory: Some(context.env.working_directory().to_owned()),
         ..Surroundings::default()
     };

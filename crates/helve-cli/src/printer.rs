@@ -15,6 +15,7 @@ use crate::env::{Env, variable};
 use crate::failure::Failure;
 use crate::hint_words::HintWords;
 use crate::options::{ColorChoice, GlobalOptions};
+use crate::redact;
 
 pub(crate) use style::{Color, Line, Style};
 pub(crate) use table::{Table, cut};
@@ -80,12 +81,12 @@ impl Printer {
 
     /// Data: a line.
     pub(crate) fn line(&self, line: &Line) -> Result<(), Failure> {
-        write_data(&format!("{}\n", line.render(self.stdout)))
+        write_data(&redact::hide(&format!("{}\n", line.render(self.stdout))))
     }
 
     /// Data: text over several lines.
     pub(crate) fn block(&self, text: &str) -> Result<(), Failure> {
-        write_data(&text::visible(text))
+        write_data(&redact::hide(&text::visible(text)))
     }
 
     /// Data: somebody else's text. A terminal is shown no character it would obey; a pipe gets every byte.
@@ -112,7 +113,7 @@ impl Printer {
 
     /// Data: a table; nothing when it has no rows.
     pub(crate) fn table(&self, table: &Table) -> Result<(), Failure> {
-        if table.is_empty() { Ok(()) } else { write_data(&table.render(self.stdout, self.width)) }
+        if table.is_empty() { Ok(()) } else { write_data(&redact::hide(&table.render(self.stdout, self.width))) }
     }
 
     /// Data: a table of many rows, which are made twice instead of held; nothing when there are none.
@@ -133,7 +134,7 @@ impl Printer {
     /// Data: JSON.
     pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), Failure> {
         let text = json::render(value).map_err(|error| Failure::other("the answer is no JSON").cause(&error))?;
-        write_data(&text)
+        write_data(&redact::hide(&text))
     }
 
     /// Data: JSON in one line, for what comes bit by bit.
@@ -251,7 +252,7 @@ fn write_data(text: &str) -> Result<(), Failure> {
 
 /// Nobody hears that nobody hears.
 pub(crate) fn write_talk(text: &str) {
-    drop(io::stderr().lock().write_all(text.as_bytes()));
+    drop(io::stderr().lock().write_all(redact::hide(text).as_bytes()));
 }
 
 #[cfg(test)]

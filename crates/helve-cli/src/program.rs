@@ -63,7 +63,7 @@ impl Program {
         let mut environment = Environment::default();
         // The person's own program, with the person's own environment.
         for (name, value) in context.env.variables() {
-            environment.set(name.clone(), value.clone());
+            environment.set(name, value);
         }
         environment.set(variable::HELVE_DEPTH, context.itself.depth(&context.env).saturating_add(1).to_string());
         let command = ServerCommand {
@@ -71,9 +71,19 @@ impl Program {
             args: arguments.iter().map(Into::into).collect(),
             working_directory: Some(context.env.working_directory().to_owned()),
             environment,
-            executable: None,
+            ..ServerCommand::default()
         };
         Ok(Self { command, launcher: crate::running::launcher(context), shown: program.clone() })
+    }
+
+    /// Another program, started in the same way; `None` when there are no words.
+    pub(crate) fn running(&self, words: &[String]) -> Option<Self> {
+        let (program, arguments) = words.split_first()?;
+        let mut other = self.clone();
+        other.command.program = program.into();
+        other.command.args = arguments.iter().map(Into::into).collect();
+        other.shown.clone_from(program);
+        Some(other)
     }
 
     /// The same with one more variable.

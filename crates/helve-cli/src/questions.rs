@@ -22,7 +22,7 @@ use tokio::task::spawn_blocking;
 use crate::context::Context;
 use crate::printer::{CLEAR_LINE, Printer, write_talk};
 use keyboard::Keyboard;
-use url::Browser;
+pub(crate) use url::Browser;
 use widget::Terminal;
 
 /// How a verb that calls something answers what it is asked meanwhile.

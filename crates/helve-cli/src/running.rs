@@ -1,12 +1,14 @@
 //! A host for one command: started with no more servers than the verb needs, bounded by `--timeout`, ended by Ctrl-C.
 
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve::{CallError, Host, HostBuilder, HostEvent, HostSettings, KeptProgram, Plan, ServerReport, Surroundings};
+use helve::{
+    CallError, Confining, Host, HostBuilder, HostEvent, HostSettings, KeptProgram, Plan, ServerReport, Surroundings,
+};
 use helve_config::{Configuration, Settings};
 use helve_model::name::parse_slash;
 use helve_model::{DisabledReason, ErrorCode, PendingReason, QualifiedName, ServerStatus};
@@ -24,6 +26,7 @@ use crate::plan::plan;
 use crate::questions::{CommandLineElicitor, NobodyCalled, QuestionArgs};
 use crate::roots::ConfiguredRoots;
 use crate::sampler::{self, CommandSampler};
+use crate::secrets::Secrets;
 use crate::store::approvals::ApprovalFile;
 
 /// The verb that makes this program a warden: see `main`.
@@ -34,6 +37,9 @@ const LISTS: &str = "tools";
 
 /// The directory below the cache directory that large results are kept in.
 const RESULTS: &str = "results";
+
+/// The directory below the cache directory that confined servers have theirs in.
+const SANDBOXES: &str = "sandbox";
 
 /// Longer than any start-up time-out: servers answer for themselves.
 const SETTLING: Duration = Duration::from_secs(3_600);
@@ -332,11 +338,14 @@ impl Recipe {
             ..HostSettings::default()
         };
         let surroundings = Surroundings {
-            environment: context.env.variables().to_vec(),
+            environment: context.env.variables(),
             launcher: launcher(context),
             working_directory: Some(context.env.working_directory().to_owned()),
             cache_directory: lists_directory(context),
             spill_directory: spill_directory(context).filter(|_| settings.result_bytes.value.is_some()),
+            confining: confining(context),
+            sign_ins: context.credentials().map(|credentials| Arc::clone(&credentials.sign_ins)),
+            secrets: Some(Arc::new(Secrets::new(context))),
             nesting: context.itself.nesting(&context.env).clone(),
             ..Surroundings::default()
         };
@@ -460,6 +469,17 @@ pub(crate) fn launcher(context: &Context) -> Arc<dyn Launcher> {
         }
         None => Arc::new(PlainLauncher),
     }
+}
+
+/// How servers are confined. `None` where nobody knows where this program or a cache is: then none is started that is to be.
+pub(crate) fn confining(context: &Context) -> Option<Confining> {
+    let directories = &context.env.directories;
+    let stage = WardenProgram { path: context.env.executable()?.to_owned(), leading: vec![WARDEN_VERB.into()] };
+    let cache = directories.cache.as_ref()?;
+    // All of helve's own but the directories of confined servers themselves.
+    let own = [&directories.config, &directories.state].into_iter().flatten().cloned();
+    let own = own.chain([cache.join(LISTS), cache.join(RESULTS)]).collect();
+    Some(Confining::new(stage, cache.join(SANDBOXES), context.env.home().map(Path::to_owned), own))
 }
 
 impl From<CallError> for Failure {

@@ -4,11 +4,13 @@
 //! turn into no filter.
 
 mod builtin;
+pub(crate) mod sandbox;
 mod transport;
 mod values;
 
 use helve_model::{
-    Action, ConfigText, Layer, Listed, OAuthSpec, PrivateIdle, Rule, ServerName, ServerSpec, TransportSpec, Validation,
+    Action, ConfigText, IdentitySpec, Layer, Listed, OAuthSpec, PrivateIdle, Rule, ServerName, ServerSpec,
+    TransportSpec, Validation,
 };
 
 use crate::diagnostic::{Code, Diagnostic, Severity, nearest, quoted};
@@ -67,6 +69,7 @@ fn describe(values: &mut Values<'_, '_>, transport: TransportSpec) {
     let is_own = matches!(transport, TransportSpec::Builtin(_));
     let mut spec =
         ServerSpec::new(values.server.name.clone(), transport, values.server.origin.clone(), values.server.layer);
+    spec.sandbox = sandbox::read(values, &spec.transport);
     spec.enabled = switches(values);
     spec.required = values.bool(Field::Required).unwrap_or(false);
     spec.lazy = lazy(values);
@@ -172,7 +175,19 @@ fn oauth(values: &mut Values<'_, '_>) -> Option<OAuthSpec> {
                     "clientid" => oauth.client_id = text(values, Secrecy::Open),
                     "clientsecret" => oauth.client_secret = text(values, Secrecy::Secret),
                     "authservermetadataurl" | "metadataurl" => oauth.metadata_url = text(values, Secrecy::Open),
+                    "resource" if inner.node.value == Value::Bool(false) => oauth.resource_omitted = true,
                     "resource" => oauth.resource = text(values, Secrecy::Open),
+                    "issuer" => oauth.issuer = text(values, Secrecy::Open),
+                    "pkce" => oauth.pkce_assumed = inner.node.as_str() == Some("assume"),
+                    "callbackhost" => oauth.callback_localhost = inner.node.as_str() == Some("localhost"),
+                    "clientname" => oauth.client_name = inner.node.as_str().map(str::to_owned),
+                    "clientmetadataurl" => oauth.client_document = text(values, Secrecy::Open),
+                    "registration" => oauth.dynamic_registration = inner.node.as_str() == Some("dynamic"),
+                    "account" => oauth.account = inner.node.as_str().map(str::to_owned),
+                    "grant" => oauth.client_credentials = inner.node.as_str() == Some("client_credentials"),
+                    "clientkey" => oauth.client_key = text(values, Secrecy::Secret),
+                    "assertion" => oauth.assertion = text(values, Secrecy::Secret),
+                    "enterprise" => oauth.identity = Some(identity(values, &field, &inner.node)),
                     "callbackport" => {
                         oauth.callback_port =
                             if let Value::Integer(port) = inner.node.value { u16::try_from(port).ok() } else { None };
@@ -188,6 +203,22 @@ fn oauth(values: &mut Values<'_, '_>) -> Option<OAuthSpec> {
         }
     }
     Some(oauth)
+}
+
+/// `oauth.enterprise`. What is missing is told when somebody signs in.
+fn identity(values: &mut Values<'_, '_>, field: &str, node: &Node) -> IdentitySpec {
+    let mut text = |key: &str, secrecy| {
+        let entry = node.entries().iter().rev().find(|entry| entry.key == key)?;
+        let field = format!("{field}.{key}");
+        Some(values.text(&field, entry.node.as_str()?, entry.node.span, Place::Elsewhere, secrecy))
+    };
+    let missing = || ConfigText::literal("");
+    IdentitySpec {
+        token_endpoint: text("token_endpoint", Secrecy::Open).unwrap_or_else(missing),
+        client_id: text("client_id", Secrecy::Open).unwrap_or_else(missing),
+        client_secret: text("client_secret", Secrecy::Secret),
+        id_token: text("id_token", Secrecy::Secret).unwrap_or_else(missing),
+    }
 }
 
 fn scopes(node: &Node) -> Vec<String> {
@@ -297,6 +328,7 @@ fn is_misspelt_limit(values: &Values<'_, '_>, key: &str) -> bool {
                 | Field::WriteTools
                 | Field::DisabledTools
                 | Field::Readonly
+                | Field::Sandbox
                 | Field::Enabled
                 | Field::Disabled
                 | Field::BuiltinOption(_)

@@ -19,6 +19,8 @@ pub(crate) enum Field {
     /// Names of variables that hold secrets; unset ones keep the server from running.
     RequiredVariables,
     InheritEnvironment,
+    /// What the program may touch.
+    Sandbox,
     WorkingDirectory,
     /// Which of helve's built-in servers.
     Builtin,

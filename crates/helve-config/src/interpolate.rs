@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use helve_model::ConfigText;
+use helve_model::{ConfigText, LateReference, LateSource};
 
 use crate::allowance::Allowance;
 use crate::environment::{Environment, input_variable, variable};
@@ -51,6 +51,8 @@ pub(crate) enum Form {
     DollarEnv,
     /// `$${` for a literal `${`.
     Escape,
+    /// `${secret:name}`, `${keyring:service/account}`, `${cmd:…}`: filled when a server starts.
+    Late,
 }
 
 /// What an unset variable without a default means.
@@ -68,7 +70,7 @@ pub(crate) enum Unset {
 
 /// helve's own files, and the formats it grew from: everything is understood, nothing is guessed.
 pub(crate) const OWN: Syntax = Syntax {
-    forms: &[Form::Escape, Form::Env, Form::File, Form::Workspace, Form::Input, Form::Braces],
+    forms: &[Form::Escape, Form::Env, Form::File, Form::Workspace, Form::Input, Form::Late, Form::Braces],
     unset: Unset::Blocks,
 };
 /// Claude Code.
@@ -109,6 +111,8 @@ pub(crate) struct Scope<'a> {
     pub(crate) file: PathBuf,
     /// The ids of the inputs the file declares.
     pub(crate) inputs: Vec<String>,
+    /// It is a project's file: it cannot have programs run for it, or what others keep opened.
+    pub(crate) is_project: bool,
 }
 
 /// Where a text stands; Gemini CLI treats environments differently.
@@ -130,6 +134,8 @@ pub(crate) struct Expansion {
     pub(crate) files: Vec<Referenced>,
     /// The inputs it refers to.
     pub(crate) inputs: Vec<String>,
+    /// What is filled when a server starts.
+    late: Vec<LateReference>,
 }
 
 /// Why a reference could not be filled in. Never holds a value.
@@ -153,11 +159,16 @@ pub(crate) enum Problem {
     Unterminated,
     /// A spelling that nobody defined.
     Unknown(String),
+    /// A project asks for what only the person's own files may ask for.
+    NotForProjects(String),
 }
 
 impl Expansion {
     /// The text and its meaning.
     pub(crate) fn into_text(self, written: &str) -> ConfigText {
+        if !self.late.is_empty() {
+            return ConfigText::late(written, self.value, self.late);
+        }
         if self.changed { ConfigText::expanded(written, self.value) } else { ConfigText::literal(written) }
     }
 
@@ -327,6 +338,11 @@ fn braced(
     {
         return file_value(path, scope, out);
     }
+    if has(Form::Late)
+        && let Some(source) = LateSource::parse(body)
+    {
+        return late_value(source, scope, out);
+    }
     if has(Form::Input)
         && let Some(id) = body.strip_prefix("input:")
     {
@@ -409,6 +425,17 @@ fn file_value(path: &str, scope: &Scope<'_>, out: &mut Expansion) {
         }
         Err(reason) => out.problems.push(Problem::File(path, reason)),
     }
+}
+
+fn late_value(source: LateSource, scope: &Scope<'_>, out: &mut Expansion) {
+    if !scope.allowance.take_reference() {
+        return out.problems.push(Problem::TooMuch);
+    }
+    if scope.is_project && source.is_for_own_files() {
+        return out.problems.push(Problem::NotForProjects(source.to_string()));
+    }
+    out.changed = true;
+    out.late.push(LateReference::new(out.value.len(), source));
 }
 
 fn input_value(id: &str, scope: &Scope<'_>, out: &mut Expansion) {

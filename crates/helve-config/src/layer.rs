@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use helve_model::{Action, Layer, Origin, Rule, ServerName, ServerSpec, TransportSpec};
+use helve_model::{Action, Layer, Origin, Rule, SandboxProfile, SandboxSpec, ServerName, ServerSpec, TransportSpec};
 
 use crate::diagnostic::{Code, Diagnostic, Severity, quoted};
 use crate::dialect::Dialect;
@@ -136,6 +136,9 @@ pub fn merge(mut contents: Vec<FileContent>, command_line: CommandLine, store: &
     }
     merged.settings.apply(&command_line.settings);
 
+    for server in &mut candidates {
+        confine_by_default(server, merged.settings.sandbox.value);
+    }
     candidates.sort_by_key(|server| std::cmp::Reverse(rank(server)));
     let switched_off = apply_switches(&switches, &mut candidates);
     merged.servers_by_name(candidates);
@@ -147,6 +150,18 @@ pub fn merge(mut contents: Vec<FileContent>, command_line: CommandLine, store: &
     merged.add_server_rules();
     merged.collect_server_problems();
     merged
+}
+
+/// A program of a project whose entry says nothing about a sandbox gets the one that the person's settings name.
+fn confine_by_default(server: &mut ConfiguredServer, profile: SandboxProfile) {
+    if let Some(spec) = &mut server.spec
+        && spec.layer == Layer::Project
+        && spec.sandbox.is_none()
+        && profile != SandboxProfile::Off
+        && matches!(spec.transport, TransportSpec::Stdio(_))
+    {
+        spec.sandbox = Some(SandboxSpec::by_default(profile));
+    }
 }
 
 /// What an application switches off in one of its files is off in all of its files, and nowhere else: such servers are taken

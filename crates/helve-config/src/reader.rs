@@ -121,6 +121,7 @@ pub(crate) fn read_within(
         allowance,
         file: place.path.clone(),
         inputs: Vec::new(),
+        is_project: place.layer == Layer::Project,
     };
     let mut reader = FileReader { source, place, shape: place.dialect.shape(), scope, content, names: HashMap::new() };
     if root.is_table() {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::dialect::helve::{BUILTINS, KEYS, ROOT_KEYS, RULE_KEYS, SAMPLING_KEYS, SETTINGS_KEYS};
 use crate::discover;
+use crate::entry::sandbox;
 use crate::field::{Field, Known};
 use crate::grants;
 
@@ -139,6 +140,11 @@ fn setting(key: &str) -> Value {
             false,
         ),
         "readonly" => flag("Servers that do not say otherwise are read-only.", false),
+        "sandbox" => json!({
+            "description": "The sandbox of a project's programs whose entries have none. Not in a project's file.",
+            "enum": sandbox::profile_names(),
+            "default": "off"
+        }),
         "roots" => texts("The directories that servers are told to work in; none unless they are named here."),
         "sampling" => json!({
             "description": "The model that servers may use; none without a command.",
@@ -202,6 +208,13 @@ fn server_key(known: &Known) -> Value {
         Field::PassedVariables => texts("Variables of your environment to hand on when they are set."),
         Field::InheritEnvironment => flag("Hand on your whole environment.", false),
         Field::WorkingDirectory => text("Where the program runs."),
+        Field::Sandbox => json!({
+            "description": "What the program may touch: off, standard, offline or strict, or a table with a profile and what is added to it.",
+            "oneOf": [
+                { "enum": sandbox::profile_names() },
+                { "type": "object", "additionalProperties": false, "properties": properties(sandbox::KEYS, sandbox_key) }
+            ]
+        }),
         Field::Builtin => json!({
             "description": "One of the servers that ship inside helve.",
             "enum": BUILTINS.iter().map(|(kind, _)| *kind).collect::<Vec<_>>()
@@ -220,7 +233,46 @@ fn server_key(known: &Known) -> Value {
                     "scopes": texts("What to ask for."),
                     "callback_port": { "type": "integer", "minimum": 1, "maximum": 65_535 },
                     "metadata_url": text("Where the authorization server describes itself."),
-                    "resource": text("The resource to ask for.")
+                    "resource": {
+                        "description": "The resource to ask for; false sends none.",
+                        "oneOf": [{ "type": "string" }, { "type": "boolean" }]
+                    },
+                    "issuer": text("The issuer the authorization server has to be; counts in your own files only."),
+                    "pkce": {
+                        "description": "`assume`: PKCE is used though the authorization server does not announce it; counts in your own files only.",
+                        "enum": ["required", "assume"],
+                        "default": "required"
+                    },
+                    "callback_host": {
+                        "description": "Where the browser is sent back to.",
+                        "enum": ["127.0.0.1", "localhost"],
+                        "default": "127.0.0.1"
+                    },
+                    "client_name": text("What helve calls itself when it registers."),
+                    "client_metadata_url": text("The address of a document that describes the client, used as its id."),
+                    "registration": {
+                        "description": "`dynamic`: always registers, even where a client document would do.",
+                        "enum": ["auto", "dynamic"],
+                        "default": "auto"
+                    },
+                    "account": text("Tells several logins to one server apart."),
+                    "grant": {
+                        "description": "`client_credentials`: the client signs in by itself, without a person.",
+                        "enum": ["authorization_code", "client_credentials"],
+                        "default": "authorization_code"
+                    },
+                    "client_key": text("The client's private key (PKCS #8 in PEM); refer to a file."),
+                    "assertion": text("A token of the platform that says which workload this is; refer to a file."),
+                    "enterprise": {
+                        "description": "An identity provider that vouches for the person.",
+                        "type": "object",
+                        "properties": {
+                            "token_endpoint": text("Where it exchanges tokens."),
+                            "client_id": text("The client that the identity token was issued to."),
+                            "client_secret": text("Its secret; refer to a variable."),
+                            "id_token": text("The identity token; refer to a file or a program.")
+                        }
+                    }
                 }
             }]
         }),
@@ -247,6 +299,35 @@ fn server_key(known: &Known) -> Value {
         Field::Readonly => flag("Tools that are not known to be read-only need write_tools or an approval.", false),
         Field::TrustAnnotations => flag("Believe the server when it calls a tool harmless.", false),
         _ => text("For people."),
+    }
+}
+
+/// What a key of a server's sandbox may hold.
+fn sandbox_key(key: &str) -> Value {
+    let limit = |description: &str| json!({ "description": description, "type": "integer", "minimum": 1 });
+    match key {
+        "profile" => json!({
+            "description": "standard: reads the system, its runtime and its directory, writes a cache of its own, all of the network; offline: no network, writes a temporary directory alone; strict: named paths and named hosts.",
+            "enum": sandbox::profile_names(),
+            "default": "standard"
+        }),
+        "read" => texts("Can be read besides."),
+        "write" => texts("Can be read and written besides; nothing there can be run."),
+        "exec" => texts("Can be read, written and run besides."),
+        "network" => json!({
+            "description": "all, none, or hosts: api.github.com, *.githubusercontent.com:443. private:HOST may be on this machine or in a private network.",
+            "oneOf": [{ "enum": ["all", "none"] }, { "type": "array", "items": { "type": "string" } }]
+        }),
+        "unix" => flag("Unix sockets may be made and connected to.", false),
+        "memory_mb" => limit("Megabytes of address space, for each process."),
+        "processes" => limit("Processes and threads; not for root."),
+        "open_files" => limit("Open files, for each process."),
+        "file_size_mb" => limit("Megabytes of one file."),
+        "processor_seconds" => limit("Seconds of processor time, for each process."),
+        _ => json!({
+            "description": "true: do not start unless all of it is enforced; false: start with what this machine can enforce. Not false in a project's file.",
+            "type": "boolean"
+        }),
     }
 }
 

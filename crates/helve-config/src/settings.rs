@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use helve_model::{Action, Layer, Origin, PrivateIdle, Validation};
+use helve_model::{Action, Layer, Origin, PrivateIdle, SandboxProfile, Validation};
 
 /// One setting and who said so.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +53,8 @@ pub struct Settings {
     pub unlisted_tokens: Setting<bool>,
     /// Servers that do not say otherwise are read-only.
     pub readonly: Setting<bool>,
+    /// The sandbox of a project's programs that have none of their own.
+    pub sandbox: Setting<SandboxProfile>,
     /// Which other applications' files are read too.
     pub import: Setting<Import>,
     /// The directories that servers are told to work in.
@@ -106,6 +108,8 @@ pub struct SettingsPatch {
     pub unlisted_tokens: Option<Setting<bool>>,
     /// See [`Settings::readonly`].
     pub readonly: Option<Setting<bool>>,
+    /// See [`Settings::sandbox`].
+    pub sandbox: Option<Setting<SandboxProfile>>,
     /// See [`Settings::import`].
     pub import: Option<Setting<Import>>,
     /// See [`Settings::roots`].
@@ -151,6 +155,7 @@ impl Settings {
         replace(&mut self.unlisted, patch.unlisted.as_ref());
         replace(&mut self.unlisted_tokens, patch.unlisted_tokens.as_ref());
         replace(&mut self.readonly, patch.readonly.as_ref());
+        replace(&mut self.sandbox, patch.sandbox.as_ref());
         replace(&mut self.import, patch.import.as_ref());
         replace(&mut self.roots, patch.roots.as_ref());
         replace(&mut self.sampling_command, patch.sampling_command.as_ref());
@@ -206,6 +211,7 @@ impl Default for Settings {
             unlisted: built_in(Action::Ask),
             unlisted_tokens: built_in(false),
             readonly: built_in(false),
+            sandbox: built_in(SandboxProfile::Off),
             import: built_in(Import::All),
             roots: built_in(Vec::new()),
             sampling_command: built_in(Vec::new()),

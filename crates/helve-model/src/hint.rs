@@ -82,6 +82,11 @@ pub enum Hint {
         /// Which one.
         server: ServerName,
     },
+    /// Sign in to a server.
+    SignIn {
+        /// Which one.
+        server: ServerName,
+    },
     /// Look at what a project would run, then trust it.
     Trust {
         /// What it is about, where that is one entry.
@@ -237,6 +242,7 @@ impl fmt::Display for Hint {
             }
             Self::AddServer { server } => write!(formatter, "configure a server `{server}`"),
             Self::EnableServer { server } => write!(formatter, "switch server `{server}` on"),
+            Self::SignIn { server } => write!(formatter, "sign in to server `{server}`"),
             Self::Trust { origin: Some(origin) } => {
                 write!(formatter, "look at what {origin} would run, then trust it")
             }

@@ -11,6 +11,7 @@ mod error;
 mod fields;
 mod hint;
 pub mod json;
+mod late_reference;
 pub mod method;
 pub mod name;
 mod origin;
@@ -18,6 +19,7 @@ mod outcome;
 mod owner;
 mod principal;
 mod rule;
+mod sandbox;
 mod spec;
 mod status;
 pub mod text;
@@ -29,14 +31,16 @@ pub use definition::{
 };
 pub use error::ErrorCode;
 pub use hint::{Hint, RuleHolds, ServerKey};
+pub use late_reference::{LateReference, LateSource};
 pub use name::{NameTable, QualifiedName, ServerName, ToolName};
 pub use origin::{Layer, Origin};
 pub use outcome::{Outcome, OutcomeView, PromptMessage, PromptOutcome, ReadOutcome};
 pub use owner::Owner;
 pub use principal::{Principal, PrincipalKind};
 pub use rule::{Action, CallKind, Risk, Rule};
+pub use sandbox::{SandboxLimits, SandboxNetwork, SandboxProfile, SandboxSpec};
 pub use spec::{
-    AccessSpec, BuiltinSpec, ConfigText, HttpFlavour, HttpSpec, Listed, OAuthSpec, PrivateIdle, ServerSpec, StdioSpec,
-    TransportSpec, Validation,
+    AccessSpec, BuiltinSpec, ConfigText, HttpFlavour, HttpSpec, IdentitySpec, Listed, OAuthSpec, PrivateIdle,
+    ServerSpec, StdioSpec, TransportSpec, Validation,
 };
 pub use status::{DisabledReason, Failure, PendingReason, ServerStatus};

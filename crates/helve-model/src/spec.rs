@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use indexmap::IndexMap;
 use secrecy::{ExposeSecret as _, SecretString};
 
-use crate::{Layer, Origin, ServerName};
+use crate::{LateReference, Layer, Origin, SandboxSpec, ServerName};
 
 /// One configured server.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,6 +41,8 @@ pub struct ServerSpec {
     pub validation: Option<Validation>,
     /// The program gets helve's whole environment instead of the short allowlist.
     pub inherit_environment: bool,
+    /// What its program may touch; `None` when nobody said anything: everything.
+    pub sandbox: Option<SandboxSpec>,
     /// What is known about signing in; `None` when nobody said anything.
     pub oauth: Option<OAuthSpec>,
     /// What its tools may do.
@@ -157,6 +160,43 @@ pub struct OAuthSpec {
     pub metadata_url: Option<ConfigText>,
     /// The resource indicator to ask for, when it is not the server's address.
     pub resource: Option<ConfigText>,
+    /// No resource indicator is sent, for authorization servers that refuse it.
+    pub resource_omitted: bool,
+    /// The issuer that the authorization server has to be, when the server names another.
+    pub issuer: Option<ConfigText>,
+    /// The authorization server supports PKCE although it does not say so.
+    pub pkce_assumed: bool,
+    /// The browser is sent back to `localhost` instead of `127.0.0.1`.
+    pub callback_localhost: bool,
+    /// What the client calls itself when it registers.
+    pub client_name: Option<String>,
+    /// The address of a document that describes the client.
+    pub client_document: Option<ConfigText>,
+    /// The client is registered dynamically, even where a document would do.
+    pub dynamic_registration: bool,
+    /// Tells several logins to one server apart.
+    pub account: Option<String>,
+    /// The client signs in by itself, without a person.
+    pub client_credentials: bool,
+    /// The client's private key (PKCS #8 in PEM), instead of a secret.
+    pub client_key: Option<ConfigText>,
+    /// An identity provider that vouches for the person.
+    pub identity: Option<IdentitySpec>,
+    /// A token of the platform that says which workload this is.
+    pub assertion: Option<ConfigText>,
+}
+
+/// An identity provider that vouches for a person.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IdentitySpec {
+    /// Where it exchanges tokens.
+    pub token_endpoint: ConfigText,
+    /// The client that the identity token was issued to.
+    pub client_id: ConfigText,
+    /// That client's secret.
+    pub client_secret: Option<ConfigText>,
+    /// The identity token.
+    pub id_token: ConfigText,
 }
 
 /// Which HTTP transport a server speaks.
@@ -179,6 +219,8 @@ pub enum HttpFlavour {
 pub struct ConfigText {
     written: String,
     value: Option<SecretString>,
+    /// What is filled when a server starts; `value` is the text around it then.
+    late: Option<Arc<[LateReference]>>,
 }
 
 impl Validation {
@@ -214,6 +256,7 @@ impl ServerSpec {
             max_retries: None,
             validation: None,
             inherit_environment: false,
+            sandbox: None,
             oauth: None,
             access: AccessSpec {
                 tools: None,
@@ -285,6 +328,18 @@ impl OAuthSpec {
             callback_port: None,
             metadata_url: None,
             resource: None,
+            resource_omitted: false,
+            issuer: None,
+            pkce_assumed: false,
+            callback_localhost: false,
+            client_name: None,
+            client_document: None,
+            dynamic_registration: false,
+            account: None,
+            client_credentials: false,
+            client_key: None,
+            identity: None,
+            assertion: None,
         }
     }
 }
@@ -301,12 +356,39 @@ impl ConfigText {
 
     /// A text that means what it says.
     pub fn literal(text: impl Into<String>) -> Self {
-        Self { written: text.into(), value: None }
+        Self { written: text.into(), value: None, late: None }
     }
 
     /// A text whose references were filled in.
     pub fn expanded(written: impl Into<String>, value: impl Into<String>) -> Self {
-        Self { written: written.into(), value: Some(SecretString::from(value.into())) }
+        Self { written: written.into(), value: Some(SecretString::from(value.into())), late: None }
+    }
+
+    /// A text with references that are filled when a server starts; `around` is the text without them.
+    pub fn late(written: impl Into<String>, around: impl Into<String>, references: Vec<LateReference>) -> Self {
+        let (written, value) = (written.into(), Some(SecretString::from(around.into())));
+        Self { written, value, late: (!references.is_empty()).then(|| references.into()) }
+    }
+
+    /// The references that have to be filled before the text means anything.
+    #[must_use]
+    pub fn late_references(&self) -> &[LateReference] {
+        self.late.as_deref().unwrap_or_default()
+    }
+
+    /// The same with its late references filled, one value each, in their order.
+    #[must_use]
+    pub fn filled<'a>(&self, values: impl IntoIterator<Item = &'a SecretString>) -> Self {
+        let around = self.value.as_ref().map_or(self.written.as_str(), |value| value.expose_secret());
+        let mut text = String::new();
+        let mut done = 0;
+        for (reference, value) in self.late_references().iter().zip(values) {
+            text.push_str(around.get(done..reference.at).unwrap_or_default());
+            text.push_str(value.expose_secret());
+            done = reference.at;
+        }
+        text.push_str(around.get(done..).unwrap_or_default());
+        Self::expanded(self.written.clone(), text)
     }
 
     /// A secret written out where everybody can read it; shown as [`ConfigText::HIDDEN`].
@@ -323,6 +405,10 @@ impl ConfigText {
     /// What it means; for the child's environment, the request's headers and nothing else.
     #[must_use]
     pub fn expose(&self) -> &str {
+        if self.late.is_some() {
+            // Nobody can take the text around a secret for the whole.
+            return &self.written;
+        }
         self.value.as_ref().map_or(&self.written, |value| value.expose_secret())
     }
 
@@ -354,7 +440,10 @@ impl From<&str> for ConfigText {
 
 #[cfg(test)]
 mod tests {
+    use secrecy::SecretString;
+
     use super::{ConfigText, PrivateIdle};
+    use crate::{LateReference, LateSource};
 
     #[test]
     fn g3_times_are_read_as_they_are_written() {
@@ -375,6 +464,18 @@ mod tests {
         assert_eq!(format!("{token:?}"), r#""Bearer ${TOKEN}""#);
         assert_eq!(token.expose(), "Bearer hunter2");
         assert_ne!(token, ConfigText::expanded("Bearer ${TOKEN}", "Bearer other"));
+
+        let late = ConfigText::late(
+            "a ${secret:x} b ${secret:y}",
+            "a  b ",
+            vec![
+                LateReference::new(2, LateSource::Secret("x".to_owned())),
+                LateReference::new(5, LateSource::Secret("y".to_owned())),
+            ],
+        );
+        assert_eq!((late.expose(), late.late_references().len()), ("a ${secret:x} b ${secret:y}", 2));
+        let filled = late.filled(&[SecretString::from("one"), SecretString::from("two")]);
+        assert_eq!((filled.expose(), filled.written()), ("a one b two", "a ${secret:x} b ${secret:y}"));
 
         let literal = ConfigText::hidden("hunter2");
         assert_eq!(format!("{literal:?}"), r#""(hidden)""#);

@@ -593,6 +593,10 @@ impl Listener for Agent {
     }
 
     fn hear_notification(&self, notification: &Notification) {
+        // Who cannot be sent to a page is not told that a visit is over.
+        if gate::is_about_a_page(&notification.method) && !self.capabilities().elicitation_url {
+            return;
+        }
         let hears = {
             let state = lock(&self.state);
             state.version.is_some() && !state.has_ended

@@ -18,7 +18,7 @@ use helve_wire::plane::{self, AnswerId, Incoming};
 
 use crate::refusal::{invalid_request, of_noise, parse_error};
 
-pub(crate) use answer::{Reader, is_about_a_task, is_heard, pages, question, result};
+pub(crate) use answer::{Reader, is_about_a_page, is_about_a_task, is_heard, pages, question, result};
 pub(crate) use relay::{complete, follow, relay, relay_to, tell};
 pub(crate) use request::{Meta, Request, with_member};
 

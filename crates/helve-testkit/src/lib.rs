@@ -23,6 +23,7 @@
 //!   [`fixture_program`] has the contents that the official conformance suite expects, [`rmcp_program`] is a small server on `rmcp` in its place, which nobody here wrote the wire of;
 //! - over HTTP: [`Scenario::serve_http`] (Streamable HTTP) and [`Scenario::serve_sse`] (HTTP+SSE of 2024-11-05).
 
+pub mod authority;
 mod byte_stream;
 mod call;
 mod catalog;

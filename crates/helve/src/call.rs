@@ -30,6 +30,7 @@ use crate::error::CallError;
 use crate::record::{CallSource, Door};
 use crate::state::Shared;
 use crate::turn::Turns;
+use dispatch::Sent;
 pub use reading::ResourceOutcome;
 use record::Recording;
 
@@ -257,7 +258,8 @@ impl PreparedCall {
         }
         let asked = |tool: &ToolEntry| tool.link.as_ref().map(|link| link.questions());
         let asked_before = asked(tool);
-        let outcome = dispatch::send(host, tool, &permit, context, timeout, recording, &mut warnings).await?;
+        let Sent { outcome, warning } = dispatch::send(host, tool, &permit, context, timeout, recording).await?;
+        warnings.extend(warning);
         if asked(tool) != asked_before {
             cache_key = None;
         }

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use helve_model::{ConfigText, ErrorCode, Hint, HttpSpec, ServerKey, ServerSpec, StdioSpec, TransportSpec};
+#[cfg(target_os = "linux")]
+use helve_wire::launch::SandboxedLauncher;
 use helve_wire::launch::{Launched, Launcher, ServerCommand, child_environment};
 use helve_wire::{
     ConnectOptions, EraPreference, HttpTarget, PeerHandler, ProtocolChoice, SavedSession, Session, Verdict,
@@ -14,7 +16,10 @@ use helve_wire::{
 use secrecy::SecretString;
 use tokio::sync::oneshot;
 
+#[cfg(target_os = "linux")]
+use crate::confine;
 use crate::error::CallError;
+use crate::late::fill;
 use crate::missed_variables;
 use crate::settings::{HostSettings, Surroundings};
 use crate::start_guard::Guard;
@@ -46,6 +51,10 @@ impl Launcher for Guarding<'_> {
         launched.process.keep_until_gone(Arc::clone(&self.alive));
         Ok(launched)
     }
+
+    fn confines(&self) -> bool {
+        self.launcher.confines()
+    }
 }
 
 /// Makes one attempt to connect. What is started for it keeps `alive`.
@@ -70,6 +79,8 @@ pub(crate) async fn connect(
     options.startup = startup_time(spec, settings);
     options.one_at_a_time = spec.one_at_a_time;
     options.close_times = settings.close_times;
+    let filled = fill(spec, surroundings.secrets.as_deref()).await?;
+    let spec = filled.as_ref().unwrap_or(spec);
     let session = match &spec.transport {
         TransportSpec::Stdio(stdio) => {
             if let Some(session) = borrowed(spec, stdio, surroundings, &options, &alive).await {
@@ -86,7 +97,21 @@ pub(crate) async fn connect(
                 command.environment.set(name, value);
             }
             let launcher = Guarding { launcher: surroundings.launcher.as_ref(), alive };
-            let connected = connect_stdio(&launcher, &command, options).await;
+            #[cfg(target_os = "linux")]
+            let sandbox = confine::of_spec(spec, stdio, surroundings)?.map(Arc::new);
+            #[cfg(target_os = "linux")]
+            let connected = match &sandbox {
+                Some(sandbox) => {
+                    let launcher = SandboxedLauncher::new(&launcher, Arc::clone(sandbox));
+                    connect_stdio(&launcher, &command, options).await
+                }
+                None => connect_stdio(&launcher, &command, options).await,
+            };
+            #[cfg(not(target_os = "linux"))]
+            let connected = {
+                refuse_sandbox(spec)?;
+                connect_stdio(&launcher, &command, options).await
+            };
             // The server has answered its greeting and has been told nothing else. Either it is known by now what it read
             // of its files, or it is ended.
             if let Some(begun) = begun
@@ -98,15 +123,32 @@ pub(crate) async fn connect(
                 return Err(error);
             }
             let as_written = |error: helve_wire::Error| error.reworded(|text| as_written(text, &stdio.command));
-            connected.map_err(|error| {
+            let explained = |error| {
                 let error = CallError::from_wire(as_written(error), &spec.name);
                 slow_to_start(missed_variables::explain(error, spec, surroundings), spec, settings)
-            })?
+            };
+            #[cfg(target_os = "linux")]
+            let explained = |error: helve_wire::Error| match &sandbox {
+                Some(sandbox) => {
+                    let words = format!("{error} {}", error.hints().join("\n"));
+                    let hints = confine::hints(&words, sandbox, &command, spec);
+                    let refusal = confine::refusal(&error);
+                    let ours = confine::explain(explained(error), refusal, spec);
+                    hints.into_iter().fold(ours, |error, hint| error.with_hint(hint))
+                }
+                None => explained(error),
+            };
+            connected.map_err(explained)?
         }
         TransportSpec::Http(http) => {
             let as_written = |error: helve_wire::Error| error.reworded(|text| as_written(text, &http.url));
             let target = target(http).map_err(|error| CallError::from_wire(as_written(error), &spec.name))?;
-            let target = target.with_nesting(surroundings.nesting.clone());
+            let mut target = target.with_nesting(surroundings.nesting.clone());
+            if let Some(sign_ins) = &surroundings.sign_ins
+                && let Some(headers) = sign_ins.headers(spec)?
+            {
+                target = target.with_header_source(headers);
+            }
             // Kept apart: it is the larger one by far, and nobody who starts programs shall hold room for it.
             let connected = Box::pin(connect_http(&target, http.flavour, options)).await;
             connected.map_err(|error| slow_to_start(explain_http(as_written(error), spec, http), spec, settings))?
@@ -153,6 +195,17 @@ impl Launcher for Kept {
     }
 }
 
+/// A program that is to be confined is not started where nothing confines it.
+#[cfg(not(target_os = "linux"))]
+fn refuse_sandbox(spec: &ServerSpec) -> Result<(), CallError> {
+    if spec.sandbox.as_ref().is_none_or(|sandbox| !sandbox.is_on()) {
+        return Ok(());
+    }
+    let message = "this system cannot confine a program: sandboxes need Linux";
+    let hint = format!("`sandbox = \"off\"` of the server `{}` at {} starts it unconfined", spec.name, spec.origin);
+    Err(CallError::new(ErrorCode::Config, message).at_server(&spec.name).with_hint(hint))
+}
+
 /// How long a server may take to start.
 pub(crate) fn startup_time(spec: &ServerSpec, settings: &HostSettings) -> Duration {
     spec.startup_timeout.unwrap_or(settings.startup_timeout)
@@ -172,7 +225,7 @@ pub(crate) fn command(spec: &ServerSpec, stdio: &StdioSpec, surroundings: &Surro
         args: stdio.arguments.iter().map(|argument| argument.expose().into()).collect(),
         working_directory: stdio.working_directory.clone(),
         environment,
-        executable: None,
+        ..ServerCommand::default()
     }
 }
 
@@ -196,8 +249,20 @@ fn target(http: &HttpSpec) -> helve_wire::Result<HttpTarget> {
 /// A server that refused: which variable its credentials came from is known here.
 fn explain_http(error: helve_wire::Error, spec: &ServerSpec, http: &HttpSpec) -> CallError {
     let refused = error.code() == ErrorCode::AuthRequired;
+    let by_sign_in = login_hint(&error, spec);
     let ours = CallError::from_wire(error, &spec.name);
-    if refused { ours.with_hint(credentials_hint(spec, http)) } else { ours }
+    match by_sign_in {
+        Some(hint) => hint.into_iter().fold(ours, CallError::with_hint),
+        None if refused => ours.with_hint(credentials_hint(spec, http)),
+        None => ours,
+    }
+}
+
+/// What to do about an error of signing in; `None` when it is not one, and no hint when signing in does not help.
+pub(crate) fn login_hint(error: &helve_wire::Error, spec: &ServerSpec) -> Option<Option<Hint>> {
+    let cause = std::error::Error::source(error)?.downcast_ref::<helve_auth::AuthError>()?;
+    let helps = *cause.kind() == helve_auth::ErrorKind::LoginRequired;
+    Some(helps.then(|| Hint::SignIn { server: spec.name.clone() }))
 }
 
 /// A server that took too long: which time that was is known here.

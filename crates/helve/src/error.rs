@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
+use helve_auth::AuthError;
 use helve_model::json::RawJson;
 use helve_model::{ErrorCode, Hint, QualifiedName, ServerName, ToolName, text};
 use helve_policy::{Decider, Ground, Refusal};
@@ -27,6 +28,7 @@ struct Inner {
     agent_hints: Vec<Hint>,
     may_have_run: bool,
     challenge: Option<String>,
+    needs_login: bool,
     limit: Option<(&'static str, Duration)>,
     /// What happened, for an agent: without the files, rules and commands behind it.
     agent_message: Option<AgentMessage>,
@@ -60,6 +62,7 @@ impl CallError {
             agent_hints: Vec::new(),
             may_have_run: false,
             challenge: None,
+            needs_login: false,
             limit: None,
             agent_message: None,
             ground: None,
@@ -143,6 +146,11 @@ impl CallError {
         self
     }
 
+    pub(crate) fn with_needs_login(mut self, needs_login: bool) -> Self {
+        self.0.needs_login = needs_login;
+        self
+    }
+
     /// Says which limit was reached, in a word for programs, and when it is worth trying again.
     #[must_use]
     pub fn with_limit(mut self, limit: &'static str, retry_after: Duration) -> Self {
@@ -210,6 +218,12 @@ impl CallError {
         self.0.challenge.as_deref()
     }
 
+    /// True when a person has to sign in to the server, and can.
+    #[must_use]
+    pub fn needs_login(&self) -> bool {
+        self.0.needs_login
+    }
+
     /// The server's refusal exactly as it sent it, where it was the server who refused.
     #[must_use]
     pub fn rpc(&self) -> Option<&RpcError> {
@@ -269,6 +283,8 @@ impl CallError {
         ours.0.may_have_run = error.may_have_run();
         ours.0.challenge = error.challenge().map(ToOwned::to_owned);
         ours.0.last_words = error.last_words().map(|line| text::one_line(line).into_owned());
+        let by_sign_in = error.source().and_then(|cause| cause.downcast_ref::<AuthError>());
+        ours.0.needs_login = by_sign_in.is_some_and(|cause| *cause.kind() == helve_auth::ErrorKind::LoginRequired);
         // The message is the wire error's own; its causes follow it.
         match error.source() {
             Some(_) => ours.with_source(WireCause(error)),
@@ -313,6 +329,7 @@ impl CallError {
             agent_hints: inner.agent_hints.clone(),
             may_have_run: self.may_have_run(),
             challenge: None,
+            needs_login: inner.needs_login,
             limit: inner.limit,
             agent_message: None,
             ground: None,
@@ -341,6 +358,7 @@ impl CallError {
             agent_hints: inner.agent_hints.clone(),
             may_have_run: inner.may_have_run,
             challenge: inner.challenge.clone(),
+            needs_login: inner.needs_login,
             limit: inner.limit,
             agent_message: inner.agent_message.clone(),
             ground: inner.ground.clone(),

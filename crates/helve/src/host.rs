@@ -279,6 +279,15 @@ impl Host {
         self.shared.reports(Some(name)).pop()
     }
 
+    /// The hosts that a server in a sandbox asked for in vain.
+    #[cfg(target_os = "linux")]
+    #[must_use]
+    pub fn refused_hosts(&self, name: &str) -> Vec<String> {
+        let confining = self.shared.surroundings.confining.as_ref();
+        let name = helve_model::ServerName::new(name).ok();
+        confining.zip(name).map(|(confining, name)| confining.refused_hosts(&name).list()).unwrap_or_default()
+    }
+
     /// Waits until no server is being connected for the first time, or the time is over. True when all have settled.
     pub async fn settled(&self, within: Duration) -> bool {
         let deadline = Instant::now() + within;

@@ -61,6 +61,8 @@ pub mod broker;
 mod builder;
 mod call;
 mod catalog;
+#[cfg(target_os = "linux")]
+mod confine;
 mod connect;
 mod desk;
 mod error;
@@ -68,6 +70,7 @@ mod event;
 mod handler;
 mod host;
 mod keeping;
+mod late;
 mod link;
 mod listings;
 mod manage;
@@ -82,6 +85,7 @@ mod result_cache;
 mod save;
 mod schema_cache;
 mod settings;
+mod sign_in;
 mod slots;
 mod spill;
 mod start_guard;
@@ -94,6 +98,8 @@ mod tool;
 mod turn;
 mod watch;
 
+/// Getting and keeping tokens: the ports a program fills, the errors of a login.
+pub use helve_auth as auth;
 /// The vocabulary: names, specs, definitions, content, outcomes.
 pub use helve_model as model;
 /// Rules, decisions, approvals.
@@ -112,10 +118,13 @@ pub use builder::HostBuilder;
 pub use call::whereabouts::directories as server_directories;
 pub use call::{CallContext, CallOutcome, PreparedCall, ResourceOutcome};
 pub use catalog::{ServerEntry, Snapshot, ToolEntry};
+#[cfg(target_os = "linux")]
+pub use confine::{Confining, sandbox_plan};
 pub use error::CallError;
 pub use event::{Events, HostEvent};
 pub use host::{Host, ServerChanges};
 pub use keeping::{Connection, Duplex, Keeper, KeptProgram, fingerprint, lease};
+pub use late::{SecretSource, fill};
 pub use listings::ListAge;
 pub use manage::management_tools;
 pub use offers::{Offered, Offers};
@@ -124,6 +133,7 @@ pub use registry::{Clash, Definitions, Narrowing, Registry, Scope};
 pub use save::SavedHost;
 pub use schema_cache::{CacheKey, CachedIndex, CachedServer, IndexedTool, SchemaCache};
 pub use settings::{Builtins, HostSettings, Plan, Planned, Surroundings};
+pub use sign_in::{SignIns, from_auth};
 pub use start_guard::{ChangedFile, Guard, GuardedStart, StartGuard};
 pub use status::ServerReport;
 pub use tool::{Tool, ToolContext, ToolFailure, Toolbox, definition};

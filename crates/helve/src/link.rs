@@ -15,7 +15,7 @@ use helve_wire::{Greeting, Session};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 
-use crate::connect::credentials_hint;
+use crate::connect::{credentials_hint, login_hint};
 use crate::error::CallError;
 use crate::listings::{ListAge, Listings};
 use crate::slots::Slots;
@@ -389,6 +389,8 @@ impl Link {
     async fn wait_for_session(&self, deadline: Instant) -> Result<Arc<Session>, CallError> {
         let mut status = self.status.subscribe();
         let restarted_by = Instant::now() + self.restart_wait;
+        // What was so before this call may have changed since; what it just found out has not.
+        let mut may_try = matches!(&*status.borrow(), ServerStatus::NeedsAuth { .. });
         loop {
             // The session is stored before the status says so, and removed before the status says why.
             let current = status.borrow_and_update().clone();
@@ -402,6 +404,13 @@ impl Link {
                 ServerStatus::Connected
                 | ServerStatus::Pending(PendingReason::Connecting | PendingReason::Reconnecting) => {}
                 ServerStatus::Pending(PendingReason::Lazy) => self.tell(Command::Wanted),
+                // Somebody may have signed in since, here or in another process.
+                ServerStatus::NeedsAuth { .. }
+                    if may_try && self.last_error().is_some_and(|last| last.needs_login()) =>
+                {
+                    may_try = false;
+                    self.tell(Command::Wanted);
+                }
                 ServerStatus::Disabled(_) | ServerStatus::Failed(_) | ServerStatus::NeedsAuth { .. } => {
                     return Err(self.unavailable(&current));
                 }
@@ -431,7 +440,9 @@ impl Link {
         match (status, self.last_error()) {
             // Told as it is, and to strangers without the file.
             (ServerStatus::Failed(_), Some(last)) if last.code() == ErrorCode::Untrusted => CallError::again(&last),
-            (ServerStatus::NeedsAuth { .. }, Some(last)) => with_hints(error, &last),
+            (ServerStatus::NeedsAuth { .. }, Some(last)) => {
+                with_hints(error.with_needs_login(last.needs_login()), &last)
+            }
             (ServerStatus::Failed(_), last) => {
                 let error = match &last {
                     Some(last) => with_hints(error, last),
@@ -464,9 +475,12 @@ impl Link {
     }
 
     /// What to do when the server refuses a call for want of credentials.
-    pub(crate) fn credentials_hint(&self) -> Option<String> {
+    pub(crate) fn credentials_hint(&self, error: &helve_wire::Error) -> Option<Hint> {
+        if let Some(by_sign_in) = login_hint(error, &self.spec) {
+            return by_sign_in;
+        }
         match &self.spec.transport {
-            TransportSpec::Http(http) => Some(credentials_hint(&self.spec, http)),
+            TransportSpec::Http(http) => Some(Hint::text(credentials_hint(&self.spec, http))),
             TransportSpec::Stdio(_) | TransportSpec::Builtin(_) => None,
         }
     }

@@ -207,7 +207,11 @@ async fn list(host: &Host, input: ListInput, context: &ToolContext) -> Result<Ou
     let blocks = if offers.errors.is_empty() {
         vec![json!({"type": "text", "text": listed})]
     } else {
-        let errors: Vec<String> = offers.errors.iter().map(|error| error.to_agent().chain()).collect();
+        let told = |error: &CallError| match error.server() {
+            Some(server) => format!("`{server}`: {}", error.to_agent().chain()),
+            None => error.to_agent().chain(),
+        };
+        let errors: Vec<String> = offers.errors.iter().map(told).collect();
         let told = format!("some servers did not answer: {}", errors.join("; "));
         // Said beside the list: whoever takes the result as one text still gets JSON.
         vec![meant_for("assistant", &listed), meant_for("user", &told)]

@@ -13,9 +13,13 @@ use helve_policy::{ServerAccess, SourcedRule, Trust};
 use helve_wire::launch::{CloseTimes, Launcher, PlainLauncher};
 use helve_wire::{ClientInfo, Limits, Nesting};
 
+#[cfg(target_os = "linux")]
+use crate::confine::Confining;
 use crate::error::CallError;
 use crate::keeping::Keeper;
+use crate::late::SecretSource;
 use crate::record::Recorder;
+use crate::sign_in::SignIns;
 use crate::start_guard::Guard;
 use crate::tool::Toolbox;
 
@@ -81,6 +85,13 @@ pub struct Surroundings {
     /// Where results that are too large are kept whole; `None`: nowhere, what is cut is gone. Whenever a host starts, the
     /// files it made there go that are older than a week, and the oldest of those that take more than a gigabyte together.
     pub spill_directory: Option<PathBuf>,
+    /// How servers are confined that are to run in a sandbox (Linux); `None`: they are not started.
+    #[cfg(target_os = "linux")]
+    pub confining: Option<Confining>,
+    /// The logins to servers over HTTP; `None`: nobody is signed in anywhere.
+    pub sign_ins: Option<Arc<SignIns>>,
+    /// Where the values of late references come from; `None`: servers that have some are off.
+    pub secrets: Option<Arc<dyn SecretSource>>,
     /// How deep this host runs below others of its kind: its servers are told.
     pub nesting: Nesting,
     /// What time it is: by it kept lists grow old, and records are dated.
@@ -172,6 +183,10 @@ impl Default for Surroundings {
             working_directory: None,
             cache_directory: None,
             spill_directory: None,
+            #[cfg(target_os = "linux")]
+            confining: None,
+            sign_ins: None,
+            secrets: None,
             nesting: Nesting::default(),
             clock: system_clock,
             recorder: None,

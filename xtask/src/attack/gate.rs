@@ -186,7 +186,7 @@ impl Case<'_> {
 
     fn converse(&self, mut agents: Vec<Agent>, probes: &[Probe]) -> Result<()> {
         for agent in &mut agents {
-            agent.ask_plainly(self.door)?;
+            agent.ask_plainly(self.door, self.policy.allowed)?;
         }
         let count = agents.len();
         for (number, agent) in agents.iter_mut().enumerate() {
@@ -195,7 +195,7 @@ impl Case<'_> {
         }
         for mut agent in agents {
             // By now all that was told before has been dealt with.
-            agent.ask_plainly(self.door)?;
+            agent.ask_plainly(self.door, self.policy.allowed)?;
             agent.finish()?;
         }
         Ok(())

@@ -13,9 +13,10 @@ use crate::programs::{Profile, build};
 /// The program in this package that plays the client.
 const CLIENT: &str = "xtask-conformance-client";
 
-/// Test the client side: all scored scenarios of 2025-11-25 and 2026-07-28
+/// Test the client side: all scored scenarios of 2025-11-25 and 2026-07-28, and those of extensions and of 2025-03-26
 ///
-/// Scenarios in xtask/conformance/client-expected-failures.yml may fail; an entry that passes is stale and fails the run.
+/// Scenarios in xtask/conformance/client-expected-failures.yml, if there is one, may fail; an entry that passes is stale and
+/// fails the run.
 #[derive(Debug, Args)]
 pub(super) struct Client {
     /// Test this command instead of our client; the suite appends the server's address

@@ -12,7 +12,17 @@ use serde::Deserialize;
 use xtask::CLIENT_DONE;
 
 /// Client scenarios that a revision runs without scoring them, but that we hold ourselves to.
-const ALSO_REQUIRED: &[&str] = &["json-schema-2020-12-preservation"];
+const ALSO_REQUIRED: &[&str] = &[
+    "auth/2025-03-26-oauth-endpoint-fallback",
+    "auth/2025-03-26-oauth-metadata-backcompat",
+    "auth/client-credentials-basic",
+    "auth/client-credentials-jwt",
+    "auth/dpop",
+    "auth/dpop-nonce",
+    "auth/enterprise-managed-authorization",
+    "auth/wif-jwt-bearer",
+    "json-schema-2020-12-preservation",
+];
 
 /// Length of `-2026-11-15T20-48-37-782Z`, which the suite puts behind a scenario's name.
 const TIMESTAMP: usize = 25;

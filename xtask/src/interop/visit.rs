@@ -137,6 +137,7 @@ fn command(server: &Server, mark: &str) -> ServerCommand {
         working_directory: None,
         environment: child_environment(std::env::vars_os(), named),
         executable: None,
+        confinement: None,
     }
 }
 

@@ -26,6 +26,8 @@ pub(crate) struct Stage {
     /// What stands for `{name}`.
     names: Vec<(&'static str, String)>,
     path: String,
+    /// Sockets go there: their paths have to be short.
+    runtime: tempfile::TempDir,
     mark: String,
     running: Vec<Child>,
 }
@@ -36,7 +38,8 @@ impl Stage {
             fs_err::remove_dir_all(directory)?;
         }
         let (home, project, bin) = (directory.join("home"), directory.join("project"), directory.join("bin"));
-        for place in [&home, &project, &bin] {
+        // A project ends where its repository does.
+        for place in [&home, &project.join(".git"), &bin] {
             fs_err::create_dir_all(place)?;
         }
         std::os::unix::fs::symlink(helve, bin.join("helve"))?;
@@ -63,6 +66,7 @@ impl Stage {
             project,
             names,
             path: format!("{}:{path}", bin.display()),
+            runtime: tempfile::tempdir()?,
             mark: process::mark(),
             running: Vec::new(),
         })
@@ -140,6 +144,7 @@ impl Stage {
         command.args(["--kill-after", "5", PATIENCE, "sh", "-c", line]);
         command.current_dir(&self.project).env_clear().stdin(Stdio::null());
         command.env("HOME", &self.home).env("PATH", &self.path).env(MARK, &self.mark);
+        command.env("XDG_RUNTIME_DIR", self.runtime.path());
         command
     }
 

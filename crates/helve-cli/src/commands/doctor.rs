@@ -10,6 +10,7 @@ use helve_model::{PendingReason, QualifiedName, ServerStatus, TransportSpec};
 use serde_json::{Value, json};
 
 use super::status::counted;
+use crate::confinement::Confinement;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::hint_words::HintWords;
@@ -18,6 +19,7 @@ use crate::plan::{compile, plan};
 use crate::printer::{Line, Style};
 use crate::progress::Meter;
 use crate::running::{Manner, Wanted, late, settled, with_host};
+use crate::sign_ins::described;
 use crate::suspicion;
 
 /// A server that takes longer to start is worth a word.
@@ -148,6 +150,14 @@ fn configured(
     {
         findings.push(Finding::good(format!("the command is {}", context.env.shown(&found))));
     }
+    if let Some(spec) = &server.spec {
+        findings.extend(sandbox(context, spec));
+    }
+    if let Some(spec) = &server.spec
+        && let Some(login) = context.credentials().and_then(|credentials| credentials.facts(spec).ok()?)
+    {
+        findings.push(Finding::good(format!("signed in {}", described(context, &login))));
+    }
     let unset: Vec<&str> = server
         .variables
         .iter()
@@ -158,6 +168,29 @@ fn configured(
         findings.push(Finding::note(format!("not set here: {}", unset.join(", ")), Vec::new()));
     }
     findings
+}
+
+/// What its sandbox holds on this machine.
+fn sandbox(context: &Context, spec: &helve_model::ServerSpec) -> Vec<Finding> {
+    match Confinement::new(context).plan(spec) {
+        Ok(None) => Vec::new(),
+        Ok(Some(plan)) => {
+            let mut findings = vec![Finding::good(format!("sandbox {}", plan.report))];
+            findings.extend(
+                plan.report.weaknesses().into_iter().map(|weak| Finding::note(format!("sandbox: {weak}"), Vec::new())),
+            );
+            for opened in &plan.report.protected_opened {
+                let what = format!("sandbox: it can use {}, which no profile opens", context.env.shown(opened));
+                findings.push(Finding::note(what, Vec::new()));
+            }
+            findings
+        }
+        Err(error) => vec![Finding {
+            weight: Weight::Bad,
+            what: error.chain(),
+            fix: context.printer.words.say_all(error.hints()),
+        }],
+    }
 }
 
 /// What its connection tells.

@@ -5,10 +5,12 @@ use helve_config::{Code, ConfiguredServer, Diagnostic, ShadowReason};
 use helve_model::Listed;
 use serde_json::{Value, json};
 
+use crate::confinement::Confinement;
 use crate::context::Context;
 use crate::describe::{self, Detail, Secrets};
 use crate::failure::Failure;
 use crate::plan::{self, held};
+use crate::sign_ins::described;
 
 /// Show how one server is configured, and where
 #[derive(Debug, clap::Args)]
@@ -30,6 +32,8 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
             let hides = describe::hidden_by(&configuration, server);
             let origins: Vec<Value> = hides.map(|shadowed| describe::origin(&shadowed.server.origin)).collect();
             object.insert("hides".to_owned(), json!(origins));
+            let confined = server.spec.as_ref().filter(|spec| spec.sandbox.is_some());
+            object.extend(confined.map(|spec| ("sandbox".to_owned(), Confinement::new(context).json(spec))));
         }
         return context.printer.json(&object);
     }
@@ -45,7 +49,13 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     if let Some(spec) = &server.spec {
         details.push(("via", vec![describe::transport(&spec.transport).to_owned()]));
         details.extend(describe::details(context, spec, Secrets::Hidden));
+        details.extend(Confinement::new(context).details(context, spec));
         details.extend(list_origins(context, server));
+    }
+    if let Some(spec) = &server.spec
+        && let Some(login) = context.credentials().and_then(|credentials| credentials.facts(spec).ok()?)
+    {
+        details.push(("signed in", vec![described(context, &login)]));
     }
     if !server.rules.is_empty() {
         let rule =

@@ -18,6 +18,7 @@ use helve_wire::BoxFuture;
 
 use crate::context::Context;
 use crate::door_keeper::{ApprovalKeeper, DoorKeeper};
+use crate::env::variable;
 use crate::failure::Failure;
 use crate::options::duration;
 use crate::reload::Reloader;
@@ -35,7 +36,7 @@ const CALL_TIME: Duration = Duration::from_secs(10 * 60);
 const MANAGEMENT: &str = "helve";
 
 /// The variable that a token can be handed over in.
-const TOKEN_VARIABLE: &str = "HELVE_SERVE_TOKEN";
+const TOKEN_VARIABLE: &str = variable::HELVE_SERVE_TOKEN;
 
 /// Serve all servers as one MCP server, on standard input and output or over HTTP
 #[derive(Debug, clap::Args)]
@@ -285,8 +286,8 @@ fn guard(context: &Context, args: &Args, address: SocketAddr) -> Result<Guard, F
     if let Some(file) = &args.token_file {
         tokens.push(("file", token::from_file(&context.env.working_directory().join(file))?));
     }
-    if let Some((name, value)) = context.env.variables().iter().find(|(name, _)| name == TOKEN_VARIABLE) {
-        tokens.push(("variable", token::from_variable(&name.to_string_lossy(), value)?));
+    if let Some(value) = context.env.variable_os(TOKEN_VARIABLE) {
+        tokens.push(("variable", token::from_variable(TOKEN_VARIABLE, value)?));
     }
     if tokens.is_empty() && !address.ip().is_loopback() {
         return Err(Failure::usage(format!("{address} can be reached from other machines: a token is needed"))

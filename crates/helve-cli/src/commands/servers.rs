@@ -1,12 +1,15 @@
 //! `helve servers`: how every server is doing. Connects to those that are on; nothing untrusted is started.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use helve::{Host, HostEvent, ServerReport};
-use helve_model::{ErrorCode, ServerName, ServerStatus};
+use helve_config::Configuration;
+use helve_model::{ErrorCode, SandboxSpec, ServerName, ServerSpec, ServerStatus};
 use serde_json::{Value, json};
 
+use crate::confinement::Confinement;
 use crate::context::Context;
 use crate::describe;
 use crate::failure::Failure;
@@ -17,6 +20,7 @@ use crate::printer::{Line, Style, Table};
 use crate::progress::Meter;
 use crate::reload::Reloader;
 use crate::running::{Manner, Wanted, late, settled, with_host};
+use crate::sign_ins::{Logins, as_json as login_json, described, issuer};
 
 /// How long a connected server may take to answer a ping; one that does not has no latency to show.
 const PING_TIME: Duration = Duration::from_secs(2);
@@ -62,11 +66,44 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         if is_settled {
             meter.during("asking", ping(host, &is_meant)).await;
         }
+        let sandboxes = Sandboxes::new(context, &configuration);
+        let logins = Logins::of(context, &configuration);
+        let about = About { sandboxes: &sandboxes, logins: &logins };
         match &args.server {
-            Some(name) => one(context, host, name),
-            None => all(context, &host.status()),
+            Some(name) => one(context, host, name, about),
+            None => all(context, &host.status(), about),
         }
     })
+}
+
+/// What is known of servers besides what their host says.
+#[derive(Clone, Copy)]
+struct About<'a> {
+    sandboxes: &'a Sandboxes<'a>,
+    logins: &'a Logins,
+}
+
+/// The specs of servers that run in a sandbox, and what that holds.
+struct Sandboxes<'a> {
+    confinement: Confinement,
+    specs: HashMap<&'a str, &'a ServerSpec>,
+}
+
+impl<'a> Sandboxes<'a> {
+    fn new(context: &Context, configuration: &'a Configuration) -> Self {
+        let specs = configuration.servers.iter().filter_map(|server| server.spec.as_ref());
+        let confined = specs.filter(|spec| spec.sandbox.as_ref().is_some_and(SandboxSpec::is_on));
+        let specs = confined.map(|spec| (spec.name.as_str(), spec)).collect();
+        Self { confinement: Confinement::new(context), specs }
+    }
+
+    fn of(&self, report: &ServerReport) -> Option<&'a ServerSpec> {
+        self.specs.get(report.name.as_str()).copied()
+    }
+
+    fn word(&self, report: &ServerReport) -> String {
+        self.of(report).and_then(|spec| self.confinement.word(spec)).unwrap_or_else(|| "-".to_owned())
+    }
 }
 
 /// Finds out how long those that are connected take to answer.
@@ -78,13 +115,14 @@ async fn ping(host: &Host, is_meant: impl Fn(&ServerName) -> bool) {
     join_all(remote.map(|report| host.ping(report.name.as_str(), PING_TIME))).await;
 }
 
-fn all(context: &Context, reports: &[ServerReport]) -> Result<(), Failure> {
+fn all(context: &Context, reports: &[ServerReport], about: About<'_>) -> Result<(), Failure> {
     if context.printer.is_json() {
         let words = &context.printer.words;
-        context.printer.json(&Value::Array(reports.iter().map(|report| as_json(report, words)).collect()))?;
+        let objects = reports.iter().map(|report| as_json(report, words, about));
+        context.printer.json(&Value::Array(objects.collect()))?;
         return late(context, reports).map_or(Ok(()), |failure| Err(failure.said()));
     }
-    context.printer.table(&table(context, reports))?;
+    context.printer.table(&table(context, reports, about))?;
     if reports.is_empty() {
         context.printer.hint("no server is configured: `helve add NAME -- COMMAND`");
     }
@@ -97,7 +135,8 @@ fn all(context: &Context, reports: &[ServerReport]) -> Result<(), Failure> {
 }
 
 /// The servers, one a line. What none of them has to say takes no room.
-fn table(context: &Context, reports: &[ServerReport]) -> Table {
+fn table(context: &Context, reports: &[ServerReport], about: About<'_>) -> Table {
+    let About { sandboxes, logins } = about;
     let any = |has: fn(&ServerReport) -> bool| reports.iter().any(has);
     let columns: Vec<(&'static str, Cell<'_>)> = [
         (true, "SERVER", cell(|report| Line::styled(Style::Name, report.name.as_str()))),
@@ -107,7 +146,13 @@ fn table(context: &Context, reports: &[ServerReport]) -> Table {
         (true, "TOOLS", cell(|report| Line::plain(tools(report)))),
         (true, "READY IN", cell(|report| Line::plain(time(report.connect_time)))),
         (any(|report| report.latency.is_some()), "PING", cell(|report| Line::plain(time(report.latency)))),
+        (
+            reports.iter().any(|report| logins.get(&report.name).is_some()),
+            "SIGNED IN",
+            cell(|report| Line::plain(logins.get(&report.name).map_or_else(|| "-".to_owned(), issuer))),
+        ),
         (any(|report| report.restarts > 0), "RESTARTS", cell(|report| Line::plain(report.restarts.to_string()))),
+        (!sandboxes.specs.is_empty(), "SANDBOX", cell(|report| Line::plain(sandboxes.word(report)))),
         (true, "FROM", cell(|report| Line::plain(context.shown(&report.origin)))),
         (any(|report| !why(report).is_empty()), "WHY", cell(|report| Line::plain(why(report)))),
         (
@@ -145,10 +190,11 @@ fn word(report: &ServerReport) -> String {
     shell_words::quote(report.name.as_str()).into_owned()
 }
 
-fn one(context: &Context, host: &Host, name: &str) -> Result<(), Failure> {
+fn one(context: &Context, host: &Host, name: &str, about: About<'_>) -> Result<(), Failure> {
+    let About { sandboxes, logins } = about;
     let Some(report) = host.server_status(name) else { return Err(unusable(name)) };
     if context.printer.is_json() {
-        context.printer.json(&as_json(&report, &context.printer.words))?;
+        context.printer.json(&as_json(&report, &context.printer.words, about))?;
         return verdict(context, &report).map_err(Failure::said);
     }
     let printer = &context.printer;
@@ -157,6 +203,9 @@ fn one(context: &Context, host: &Host, name: &str) -> Result<(), Failure> {
     )?;
     let mut facts: Vec<(&str, String)> =
         vec![("from", context.shown(&report.origin)), ("via", report.transport.to_owned())];
+    if let Some(line) = sandboxes.of(&report).and_then(|spec| sandboxes.confinement.line(spec)) {
+        facts.push(("sandbox", line));
+    }
     if let (Some(era), Some(version)) = (&report.era, &report.protocol_version) {
         facts.push(("protocol", format!("{version} ({era})")));
     }
@@ -166,6 +215,9 @@ fn one(context: &Context, host: &Host, name: &str) -> Result<(), Failure> {
     }
     if !why(&report).is_empty() && !matches!(report.status, ServerStatus::Failed(_)) {
         facts.push(("why", why(&report)));
+    }
+    if let Some(login) = logins.get(&report.name) {
+        facts.push(("signed in", described(context, login)));
     }
     facts.push(("tools", tools(&report)));
     if let Some(time) = report.connect_time {
@@ -303,8 +355,10 @@ fn unusable(name: &str) -> Failure {
         .hint("`helve doctor` says what is wrong with it")
 }
 
-fn as_json(report: &ServerReport, words: &HintWords) -> Value {
-    json!({
+fn as_json(report: &ServerReport, words: &HintWords, about: About<'_>) -> Value {
+    let About { sandboxes, logins } = about;
+    let mut object = json!({
+        "login": logins.get(&report.name).map(login_json),
         "name": report.name.as_str(),
         "state": report.status.word(),
         "reason": why(report),
@@ -324,5 +378,9 @@ fn as_json(report: &ServerReport, words: &HintWords) -> Value {
         "serverInfo": report.server_info,
         "instructions": report.instructions,
         "stderr": report.stderr,
-    })
+    });
+    if let (Some(spec), Value::Object(object)) = (sandboxes.of(report), &mut object) {
+        object.insert("sandbox".to_owned(), sandboxes.confinement.json(spec));
+    }
+    object
 }

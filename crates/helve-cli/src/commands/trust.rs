@@ -8,6 +8,7 @@ use helve_config::{Configuration, ConfiguredServer};
 use helve_model::ErrorCode;
 use serde_json::{Value, json};
 
+use crate::confinement;
 use crate::context::{Context, file_of};
 use crate::describe::{self, Detail, Secrets};
 use crate::failure::Failure;
@@ -64,7 +65,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         };
     }
     if !context.printer.is_json() {
-        show(context, &requests)?;
+        show(context, &configuration, &requests)?;
     }
     let trusted = if args.yes { requests } else { ask(context, requests)? };
     if trusted.is_empty() {
@@ -136,11 +137,17 @@ fn ask<'a>(context: &Context, requests: Vec<&'a TrustRequest>) -> Result<Vec<&'a
 }
 
 /// Everything a yes would mean, as the list has it that the yes is kept under.
-fn show(context: &Context, requests: &[&TrustRequest]) -> Result<(), Failure> {
+fn show(context: &Context, configuration: &Configuration, requests: &[&TrustRequest]) -> Result<(), Failure> {
     for request in requests {
         let heading = Line::styled(Style::Name, subject(context, request));
         context.printer.line(&heading)?;
-        describe::print(context, &details(request), "  ")?;
+        let mut details = details(request);
+        // The person's own choice for projects: not in the list, and they have to know it.
+        let spec = server_of(configuration, request).and_then(|server| server.spec.as_ref());
+        if let Some(sandbox) = spec.and_then(|spec| spec.sandbox.as_ref()).filter(|sandbox| sandbox.is_default) {
+            details.push(("sandbox", confinement::written(context, sandbox)));
+        }
+        describe::print(context, &details, "  ")?;
         context.printer.line(&Line::default())?;
     }
     Ok(())

@@ -27,12 +27,12 @@ pub(crate) struct Browser {
 
 impl Browser {
     pub(crate) fn new(env: &Env) -> Self {
-        Self { variables: env.variables().to_vec() }
+        Self { variables: env.variables() }
     }
 
     /// Opens a page, or says why it cannot.
     #[expect(clippy::disallowed_methods, reason = "a browser is the person's own and lives on after helve")]
-    fn open(&self, url: &str) -> Result<(), String> {
+    pub(crate) fn open(&self, url: &str) -> Result<(), String> {
         let path = self.variables.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value);
         let opener = path.and_then(|path| OPENERS.iter().find_map(|name| find_in(path, name)));
         let Some(opener) = opener else { return Err(format!("there is no {}", OPENERS.join(" and no "))) };

@@ -334,7 +334,7 @@ fn what_makes_no_sense_is_refused() {
     --- stderr
     error: unexpected argument '-y' found
 
-      tip: to pass '-y' as a value, use '-- -y'
+      tip: the command of the server stands behind `--`: helve add a -- npx -y x
 
     Usage: helve add [OPTIONS] <NAME> [URL|COMMAND]... [-- <COMMAND>...]
 

@@ -238,6 +238,50 @@ fn kept_lists_start_nothing() {
     assert!(env.run(&["call", "kept/gen_0"]).starts_with("exit status 3"));
 }
 
+/// G6: a server that wants its list asked for again at once (every server of one SDK does) costs people nothing; programs
+/// and models get what it says now.
+#[test]
+fn g6_lists_that_are_never_fresh_are_shown_to_people_with_their_age() {
+    let frame = |tool: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":$ID,"result":{{"resultType":"complete","tools":[{{"name":"{tool}","description":"First","inputSchema":{{"type":"object"}}}}],"ttlMs":0,"cacheScope":"private"}}}}"#
+        )
+    };
+    let env = with_servers(&[], ALLOW);
+    let program = helve_testkit::peer_program();
+    let script = env.project().join("server.sh");
+    let serve = |tool: &str| {
+        let scenario = Scenario::modern().scripted("tools/list", &format!("{}\n", frame(tool))).to_json();
+        env.write("project/server.sh", &format!("#!/bin/sh\nexec '{}' '{scenario}'\n", program.display()));
+    };
+    serve("one");
+    env.write(
+        "home/.config/helve/helve.toml",
+        &format!("[servers.kept]\ncommand = \"/bin/sh\"\nargs = [\"{}\"]\n{ALLOW}", script.display()),
+    );
+    let shown = "TOOL      WHAT IT DOES\nkept/one  First\n";
+    let asked = env.output(&["tools"], "");
+    assert_eq!((String::from_utf8_lossy(&asked.stdout).as_ref(), asked.stderr.is_empty()), (shown, true), "{asked:?}");
+
+    // Whoever starts it now gets nothing.
+    env.write("project/server.sh", "exit 1\n");
+    let kept = env.output(&["tools", "kept"], "");
+    assert_eq!(String::from_utf8_lossy(&kept.stdout), shown, "{kept:?}");
+    let told = String::from_utf8_lossy(&kept.stderr);
+    assert!(told.starts_with("as listed ") && told.ends_with(" ago: `kept` (`--fresh` asks again)\n"), "{told}");
+    assert!(env.run(&["tool", "kept/one"]).starts_with("exit status 0"));
+    assert!(env.stdout(&["__complete", "fish", "--", "helve", "call", "kept/"]).contains("kept/one"));
+    for asks in [&["tools", "--fresh"][..], &["tools", "--json", "kept"], &["tools", "--format", "anthropic"]] {
+        assert!(env.run(asks).starts_with("exit status 3"), "{asks:?}");
+    }
+    // What connects anyway refreshes it; what is not in an older list is asked for.
+    serve("two");
+    assert!(env.run(&["tool", "kept/two"]).starts_with("exit status 0"));
+    env.run(&["servers"]);
+    env.write("project/server.sh", "exit 1\n");
+    assert!(env.stdout(&["tools", "kept"]).contains("kept/two"));
+}
+
 #[test]
 fn tools_for_models_and_languages() {
     let schema = r#"{"name":"add","description":"Adds.","inputSchema":{"type":"object","required":["a"],"properties":{"a":{"type":"integer"}}}}"#;

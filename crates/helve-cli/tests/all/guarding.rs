@@ -95,7 +95,7 @@ fn s16_result_bytes_count_for_agents_of_serve() {
 /// Agents hear that they are refused; people hear by which rule at which line.
 #[test]
 fn s16_an_agent_is_told_no_file_no_rule_and_no_command() {
-    let rules = "[[rules]]\ntool = \"peer/echo\"\npattern = \"a=secret*\"\naction = \"deny\"\n\n[[rules]]\ntool = \"peer/echo\"\naction = \"allow\"\n";
+    let rules = "[settings]\nvalidate = \"strict\"\n\n[[rules]]\ntool = \"peer/echo\"\npattern = \"a=secret*\"\naction = \"deny\"\n\n[[rules]]\ntool = \"peer/echo\"\naction = \"allow\"\n";
     let env = with_servers(&[("peer", Scenario::modern())], rules);
     let serve = ["serve", "--wait", "30s", "--prefix", "none"];
     let mut told = Vec::new();

@@ -102,7 +102,7 @@ fn another_applications_broken_file_only_costs_its_servers() {
         let about_it: Vec<&str> = told.lines().filter(|line| line.contains("cursor") || line.contains('|')).collect();
         assert_eq!(
             about_it,
-            ["warning: ~/.cursor/mcp.json:1: this is not JSON: unexpected end of file (`helve doctor` says more)"],
+            ["warning: ~/.cursor/mcp.json:1: this is not JSON: unterminated object (`helve doctor` says more)"],
             "{about_all:?}"
         );
     }

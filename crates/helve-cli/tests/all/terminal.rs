@@ -65,8 +65,8 @@ fn tables_fit_and_colours_are_on() {
     env.write("home/.config/helve/helve.toml", &format!("[servers.{long}]\ncommand = \"x\"\n"));
     insta::assert_snapshot!(plain(&env, &[], ""), @"
     exit status 0
-    SERVER            STATE  VIA    FROM
-    a-server-with-a…  on     stdio  ~/.config/helve/helve.toml:1
+    SERVER                                                           STATE  VIA    FROM
+    a-server-with-a-name-that-goes-on-and-on-and-on-beyond-the-edge  on     stdio  ~/.conf…
     1 server in 1 file
     ");
     let colored = at_terminal(&env, &[], "");

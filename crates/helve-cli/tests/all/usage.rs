@@ -31,6 +31,7 @@ fn help_is_short_and_complete() {
       explain      Explain the decision about a call
       doctor       Look for what is wrong, and say what to do
       pin          Pin tool definitions, and look at what changed
+      sandbox      Look at what a server's sandbox holds
       init         Write a first configuration file, and show what other applications' files hold
       add          Add a server: a command to start, or an address to reach
       add-json     Add a server from an entry of `.mcp.json`
@@ -40,6 +41,9 @@ fn help_is_short_and_complete() {
       get          Show how one server is configured, and where
       import       Copy servers of other applications into a file of your own
       trust        Show what this project would run, and trust it
+      login        Sign in to a server
+      logout       Sign out of servers: revoke the login, then forget it
+      secret       Keep secrets that servers need, sealed; entries refer to them as `${secret:NAME}`
       completions  Print the script that completes commands, options and server names in your shell
       man          Print the manual page of helve or of one command, or write all of them
       schema       Print the JSON Schema of helve.toml, for editors that check as you type
@@ -92,6 +96,7 @@ fn help_is_short_and_complete() {
       explain      Explain the decision about a call
       doctor       Look for what is wrong, and say what to do
       pin          Pin tool definitions, and look at what changed
+      sandbox      Look at what a server's sandbox holds
       init         Write a first configuration file, and show what other applications' files hold
       add          Add a server: a command to start, or an address to reach
       add-json     Add a server from an entry of `.mcp.json`
@@ -101,6 +106,9 @@ fn help_is_short_and_complete() {
       get          Show how one server is configured, and where
       import       Copy servers of other applications into a file of your own
       trust        Show what this project would run, and trust it
+      login        Sign in to a server
+      logout       Sign out of servers: revoke the login, then forget it
+      secret       Keep secrets that servers need, sealed; entries refer to them as `${secret:NAME}`
       completions  Print the script that completes commands, options and server names in your shell
       man          Print the manual page of helve or of one command, or write all of them
       schema       Print the JSON Schema of helve.toml, for editors that check as you type
@@ -141,6 +149,9 @@ fn every_verb_has_help() {
         "get",
         "import",
         "trust",
+        "login",
+        "logout",
+        "secret",
         "completions",
         "man",
         "schema",
@@ -155,6 +166,7 @@ fn every_verb_has_help() {
         "call",
         "expand",
         "bridge",
+        "sandbox",
     ] {
         let help = env.stdout(&[verb, "--help"]);
         assert!(help.contains("Usage: helve"), "{help}");

@@ -4,7 +4,7 @@
 use std::path::{Component, PathBuf};
 
 use helve_model::method;
-use helve_model::{Action, CallKind, HttpFlavour, Layer, PrivateIdle, Risk, Rule, Validation};
+use helve_model::{Action, CallKind, HttpFlavour, Layer, PrivateIdle, Risk, Rule, SandboxProfile, Validation};
 
 use super::Shape;
 use crate::allowance::MAX_PROJECT_RULES;
@@ -41,6 +41,7 @@ pub(crate) const KEYS: &[Known] = &[
     known("pass_env", Field::PassedVariables),
     known("inherit_env", Field::InheritEnvironment),
     known("cwd", Field::WorkingDirectory),
+    known("sandbox", Field::Sandbox),
     known("builtin", Field::Builtin),
     known("roots", Field::BuiltinOption(OptionShape::Paths)),
     known("database", Field::BuiltinOption(OptionShape::Path)),
@@ -101,6 +102,7 @@ pub(crate) const SETTINGS_KEYS: &[&str] = &[
     "unlisted",
     "unlisted_tokens",
     "readonly",
+    "sandbox",
     "import",
     "roots",
     "sampling",
@@ -209,6 +211,18 @@ fn own_settings(reader: &mut FileReader<'_>, settings: &Node) {
     }
     if let Some(entry) = settings.entry("readonly") {
         reader.content.settings.readonly = reader.bool(entry).and_then(|value| reader.setting(entry, value));
+    }
+    if let Some(entry) = settings.entry("sandbox") {
+        // Whose projects are confined is not for a project to say.
+        if reader.place.layer == Layer::Project {
+            let message = "a project cannot say how the programs of projects are confined";
+            let hint = "put `sandbox` into `[settings]` of your own helve.toml, or into the server's entry";
+            reader.report(Diagnostic::warning(Code::BadValue, message).hint(hint), entry.key_span);
+        } else {
+            let words = SandboxProfile::ALL.map(|profile| (profile.as_str(), profile));
+            reader.content.settings.sandbox =
+                word(reader, entry, &words).and_then(|value| reader.setting(entry, value));
+        }
     }
     if let Some(entry) = settings.entry("import") {
         let import = match entry.node.value {

@@ -7,7 +7,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use helve_model::{ConfigText, HttpFlavour, Listed, ServerSpec, StdioSpec, TransportSpec};
+use helve_model::{
+    ConfigText, HttpFlavour, Layer, Listed, SandboxProfile, SandboxSpec, ServerSpec, StdioSpec, TransportSpec,
+};
 
 use super::EditError;
 use super::render::{Written, timeout_value};
@@ -256,6 +258,9 @@ impl Carrier<'_> {
             self.holds_secrets = true;
             return Ok(self.marks.respell(text.expose()));
         }
+        if !text.late_references().is_empty() {
+            return Ok(written.to_owned());
+        }
         let allowance = Allowance::of(self.place.layer);
         let scope = Scope {
             environment: &self.marks.environment,
@@ -266,6 +271,7 @@ impl Carrier<'_> {
             workspace: self.place.project.clone(),
             directory: self.place.path.parent().map_or_else(|| self.place.project.clone(), Path::to_path_buf),
             inputs: Vec::new(),
+            is_project: self.place.layer == Layer::Project,
         };
         let as_written = interpolate::expand(written, &interpolate::OWN, &scope, Place::Elsewhere);
         let becomes_empty = self.becomes_empty(field) && !written.contains(":-");
@@ -335,6 +341,15 @@ impl Carrier<'_> {
         }
         if !spec.access.disabled_tools.is_empty() {
             self.put("disabled_tools", globs(&spec.access.disabled_tools));
+        }
+        if let Some(sandbox) = spec.sandbox.as_ref().filter(|sandbox| !sandbox.is_default) {
+            // A narrower one is written where the table has no word here: never a wider one.
+            if *sandbox == SandboxSpec::new(sandbox.profile) {
+                self.put("sandbox", Written::Text(sandbox.profile.to_string()));
+            } else {
+                self.put("sandbox", Written::Text(SandboxProfile::Strict.to_string()));
+                self.left_behind.push("what it adds to its sandbox".to_owned());
+            }
         }
         if spec.oauth.is_some() {
             self.left_behind.push("what it says about signing in".to_owned());

@@ -227,9 +227,14 @@ impl<'a> Values<'a, '_> {
                 let message = format!("{field_shown} has a `${{` without a `}}`");
                 self.invalid(Diagnostic::error(Code::BadReference, message), span);
             }
+            Problem::NotForProjects(reference) => {
+                let message = format!("{field_shown} holds {}, which only a file of your own may", quoted(reference));
+                let hint = "write the entry into a file of your own, or use ${secret:NAME}";
+                self.invalid(Diagnostic::error(Code::BadReference, message).hint(hint), span);
+            }
             Problem::Unknown(reference) => {
                 let message = format!("{field_shown} holds {}, which means nothing here", quoted(reference));
-                let hint = "known are ${VAR}, ${VAR:-default}, ${env:VAR}, ${file:path}, ${input:id}, ${workspaceFolder} and ${userHome}; \
+                let hint = "known are ${VAR}, ${VAR:-default}, ${env:VAR}, ${file:path}, ${input:id}, ${secret:NAME}, ${cmd:PROGRAM}, ${workspaceFolder} and ${userHome}; \
                             write $${ for a literal ${";
                 self.invalid(Diagnostic::error(Code::BadReference, message).hint(hint), span);
             }

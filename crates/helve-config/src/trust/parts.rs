@@ -9,8 +9,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use helve_model::{
-    AccessSpec, BuiltinSpec, ConfigText, HttpFlavour, HttpSpec, Listed, OAuthSpec, PrivateIdle, Rule, ServerSpec,
-    StdioSpec, TransportSpec, Validation,
+    AccessSpec, BuiltinSpec, ConfigText, HttpFlavour, HttpSpec, IdentitySpec, Listed, OAuthSpec, PrivateIdle, Rule,
+    SandboxLimits, SandboxNetwork, SandboxSpec, ServerSpec, StdioSpec, TransportSpec, Validation,
 };
 use indexmap::IndexMap;
 
@@ -126,6 +126,7 @@ pub(crate) fn of_server(
         // As it is written: some applications promise one.
         validation: _,
         inherit_environment,
+        sandbox,
         oauth,
         access,
         // Which line of which file says it does not change what it says.
@@ -202,6 +203,9 @@ pub(crate) fn of_server(
     }
     parts.extend(environment_file.as_ref().map(|(written, _)| Part::text("variables from", written)));
     flag(parts, *inherit_environment, "gets your whole environment");
+    if let Some(sandbox) = sandbox {
+        confinement(parts, sandbox);
+    }
     lists(parts, access);
     flag(parts, *required, "helve does not start without it");
     flag(parts, *lazy, "starts at first use");
@@ -261,6 +265,8 @@ pub(crate) fn of_rules(all: &[Rule], settings: &SettingsPatch) -> Vec<Part> {
         unlisted,
         unlisted_tokens,
         readonly,
+        // A project cannot say it.
+        sandbox: _,
         import,
         roots,
         sampling_command,
@@ -372,11 +378,80 @@ fn lists(parts: &mut Vec<Part>, access: &AccessSpec) {
     flag(parts, *trust_annotations, "is believed when it calls a tool harmless");
 }
 
+/// Everything of a sandbox: whatever opens it further is asked about again.
+fn confinement(parts: &mut Vec<Part>, sandbox: &SandboxSpec) {
+    let SandboxSpec { profile, read, write, exec, network, unix, limits, required, is_default } = sandbox;
+    // What the person's own settings chose is not the project's, and they may change it without being asked.
+    if *is_default {
+        return;
+    }
+    parts.push(Part::text("sandbox", profile.as_str()));
+    for (what, paths) in [("reads", read), ("writes", write), ("writes and runs", exec)] {
+        for path in paths {
+            let fields = vec![what.to_owned(), path.to_string_lossy().into_owned()];
+            parts.push(Part::new("sandbox", Form::Sentence, fields));
+        }
+    }
+    parts.extend(network.as_ref().map(|network| match network {
+        SandboxNetwork::All => Part::text("sandbox", "all of the network, this machine's ports too"),
+        SandboxNetwork::None => Part::text("sandbox", "no network"),
+        SandboxNetwork::Hosts(hosts) => {
+            let fields = std::iter::once("reaches".to_owned()).chain(hosts.iter().cloned()).collect();
+            Part::new("sandbox", Form::Sentence, fields)
+        }
+    }));
+    parts.extend(unix.then(|| Part::text("sandbox", "makes Unix sockets")));
+    let SandboxLimits { memory_mb, processes, open_files, file_size_mb, processor_seconds } = limits;
+    for (limit, what) in [
+        (memory_mb, "MB of memory"),
+        (processes, "processes"),
+        (open_files, "open files"),
+        (file_size_mb, "MB a file"),
+        (processor_seconds, "s of processor time"),
+    ] {
+        parts.extend(limit.map(|limit| Part::text("sandbox", format!("at most {limit} {what}"))));
+    }
+    parts.extend(required.map(|required| {
+        Part::text(
+            "sandbox",
+            if required { "all of it or no start" } else { "as much of it as this machine can enforce" },
+        )
+    }));
+}
+
 fn sign_in(parts: &mut Vec<Part>, oauth: &OAuthSpec) {
-    let OAuthSpec { enabled, client_id, client_secret, scopes, callback_port, metadata_url, resource } = oauth;
+    let OAuthSpec {
+        enabled,
+        client_id,
+        client_secret,
+        scopes,
+        callback_port,
+        metadata_url,
+        resource,
+        resource_omitted,
+        issuer,
+        pkce_assumed,
+        callback_localhost,
+        client_name,
+        client_document,
+        dynamic_registration,
+        account,
+        client_credentials,
+        client_key,
+        identity,
+        assertion,
+    } = oauth;
     parts.push(Part::text("signing in", if *enabled { "allowed" } else { "must not be signed in to" }));
-    let texts =
-        [("client", client_id), ("secret", client_secret), ("described at", metadata_url), ("resource", resource)];
+    let texts = [
+        ("client", client_id),
+        ("secret", client_secret),
+        ("described at", metadata_url),
+        ("resource", resource),
+        ("issuer", issuer),
+        ("client described at", client_document),
+        ("key", client_key),
+        ("assertion", assertion),
+    ];
     for (name, text) in texts {
         if let Some(text) = text {
             parts.push(Part::with_value("signing in", Form::Header, vec![name.to_owned()], text));
@@ -387,6 +462,31 @@ fn sign_in(parts: &mut Vec<Part>, oauth: &OAuthSpec) {
         parts.push(Part::new("signing in", Form::Header, fields));
     }
     parts.extend(callback_port.map(|port| Part::text("signing in", format!("answers come to port {port}"))));
+    let named = [("calls itself", client_name), ("account", account)];
+    for (name, text) in named {
+        parts.extend(
+            text.as_ref().map(|text| Part::new("signing in", Form::Header, vec![name.to_owned(), text.clone()])),
+        );
+    }
+    let said = [
+        (*resource_omitted, "without naming the resource"),
+        (*pkce_assumed, "PKCE is taken for granted"),
+        (*callback_localhost, "answers come to localhost"),
+        (*dynamic_registration, "registers anew"),
+        (*client_credentials, "by itself, without a person"),
+    ];
+    parts.extend(said.into_iter().filter(|(is_said, _)| *is_said).map(|(_, words)| Part::text("signing in", words)));
+    if let Some(IdentitySpec { token_endpoint, client_id, client_secret, id_token }) = identity {
+        let texts = [
+            ("identity provider", Some(token_endpoint)),
+            ("identity client", Some(client_id)),
+            ("identity secret", client_secret.as_ref()),
+            ("identity token", Some(id_token)),
+        ];
+        for (name, text) in texts {
+            parts.extend(text.map(|text| Part::with_value("signing in", Form::Header, vec![name.to_owned()], text)));
+        }
+    }
 }
 
 fn rules(parts: &mut Vec<Part>, rules: &[Rule]) {

@@ -383,7 +383,7 @@ args = ["${NOWHERE}", "${file:missing.txt}", "${input:who}", "${secret:x}", "${o
       |
     4 | args = ["${NOWHERE}", "${file:missing.txt}", "${input:who}", "${secret:x}", "${open"]
       |                                                              ^^^^^^^^^^^^^
-      = help: known are ${VAR}, ${VAR:-default}, ${env:VAR}, ${file:path}, ${input:id}, ${workspaceFolder} and ${userHome}; write $${ for a literal ${
+      = help: known are ${VAR}, ${VAR:-default}, ${env:VAR}, ${file:path}, ${input:id}, ${secret:NAME}, ${cmd:PROGRAM}, ${workspaceFolder} and ${userHome}; write $${ for a literal ${
 
     error: `args[4]` has a `${` without a `}`
      --> helve.toml:4:77

@@ -57,6 +57,7 @@ fn the_defaults_of_the_schema_are_the_defaults() {
     assert_eq!(default("cache_tool_schemas"), settings.cache_tool_schemas.value);
     assert_eq!(default("schema_cache_ttl_seconds"), settings.schema_cache_ttl.value.as_secs());
     assert_eq!(default("readonly"), settings.readonly.value);
+    assert_eq!(default("sandbox"), settings.sandbox.value.as_str());
     let sampling = |key: &str| default(&format!("sampling/oneOf/0/properties/{key}"));
     assert_eq!(sampling("calls"), settings.sampling_calls.value);
     assert_eq!(sampling("tokens"), settings.sampling_tokens.value);

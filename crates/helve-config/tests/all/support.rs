@@ -161,6 +161,9 @@ fn describe_server(out: &mut String, server: &ConfiguredServer) {
                 writeln!(out, "  {name}").unwrap();
             }
         }
+        if let Some(sandbox) = &spec.sandbox {
+            writeln!(out, "  {sandbox:?}").unwrap();
+        }
         if let Some(version) = &spec.protocol_version {
             writeln!(out, "  speaks {version}").unwrap();
         }

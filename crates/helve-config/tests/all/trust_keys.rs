@@ -17,6 +17,7 @@ const DECIDES_NOTHING: &[(&str, &str)] = &[
     ("servers.description", "it is for people, and no server or agent is told"),
     ("inputs.type", "which widget an editor shows; the answers to choose from are in `options`"),
     ("environment", "a project cannot say which of the person's variables a server gets: it is refused"),
+    ("settings.sandbox", "a project cannot say how projects are confined: it is refused"),
     ("settings.sampling.command", "a project cannot say which program answers for a model: it is refused"),
 ];
 
@@ -147,6 +148,10 @@ fn s5_every_key_of_the_schema_asks_again_or_decides_nothing() {
     keys.extend(inner.collect::<Vec<_>>());
     let oauth = definition("/$defs/server/properties/oauth/oneOf/1/properties");
     let inner = oauth.into_iter().map(|(key, value)| ("servers.s.oauth", format!("servers.oauth.{key}"), key, value));
+    keys.extend(inner.collect::<Vec<_>>());
+    let sandbox = definition("/$defs/server/properties/sandbox/oneOf/1/properties");
+    let inner =
+        sandbox.into_iter().map(|(key, value)| ("servers.s.sandbox", format!("servers.sandbox.{key}"), key, value));
     keys.extend(inner.collect::<Vec<_>>());
     assert!(keys.len() > 60, "{}", keys.len());
 

@@ -130,12 +130,17 @@ pub(crate) fn is_heard(host: &Host, server: &ServerName, name: &str, params: &Ra
     let is_open = match method::server_notification(name) {
         Some(known) => match (known.of, known.need) {
             (Part::Extension(extension), _) => host.declares(server, extension),
-            (Part::Core, Need::Nothing) => name == "notifications/elicitation/complete",
+            (Part::Core, Need::Nothing) => is_about_a_page(name),
             (Part::Core, _) => false,
         },
         None => !method::is_reserved(name) && host.opens(server, name, Caller::Agent),
     };
     is_open && params.is_object() && strict::check(params.as_str()).is_ok()
+}
+
+/// Does a notification of a server say that a person is done with a page?
+pub(crate) fn is_about_a_page(name: &str) -> bool {
+    name == "notifications/elicitation/complete"
 }
 
 /// Does a notification of a server name the task, and so the agent, that it is for?

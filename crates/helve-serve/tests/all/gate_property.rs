@@ -159,7 +159,7 @@ impl Case {
         let said;
         if door.is_stream() && !self.has_neighbour {
             let mut agent = Agent::on_a_stream(StreamAgent::alone_with(source, options));
-            said = attack(door, &mut agent, says(&target)).await;
+            said = attack(door, &mut agent, &target, says(&target)).await;
             agent.leave().await;
         } else {
             let gateway = Gateway::shared(Arc::new(source), options).await.unwrap();
@@ -176,7 +176,7 @@ impl Case {
                 }
             }
             let mut agent = door.enter(&gateway, &face, 1).await;
-            said = attack(door, &mut agent, says(&target)).await;
+            said = attack(door, &mut agent, &target, says(&target)).await;
             if let Some(question) = question {
                 let answer = neighbour.answers(door, question).await;
                 assert!(answer.to_string().contains("the agent's answer"), "{self:?}: {answer}");
@@ -207,19 +207,28 @@ impl Case {
 }
 
 /// What an agent says in every run, with this in the middle of it.
-async fn attack(door: Door, agent: &mut Agent, probes: Vec<Probe>) -> Vec<Probe> {
+async fn attack(door: Door, agent: &mut Agent, target: &Target, probes: Vec<Probe>) -> Vec<Probe> {
     door.greet(agent, json!({})).await;
-    ask_plainly(door, agent).await;
+    ask_plainly(door, agent, target).await;
     agent.say(door, &probes).await;
     // By now all that was told before has been dealt with.
-    ask_plainly(door, agent).await;
+    ask_plainly(door, agent, target).await;
     probes
 }
 
-async fn ask_plainly(door: Door, agent: &mut Agent) {
+/// Asks for what needs no decision, and makes one call where one is allowed: it has servers of its own then, if it has any.
+async fn ask_plainly(door: Door, agent: &mut Agent, target: &Target) {
     for (method, params) in HARMLESS {
         let params: Value = serde_json::from_str(params).unwrap();
+        // On one stream both eras can be spoken.
+        if door == Door::ModernStream {
+            agent.ask(Door::LegacyStream, method, params.clone()).await;
+        }
         agent.ask(door, method, params).await;
+    }
+    if let Some(allowed) = &target.allowed {
+        let (answer, _) = agent.ask(door, "tools/call", json!({"name": allowed, "arguments": {"plain": 1}})).await;
+        assert_eq!(answer["result"]["structuredContent"], json!({"plain": 1}), "{answer}");
     }
 }
 
@@ -232,7 +241,8 @@ async fn through(door: Door) {
             policy,
             door,
             upstream: UPSTREAMS[turn % UPSTREAMS.len()],
-            has_neighbour: (turn / 2) % 2 == 1,
+            // An agent of this kind is the only one at its program.
+            has_neighbour: (turn / 2) % 2 == 1 && door != Door::ModernStream,
             call_tool: turn % 3 == 0,
         };
         case.check(place * POLICIES.len() + number).await;

@@ -7,6 +7,7 @@
     reason = "helpers of tests fail the test by panicking"
 )]
 
+mod authority;
 mod client;
 mod eras;
 mod fixture;

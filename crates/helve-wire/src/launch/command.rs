@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use helve_model::ErrorCode;
 use rustix::fs::{Access, access};
 
+#[cfg(target_os = "linux")]
+use super::confinement::Confinement;
 use super::environment::Environment;
 use super::executable::Executable;
 use crate::{Error, Result};
@@ -30,6 +32,9 @@ pub struct ServerCommand {
     pub environment: Environment,
     /// The open file to run in place of what [`Self::program`] leads to by then (Linux); the name stays what it is called.
     pub executable: Option<Executable>,
+    /// What the process puts on itself before it becomes the server (Linux). [`super::SandboxedLauncher`] sets it.
+    #[cfg(target_os = "linux")]
+    pub confinement: Option<Confinement>,
 }
 
 impl ServerCommand {

@@ -48,6 +48,12 @@ impl Executable {
         Ok(Self { file, state })
     }
 
+    /// The open file.
+    #[cfg(target_os = "linux")]
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+
     /// Where this process, or a child until it runs something else, finds it.
     pub(super) fn path(&self) -> io::Result<PathBuf> {
         self.state.check(&self.file)?;

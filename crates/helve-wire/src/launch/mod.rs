@@ -4,18 +4,26 @@
 //! A [`Launcher`] turns a [`ServerCommand`] into three pipes and a [`ServerProcess`]. The caller speaks over the pipes;
 //! [`close`] ends the tree politely, dropping the [`ServerProcess`] ends it at once.
 //!
-//! There are two launchers. [`PlainLauncher`] puts the server into a process group of its own and signals the group:
+//! There are two launchers, and [`SandboxedLauncher`] confines what either of them starts (Linux). [`PlainLauncher`] puts the server into a process group of its own and signals the group:
 //! what leaves the group (`setsid`, a daemon's double fork) escapes it, and nothing ends the server when the host is
 //! killed. [`WardenLauncher`] puts a [`warden`] in between, which holds the whole tree (Linux). A process that somebody else
 //! keeps is taken for one of ours by [`lend`].
 
 mod close;
 mod command;
+#[cfg(target_os = "linux")]
+mod confinement;
+#[cfg(target_os = "linux")]
+mod door;
 mod environment;
 mod executable;
+#[cfg(target_os = "linux")]
+mod host_proxy;
 mod lent;
 mod plain;
 mod process;
+#[cfg(target_os = "linux")]
+mod sandboxed;
 mod spawn;
 #[cfg(target_os = "linux")]
 pub mod warden;
@@ -30,11 +38,17 @@ use crate::Result;
 
 pub use close::{CloseReport, CloseStep, CloseTimes, close};
 pub use command::ServerCommand;
+#[cfg(target_os = "linux")]
+pub use confinement::Confinement;
 pub use environment::{Environment, child_environment};
 pub use executable::Executable;
+#[cfg(target_os = "linux")]
+pub use host_proxy::RefusedHosts;
 pub use lent::{Loan, LoanState, lend};
 pub use plain::PlainLauncher;
 pub use process::{ExitReport, ServerProcess};
+#[cfg(target_os = "linux")]
+pub use sandboxed::{Sandbox, SandboxedLauncher, probe};
 #[cfg(target_os = "linux")]
 pub use warden_launcher::{WardenLauncher, WardenProgram};
 
@@ -49,6 +63,32 @@ pub trait Launcher: fmt::Debug + Send + Sync {
     /// # Errors
     /// `TRANSPORT_ERROR` when the program cannot be started, with a hint what to do about it.
     fn launch(&self, command: &ServerCommand) -> Result<Launched>;
+
+    /// True when [`ServerCommand::confinement`] is applied. A launcher that does not know of it gets a command that applies it
+    /// by itself.
+    fn confines(&self) -> bool {
+        false
+    }
+}
+
+impl<L: Launcher + ?Sized> Launcher for &L {
+    fn launch(&self, command: &ServerCommand) -> Result<Launched> {
+        (**self).launch(command)
+    }
+
+    fn confines(&self) -> bool {
+        (**self).confines()
+    }
+}
+
+impl<L: Launcher + ?Sized> Launcher for std::sync::Arc<L> {
+    fn launch(&self, command: &ServerCommand) -> Result<Launched> {
+        (**self).launch(command)
+    }
+
+    fn confines(&self) -> bool {
+        (**self).confines()
+    }
 }
 
 /// A started server: our ends of its three pipes, and the process.

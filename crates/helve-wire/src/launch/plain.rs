@@ -17,6 +17,12 @@ pub struct PlainLauncher;
 impl Launcher for PlainLauncher {
     fn launch(&self, command: &ServerCommand) -> Result<Launched> {
         let program = command.resolve()?;
+        // Never without it: whoever sets it wants it applied.
+        #[cfg(target_os = "linux")]
+        if command.confinement.is_some() {
+            let what = "this launcher does not apply rules: wrap it in a sandboxed launcher";
+            return Err(start_error(&program, std::io::Error::other(what)));
+        }
         let mut process = match &command.executable {
             #[cfg(target_os = "linux")]
             Some(executable) => {

@@ -6,7 +6,7 @@ use std::fmt;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ExitStatus};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ struct Held {
     tree: Tree,
     state: Mutex<State>,
     /// Dropped with the rest, and the rest is dropped only when the process is gone.
-    guard: OnceLock<Box<dyn Any + Send + Sync>>,
+    guards: Mutex<Vec<Box<dyn Any + Send + Sync>>>,
 }
 
 enum State {
@@ -63,7 +63,7 @@ impl ServerProcess {
     pub(super) fn new(child: Child, tree: Tree) -> Self {
         let id = Pid::from_child(&child);
         let state = Mutex::new(State::Ours(child));
-        let held = Arc::new(Held { id, tree, state, guard: OnceLock::new() });
+        let held = Arc::new(Held { id, tree, state, guards: Mutex::default() });
         Self(Whose::Ours { held, ended: watch_end(id) })
     }
 
@@ -71,11 +71,12 @@ impl ServerProcess {
         Self(Whose::Lent(lent))
     }
 
-    /// Keeps `guard` until the process is gone, however it is let go: whoever is told of the guard's end knows. The first
-    /// guard counts.
+    /// Keeps `guard` until the process is gone, however it is let go: whoever is told of the guard's end knows.
     pub fn keep_until_gone(&self, guard: impl Send + Sync + 'static) {
         match &self.0 {
-            Whose::Ours { held, .. } => drop(held.guard.set(Box::new(guard))),
+            Whose::Ours { held, .. } => {
+                held.guards.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(guard));
+            }
             Whose::Lent(lent) => lent.keep_until_gone(Box::new(guard)),
         }
     }

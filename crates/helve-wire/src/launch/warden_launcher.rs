@@ -42,16 +42,17 @@ impl Launcher for WardenLauncher {
         })?;
         let mut process = spawn::command(&warden, command);
         process.args(&self.warden.leading);
-        let host = std::process::id().to_string();
-        match &command.executable {
-            Some(executable) => process.args([warden::WATCH_FILE, &host, &executable.hand_over().to_string()]),
-            None => process.args([warden::WATCH, &host]),
-        };
         process
+            .args([warden::WATCH, &std::process::id().to_string()])
+            .args(warden::handed_over(command.executable.as_ref(), command.confinement.as_ref()))
             .arg(program)
             .args(&command.args)
             // Keys pressed in the host's terminal are for the host.
             .process_group(0);
         spawn::spawn(process, Tree::Warden).map_err(|error| start_error(&warden, error))
+    }
+
+    fn confines(&self) -> bool {
+        true
     }
 }

@@ -20,4 +20,4 @@ mod target;
 pub(crate) use posting::HttpProtocol;
 pub(crate) use sse_link::SseLink;
 pub(crate) use streamable::StreamableLink;
-pub use target::{HeaderSource, HttpTarget};
+pub use target::{AfterRefusal, HeaderSource, HttpTarget, Outgoing, Refused};

@@ -120,7 +120,7 @@ pub(crate) fn command(scenario: &Scenario) -> ServerCommand {
         args: vec![scenario.to_json().into()],
         working_directory: None,
         environment: child_environment([], []),
-        executable: None,
+        ..ServerCommand::default()
     }
 }
 
@@ -143,7 +143,7 @@ pub(crate) fn shell(script: &str) -> ServerCommand {
         args: vec!["-c".into(), script.into()],
         working_directory: None,
         environment: [("PATH", "/usr/bin:/bin")].into_iter().collect(),
-        executable: None,
+        ..ServerCommand::default()
     }
 }
 

@@ -29,6 +29,13 @@ const MAY_HAVE_RUN: &str = "the call may have run: look before you repeat it";
 /// Between two attempts of one call.
 const RETRY_AFTER: Duration = Duration::from_millis(50);
 
+/// A call that was answered.
+pub(super) struct Sent {
+    pub(super) outcome: Outcome,
+    /// What was not as it should be on the way.
+    pub(super) warning: Option<String>,
+}
+
 /// How long the call may stay without answer or progress.
 pub(super) fn timeout(host: &Shared, tool: &ToolEntry, context: &CallContext) -> Duration {
     let of_server = || tool.link.as_ref().and_then(|link| link.call_timeout());
@@ -66,8 +73,7 @@ pub(super) async fn send(
     context: &CallContext,
     timeout: Duration,
     recording: &mut Recording<'_>,
-    warnings: &mut Vec<String>,
-) -> Result<Outcome, CallError> {
+) -> Result<Sent, CallError> {
     let _turn = match &context.turns {
         Some(turns) => Some(turns.take(&tool.name().server).await.map_err(|error| error.at(tool.name()))?),
         None => None,
@@ -75,9 +81,10 @@ pub(super) async fn send(
     match (tool.native(), &tool.link) {
         (Some(native), _) => {
             recording.attempt();
-            run_native(native.as_ref(), tool, permit, context, recording.id(), timeout).await
+            let outcome = run_native(native.as_ref(), tool, permit, context, recording.id(), timeout).await?;
+            Ok(Sent { outcome, warning: None })
         }
-        (None, Some(link)) => to_server(host, tool, link, permit, context, timeout, recording, warnings).await,
+        (None, Some(link)) => to_server(host, tool, link, permit, context, timeout, recording).await,
         (None, None) => Err(nobody_runs(tool)),
     }
 }
@@ -115,8 +122,7 @@ async fn to_server(
     context: &CallContext,
     timeout: Duration,
     recording: &mut Recording<'_>,
-    warnings: &mut Vec<String>,
-) -> Result<Outcome, CallError> {
+) -> Result<Sent, CallError> {
     let mut deadline = Instant::now() + timeout;
     // Whoever hands out turns says how many calls may be on their way.
     let _slot = match (&context.turns, link.slots()) {
@@ -139,8 +145,7 @@ async fn to_server(
         let noise = session.noise();
         let error = match session.call_tool(permit, options).await {
             Ok(outcome) => {
-                warnings.extend(noisy(session.noise().saturating_sub(noise)));
-                return Ok(outcome);
+                return Ok(Sent { outcome, warning: noisy(session.noise().saturating_sub(noise)) });
             }
             Err(error) => error,
         };
@@ -206,8 +211,9 @@ fn explain(
             CallError::from_wire(error, &name.server).at(name).with_hint(link.raise_call_timeout(timeout))
         }
         ErrorCode::AuthRequired => {
+            let hint = link.credentials_hint(&error);
             let ours = CallError::from_wire(error, &name.server).at(name);
-            link.credentials_hint().into_iter().fold(ours, CallError::with_hint)
+            hint.into_iter().fold(ours, CallError::with_hint)
         }
         // The program may have ended for want of a variable.
         ErrorCode::TransportError => {

@@ -80,9 +80,24 @@ enum Handshake {
     #[default]
     Unsaid,
     /// Asked under this number; these wait for the answer, each under an id of its own.
-    Asked { number: u64, params: String, waiting: Vec<(u32, String)> },
-    /// Answered with this line, which has the id in front of these bytes of it.
-    Done { params: String, answer: Answer, is_confirmed: bool },
+    Asked {
+        number: u64,
+        greeting: Greeting,
+        waiting: Vec<(u32, String)>,
+    },
+    Done {
+        greeting: Greeting,
+        answer: Answer,
+        is_confirmed: bool,
+    },
+}
+
+/// What the program was told: who is told something else cannot have it.
+#[derive(Debug)]
+struct Greeting {
+    capabilities: Option<String>,
+    /// The version that was asked for, and the one that it answered.
+    versions: Vec<String>,
 }
 
 /// An answer, with room for an id.
@@ -392,19 +407,19 @@ impl State {
 
     /// The program is asked once; who comes later gets the same answer.
     fn initialize(&mut self, borrower: u32, id: &str, text: &str) -> Option<String> {
-        let params = messages::member(text, "params").unwrap_or_default().to_owned();
+        let greeting = Greeting::of(messages::member(text, "params"));
         match &mut self.handshake {
             Handshake::Unsaid => {
                 let number = messages::marked(borrower, id)?;
-                self.handshake = Handshake::Asked { number, params, waiting: vec![(borrower, id.to_owned())] };
+                self.handshake = Handshake::Asked { number, greeting, waiting: vec![(borrower, id.to_owned())] };
                 self.open.insert(number, borrower);
                 Some(messages::to_program(borrower, text))
             }
-            Handshake::Asked { params: asked, waiting, .. } if *asked == params => {
+            Handshake::Asked { greeting: asked, waiting, .. } if asked.covers(&greeting) => {
                 waiting.push((borrower, id.to_owned()));
                 None
             }
-            Handshake::Done { params: asked, answer, .. } if *asked == params => {
+            Handshake::Done { greeting: asked, answer, .. } if asked.covers(&greeting) => {
                 let line = answer.with_id(id);
                 self.tell(borrower, line);
                 None
@@ -465,14 +480,15 @@ impl State {
 
     /// The handshake was answered.
     fn greeted(&mut self, text: &str, id: &str) {
-        let Handshake::Asked { params, waiting, .. } = std::mem::take(&mut self.handshake) else { return };
+        let Handshake::Asked { mut greeting, waiting, .. } = std::mem::take(&mut self.handshake) else { return };
         let answer = Answer::of(text, id);
         for (borrower, id) in waiting {
             self.tell(borrower, answer.with_id(&id));
         }
         // A server that refuses may be asked again, and otherwise.
-        if messages::member(text, "result").is_some() {
-            self.handshake = Handshake::Done { params, answer, is_confirmed: false };
+        if let Some(result) = messages::member(text, "result") {
+            greeting.versions.extend(Greeting::of(Some(result)).versions);
+            self.handshake = Handshake::Done { greeting, answer, is_confirmed: false };
         }
     }
 
@@ -526,6 +542,18 @@ fn output(line: &str) -> Frame {
     bytes.extend_from_slice(line.as_bytes());
     bytes.push(b'\n');
     Frame::Output(bytes)
+}
+
+impl Greeting {
+    fn of(params: Option<&str>) -> Self {
+        let member = |key| params.and_then(|params| messages::member(params, key)).map(str::to_owned);
+        Self { capabilities: member("capabilities"), versions: member("protocolVersion").into_iter().collect() }
+    }
+
+    /// True when somebody who says this gets the same answer: who knows the server asks for the version it speaks.
+    fn covers(&self, other: &Self) -> bool {
+        self.capabilities == other.capabilities && other.versions.iter().all(|version| self.versions.contains(version))
+    }
 }
 
 impl Answer {

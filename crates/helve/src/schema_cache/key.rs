@@ -154,11 +154,29 @@ impl Salt {
                 }
             }
         }
+        // A server may offer other tools where it can reach less.
+        if let Some(sandbox) = spec.sandbox.as_ref().filter(|sandbox| sandbox.is_on()) {
+            hash.text("sandbox");
+            hash.text(&format!("{sandbox:?}"));
+        }
         if let Some(oauth) = &spec.oauth {
             hash.number(usize::from(oauth.enabled));
-            for text in [&oauth.client_id, &oauth.client_secret, &oauth.metadata_url, &oauth.resource] {
+            let texts = [
+                &oauth.client_id,
+                &oauth.client_secret,
+                &oauth.metadata_url,
+                &oauth.resource,
+                &oauth.issuer,
+                &oauth.client_key,
+                &oauth.assertion,
+            ];
+            for text in texts {
                 hash.optional(text.as_ref().map(ConfigText::expose));
             }
+            // Another login may see other tools.
+            hash.optional(oauth.account.as_deref());
+            hash.number(usize::from(oauth.client_credentials));
+            hash.optional(oauth.identity.as_ref().map(|identity| identity.id_token.expose()));
             hash.number(oauth.scopes.len());
             oauth.scopes.iter().for_each(|scope| hash.text(scope));
         }

@@ -21,5 +21,6 @@ mod random;
 mod records;
 mod registry;
 mod servers;
+mod signing_in;
 mod support;
 mod watches;

@@ -103,12 +103,20 @@ pub(super) fn listening(place: &Place, arguments: &[&str], tokens: [&str; 2]) ->
 }
 
 impl Agent {
-    /// Asks, in plain words, for everything that needs no decision.
-    pub(super) fn ask_plainly(&mut self, door: Door) -> Result<()> {
+    /// Asks, in plain words, for everything that needs no decision, and makes one call where one is allowed.
+    pub(super) fn ask_plainly(&mut self, door: Door, allowed: Option<&str>) -> Result<()> {
         for (method, params) in HARMLESS {
-            self.ask(door, method, serde_json::from_str(params)?)?;
+            let params: Value = serde_json::from_str(params)?;
+            // On one stream both eras can be spoken.
+            if door == Door::ModernStream {
+                self.ask(Door::LegacyStream, method, params.clone())?;
+            }
+            self.ask(door, method, params)?;
         }
-        Ok(())
+        match allowed {
+            Some(tool) => self.ask(door, "tools/call", json!({"name": tool, "arguments": {"plain": 1}})),
+            None => Ok(()),
+        }
     }
 
     fn ask(&mut self, door: Door, method: &str, mut params: Value) -> Result<()> {
@@ -116,7 +124,7 @@ impl Agent {
             params["_meta"] = modern_meta(&json!({}));
         }
         let text = json!({"jsonrpc": "2.0", "id": "plain", "method": method, "params": params}).to_string();
-        let headers = (method.to_owned(), None);
+        let headers = (method.to_owned(), params["name"].as_str().map(str::to_owned));
         let id = Some(json!("plain"));
         self.say(door, &[Probe { number: 0, form: "plain", text, id, arrives: None, headers }])
     }

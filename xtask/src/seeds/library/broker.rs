@@ -94,11 +94,9 @@ pub(super) fn configuration(stage: &Stage) -> Result<()> {
 pub(super) fn lifecycle(stage: &Stage) -> Result<()> {
     wait(async {
         let host = host([]).await?;
-        host.add_server(fake(stage, "f", &[])?).await;
-        host.ready("f", super::PATIENCE).await?;
-        ensure!(host.server_status("f").is_some_and(|report| report.tools > 10), "no tools");
-        host.add_server(fake(stage, "bad", &["--exit=3"])?).await;
-        let error = host.ready("bad", super::PATIENCE).await.err().context("a server that ends is taken for ready")?;
+        ensure!(host.connect_server(fake(stage, "f", &[])?).await?.tools > 10, "no tools");
+        let bad = host.connect_server(fake(stage, "bad", &["--exit=3"])?).await;
+        let error = bad.err().context("a server that ends is taken for connected")?;
         ensure!(error.to_string().contains("bad"), "{error}");
         ensure!(host.reconnect_server("bad").await.is_err(), "a server that ends is connected again");
         host.reconnect_server("f").await?;

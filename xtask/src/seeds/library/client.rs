@@ -124,10 +124,11 @@ pub(super) fn set_servers(stage: &Stage) -> Result<()> {
     wait(async {
         let host = host([fake(stage, "kept", &[])?, fake(stage, "removed", &[])?]).await?;
         let plan = vec![fake(stage, "kept", &[])?, fake(stage, "good", &[])?, fake(stage, "bad", &["--no-init"])?];
-        let changes = host.set_servers(plan).await;
+        let changes = host.connect_servers(plan).await;
         let names = |names: &[helve_model::ServerName]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
         ensure!(names(&changes.removed) == ["removed"] && names(&changes.kept) == ["kept"], "{changes:?}");
-        ensure!(changes.added.len() == 2, "{changes:?}");
+        let failed: Vec<String> = changes.errors.iter().map(|(name, _)| name.to_string()).collect();
+        ensure!(changes.added.len() == 2 && failed == ["bad"], "{changes:?}");
         host.shutdown().await;
         Ok(())
     })

@@ -19,7 +19,8 @@
 //! - It exits when nothing is left, in the way the server did: with its exit status, or by its signal.
 //!
 //! What it cannot hold: processes that its user may not signal (started through `sudo`), and the server's
-//! grandchildren when somebody kills the warden itself. It is a safety net, not a sandbox.
+//! grandchildren when somebody kills the warden itself. It is a safety net; a sandbox is what its stage puts on itself when
+//! rules are handed over.
 
 mod descendants;
 mod host;
@@ -33,7 +34,8 @@ use std::process::ExitCode;
 
 use rustix::process::{Pid, Signal};
 
-use super::executable::Handover;
+use super::confinement::Confinement;
+use super::executable::{Executable, Handover};
 
 /// The host's order to kill the tree now. Not `SIGKILL`: that would end the warden and set the tree free.
 pub(super) const KILL: Signal = Signal::USR1;
@@ -45,13 +47,34 @@ const EXIT_CANNOT_RUN: u8 = 126;
 /// Exit status when the server's program was not found, as shells have it.
 const EXIT_NOT_FOUND: u8 = 127;
 
-/// First word: watch a server. Then the host's process number, the program, its arguments.
+/// First word: watch a server. Then the host's process number, what is handed over, the program, its arguments.
 pub(super) const WATCH: &str = "watch";
-/// First word: become the server. Then the warden's process number, the program, its arguments.
+/// First word: become the server. Then the warden's process number, what is handed over, the program, its arguments.
 const STAGE: &str = "stage";
-/// The same, with the open file to run in front of the program's name.
-pub(super) const WATCH_FILE: &str = "watch-file";
-const STAGE_FILE: &str = "stage-file";
+/// First word: become the server without a warden. Then what is handed over, the program, its arguments.
+const CONFINE: &str = "confine";
+/// The only word: say what this machine can enforce, as JSON on stdout.
+pub(super) const PROBE: &str = "probe";
+/// In front of the open file to run in place of what the program's name leads to.
+const FILE: &str = "file=";
+/// In front of the rules to be applied.
+const RULES: &str = "rules=";
+/// Ends what is handed over.
+const END: &str = "--";
+
+/// The words between a process number and a program.
+pub(super) fn handed_over(executable: Option<&Executable>, confinement: Option<&Confinement>) -> Vec<OsString> {
+    let handed =
+        HandedOver { file: executable.map(Executable::hand_over), rules: confinement.map(Confinement::hand_over) };
+    handed.to_words()
+}
+
+/// The words that have a stage apply these rules without a warden.
+pub(super) fn confine_arguments(confinement: &Confinement, executable: Option<&Executable>) -> Vec<OsString> {
+    let mut words = vec![OsString::from(CONFINE)];
+    words.extend(handed_over(executable, Some(confinement)));
+    words
+}
 
 /// Runs a warden, or its stage. This is the whole program: call it early in `main`, before threads are started, and
 /// return what it returns.
@@ -60,23 +83,34 @@ const STAGE_FILE: &str = "stage-file";
 /// them. [`super::WardenLauncher`] puts them together.
 pub fn run(leading: &[&str], arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut arguments = arguments.into_iter();
-    let (verb, parent) = (arguments.next(), arguments.next());
-    let parent = parent.and_then(|number| number.to_str()?.parse().ok()).and_then(Pid::from_raw);
-    let (Some(verb), Some(parent)) = (verb.as_ref().and_then(|verb| verb.to_str()), parent) else {
-        return usage();
-    };
-    let file = if matches!(verb, WATCH_FILE | STAGE_FILE) {
-        let Some(file) = arguments.next().and_then(|file| file.to_str()?.parse().ok()) else { return usage() };
-        Some(file)
-    } else {
-        None
-    };
-    let Some(program) = arguments.next() else { return usage() };
-    let server = Server { program, args: arguments.collect(), file };
-    match verb {
-        WATCH | WATCH_FILE => watch::watch(leading, parent, &server),
-        STAGE | STAGE_FILE => stage::become_server(parent, &server),
+    let Some(verb) = arguments.next() else { return usage() };
+    match verb.to_str() {
+        Some(PROBE) => return probe(),
+        Some(CONFINE) => {
+            return match Server::read(arguments) {
+                Some(server) => stage::become_server(None, &server),
+                None => usage(),
+            };
+        }
+        _ => {}
+    }
+    let parent = arguments.next().and_then(|number| number.to_str()?.parse().ok()).and_then(Pid::from_raw);
+    let (Some(parent), Some(server)) = (parent, Server::read(arguments)) else { return usage() };
+    match verb.to_str() {
+        Some(WATCH) => watch::watch(leading, parent, &server),
+        Some(STAGE) => stage::become_server(Some(parent), &server),
         _ => usage(),
+    }
+}
+
+fn probe() -> ExitCode {
+    let machine = helve_sandbox::probe();
+    match serde_json::to_string(&machine)
+        .map_err(std::io::Error::from)
+        .and_then(|text| writeln!(std::io::stdout(), "{text}"))
+    {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => complain(EXIT_BROKEN, &format!("cannot say what this machine can enforce: {error}")),
     }
 }
 
@@ -84,8 +118,44 @@ pub fn run(leading: &[&str], arguments: impl IntoIterator<Item = OsString>) -> E
 struct Server {
     program: OsString,
     args: Vec<OsString>,
-    /// The open file that is run, whatever the name leads to.
+    handed: HandedOver,
+}
+
+/// What the host has open for the process that becomes the server.
+#[derive(Default)]
+struct HandedOver {
+    /// The file that is run, whatever the name leads to.
     file: Option<Handover>,
+    /// What the process puts on itself first.
+    rules: Option<Handover>,
+}
+
+impl Server {
+    fn read(mut arguments: impl Iterator<Item = OsString>) -> Option<Self> {
+        let mut handed = HandedOver::default();
+        loop {
+            let word = arguments.next()?;
+            let word = word.to_str()?;
+            if word == END {
+                break;
+            }
+            // A word that is not understood must not be passed over: it may have been the rules.
+            if let Some(file) = word.strip_prefix(FILE) {
+                handed.file = Some(file.parse().ok()?);
+            } else {
+                handed.rules = Some(word.strip_prefix(RULES)?.parse().ok()?);
+            }
+        }
+        Some(Self { program: arguments.next()?, args: arguments.collect(), handed })
+    }
+}
+
+impl HandedOver {
+    fn to_words(&self) -> Vec<OsString> {
+        let file = self.file.iter().map(|file| format!("{FILE}{file}"));
+        let rules = self.rules.iter().map(|rules| format!("{RULES}{rules}"));
+        file.chain(rules).chain([END.to_owned()]).map(OsString::from).collect()
+    }
 }
 
 fn usage() -> ExitCode {

@@ -17,7 +17,7 @@ use rustix::process::{
 use super::descendants::{descendants, direct_children};
 use super::host::Host;
 use super::orders::Orders;
-use super::{EXIT_BROKEN, STAGE, STAGE_FILE, Server, complain};
+use super::{EXIT_BROKEN, STAGE, Server, complain};
 
 /// How long what the server or the host leaves behind may take to end after `SIGTERM`.
 const GRACE: Duration = Duration::from_millis(300);
@@ -79,11 +79,7 @@ impl Warden {
         // The handle is not needed: children are collected by number, all in one place.
         let mut stage = Command::new("/proc/self/exe");
         stage.arg0("helve-warden").args(leading);
-        let warden = getpid().to_string();
-        match &server.file {
-            Some(file) => stage.args([STAGE_FILE, &warden, &file.to_string()]),
-            None => stage.args([STAGE, &warden]),
-        };
+        stage.args([STAGE, &getpid().to_string()]).args(server.handed.to_words());
         let child = stage.arg(&server.program).args(&server.args).spawn()?;
         rustix::stdio::dup2_stdin(&nowhere)?;
         rustix::stdio::dup2_stdout(&nowhere)?;

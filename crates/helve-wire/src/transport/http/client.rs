@@ -17,10 +17,14 @@ use crate::transport::http::body::Body;
 use crate::transport::http::headers::{HOPS, TRAIL};
 use crate::transport::http::pool::Pool;
 use crate::transport::http::refusal::excerpt;
-use crate::transport::http::target::{HeaderSource, HttpTarget, checked, shown};
+use crate::transport::http::target::{AfterRefusal, HeaderSource, HttpTarget, Outgoing, Refused, shown, supplied};
 
 /// Redirects followed for one request.
 const REDIRECTS: usize = 5;
+/// How often one request is sent again because its headers were refused: signing in, more rights, more rights again.
+const REPEATS: usize = 3;
+/// What a server wants the next proof of possession to repeat.
+const DPOP_NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
 
 /// The way to one origin.
 #[derive(Debug)]
@@ -87,16 +91,21 @@ impl HttpClient {
             Some(url) => path_of(url)?,
         };
         let mut at = request.url.cloned();
-        let mut may_refresh = self.source.is_some();
+        let mut refusals = 0;
         let mut redirects = 0;
         loop {
-            let response = self.send_once(request, uri.clone(), sent).await?;
-            if response.status == StatusCode::UNAUTHORIZED && may_refresh {
-                may_refresh = false;
-                if self.refresh(&response).await {
-                    response.body.discard();
-                    continue;
-                }
+            let address = at.as_ref().unwrap_or(&self.url);
+            let more = match &self.source {
+                Some(source) => source.0.headers(Outgoing { method: &request.method, address }).await?,
+                None => Vec::new(),
+            };
+            let response = self.send_once(request, uri.clone(), &more, sent).await?;
+            if let Some(source) = &self.source
+                && self.repeats(source, request, address, &response, &more, refusals).await?
+            {
+                refusals += 1;
+                response.body.discard();
+                continue;
             }
             if !response.status.is_redirection() || response.status == StatusCode::NOT_MODIFIED {
                 return Ok(response);
@@ -109,16 +118,20 @@ impl HttpClient {
         }
     }
 
-    async fn send_once(&self, request: &HttpRequest<'_>, uri: Uri, sent: &AtomicBool) -> Result<HttpResponse> {
+    async fn send_once(
+        &self,
+        request: &HttpRequest<'_>,
+        uri: Uri,
+        more: &[(HeaderName, HeaderValue)],
+        sent: &AtomicBool,
+    ) -> Result<HttpResponse> {
         let mut headers = request.headers.clone();
         for (name, value) in request.more {
             headers.append(name, value.clone());
         }
-        if let Some(source) = &self.source {
-            for (name, value) in source.0.headers().await? {
-                let (name, value) = checked(&name, &value)?;
-                drop(headers.insert(name, value));
-            }
+        for (name, value) in more {
+            supplied(name)?;
+            drop(headers.insert(name, value.clone()));
         }
         if let Some(nesting) = &self.nesting {
             let (depth, trail) = nesting.headers();
@@ -135,10 +148,37 @@ impl HttpClient {
         Ok(HttpResponse { status: head.status, headers: head.headers, body })
     }
 
-    async fn refresh(&self, response: &HttpResponse) -> bool {
-        match &self.source {
-            Some(source) => source.0.refresh(response.challenge()).await,
-            None => false,
+    /// Tells the source of headers about an answer; true when the request is to be sent again.
+    async fn repeats(
+        &self,
+        source: &Source,
+        request: &HttpRequest<'_>,
+        address: &Url,
+        response: &HttpResponse,
+        headers: &[(HeaderName, HeaderValue)],
+        earlier: usize,
+    ) -> Result<bool> {
+        let nonce = response.headers.get(DPOP_NONCE);
+        if let Some(nonce) = nonce {
+            source.0.nonce(nonce);
+        }
+        let status = response.status;
+        if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) || earlier >= REPEATS {
+            return Ok(false);
+        }
+        let challenge = response.challenge();
+        let wants_more = challenge.as_ref().is_some_and(|challenge| challenge.contains("insufficient_scope"));
+        if status == StatusCode::FORBIDDEN && !wants_more {
+            return Ok(false);
+        }
+        let challenge = challenge.as_deref();
+        let refused = Refused { method: &request.method, address, status, challenge, nonce, headers, earlier };
+        match source.0.refused(refused).await {
+            AfterRefusal::Repeat => Ok(true),
+            AfterRefusal::Leave => Ok(false),
+            AfterRefusal::Fail(error) => {
+                Err(error.with_challenge(challenge.map(ToOwned::to_owned)).with_http_status(status.as_u16()))
+            }
         }
     }
 

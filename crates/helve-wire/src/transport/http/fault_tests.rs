@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use secrecy::SecretString;
+use http::header::AUTHORIZATION;
+use http::{HeaderName, HeaderValue};
 
 use super::tests::{Client, Era, event, progress, shown};
 use super::*;
 use crate::Error;
 use crate::handler::BoxFuture;
-use crate::transport::http::HeaderSource;
 use crate::transport::http::fake::{EVENTS_HEAD, Fake, PATIENCE, accepted, answer, json, result};
+use crate::transport::http::{AfterRefusal, HeaderSource, Outgoing, Refused};
 
 async fn refusal_of(response: &'static str, era: Era) -> Error {
     let server = Fake::answering(move |_| response.to_owned()).await;
@@ -53,20 +54,36 @@ async fn credentials_are_asked_for() {
 #[derive(Default)]
 struct Tokens {
     number: AtomicU64,
-    challenges: Mutex<Vec<Option<String>>>,
+    asked: Mutex<Vec<String>>,
+    challenges: Mutex<Vec<String>>,
+    nonces: Mutex<Vec<String>>,
     has_more: bool,
 }
 
 impl HeaderSource for Tokens {
-    fn headers(&self) -> BoxFuture<'_, Result<Vec<(String, SecretString)>>> {
+    fn headers<'a>(&'a self, request: Outgoing<'a>) -> BoxFuture<'a, Result<Vec<(HeaderName, HeaderValue)>>> {
+        lock(&self.asked).push(format!("{} {}", request.method, request.address.path()));
         let value = format!("Bearer {}", self.number.load(Ordering::SeqCst));
-        Box::pin(async move { Ok(vec![("Authorization".to_owned(), SecretString::from(value))]) })
+        Box::pin(async move { Ok(vec![(AUTHORIZATION, HeaderValue::from_str(&value).unwrap())]) })
     }
 
-    fn refresh(&self, challenge: Option<String>) -> BoxFuture<'_, bool> {
+    fn refused<'a>(&'a self, refused: Refused<'a>) -> BoxFuture<'a, AfterRefusal> {
+        let (_, sent) = refused.headers.first().unwrap();
+        let told = format!(
+            "{} {:?} after {} sent {:?}",
+            refused.status.as_u16(),
+            refused.challenge.unwrap_or_default(),
+            refused.earlier,
+            sent
+        );
         self.number.fetch_add(1, Ordering::SeqCst);
-        lock(&self.challenges).push(challenge);
-        Box::pin(std::future::ready(self.has_more))
+        lock(&self.challenges).push(told);
+        let next = if self.has_more { AfterRefusal::Repeat } else { AfterRefusal::Leave };
+        Box::pin(std::future::ready(next))
+    }
+
+    fn nonce(&self, nonce: &HeaderValue) {
+        lock(&self.nonces).push(nonce.to_str().unwrap().to_owned());
     }
 }
 
@@ -82,12 +99,44 @@ async fn a_source_of_headers_is_told_of_a_401_once() {
     let client = Client::with(target, Era::Modern, &Limits::default());
     client.call().await.unwrap();
     client.call().await.unwrap();
-    assert_eq!(*lock(&tokens.challenges), [Some("Bearer".to_owned())]);
+    assert_eq!(*lock(&tokens.challenges), [r#"401 "Bearer" after 0 sent "Bearer 0""#]);
+    assert_eq!(*lock(&tokens.asked), ["POST /mcp", "POST /mcp", "POST /mcp"]);
     assert_eq!((server.seen().len(), server.connections()), (3, 1));
 
     tokens.number.store(7, Ordering::SeqCst);
     assert_eq!(client.call().await.unwrap_err().code(), ErrorCode::AuthRequired);
-    assert_eq!(server.seen().len(), 5, "repeated once, not for ever");
+    assert_eq!(server.seen().len(), 7, "repeated three times, not for ever");
+}
+
+#[tokio::test]
+async fn a_source_of_headers_is_told_of_missing_scopes_and_of_nonces() {
+    let server = Fake::answering(|seen| match seen.header("authorization") {
+        Some("Bearer 1") => json(&result(seen.id())),
+        _ => answer(
+            "403 Forbidden",
+            "WWW-Authenticate: Bearer error=\"insufficient_scope\", scope=\"w\"\r\nDPoP-Nonce: n1\r\n",
+            "no",
+        ),
+    })
+    .await;
+    let tokens = Arc::new(Tokens { has_more: true, ..Tokens::default() });
+    let target = HttpTarget::new(&server.url).unwrap().with_header_source(Arc::clone(&tokens) as Arc<dyn HeaderSource>);
+    Client::with(target, Era::Modern, &Limits::default()).call().await.unwrap();
+    assert_eq!(
+        *lock(&tokens.challenges),
+        [r#"403 "Bearer error=\"insufficient_scope\", scope=\"w\"" after 0 sent "Bearer 0""#]
+    );
+    assert_eq!(*lock(&tokens.nonces), ["n1"]);
+}
+
+#[tokio::test]
+async fn a_source_of_headers_is_not_told_of_a_plain_403() {
+    let server = Fake::answering(|_| answer("403 Forbidden", "", "no")).await;
+    let tokens = Arc::new(Tokens { has_more: true, ..Tokens::default() });
+    let target = HttpTarget::new(&server.url).unwrap().with_header_source(Arc::clone(&tokens) as Arc<dyn HeaderSource>);
+    let error = Client::with(target, Era::Modern, &Limits::default()).call().await.unwrap_err();
+    assert_eq!((error.code(), server.seen().len()), (ErrorCode::AuthRequired, 1));
+    assert!(lock(&tokens.challenges).is_empty());
 }
 
 #[tokio::test]

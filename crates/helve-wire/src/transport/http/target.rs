@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use helve_model::ErrorCode;
 use http::header::{AUTHORIZATION, USER_AGENT};
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use secrecy::{ExposeSecret as _, SecretString};
 use url::{Position, Url};
 
@@ -30,15 +30,61 @@ pub struct HttpTarget {
 
 /// Supplies headers request by request, for tokens that rotate.
 pub trait HeaderSource: Send + Sync + 'static {
-    /// The headers of the next request, by name. They win over the target's fixed ones.
-    fn headers(&self) -> BoxFuture<'_, Result<Vec<(String, SecretString)>>>;
+    /// The headers of a request. They win over the target's fixed ones.
+    fn headers<'a>(&'a self, request: Outgoing<'a>) -> BoxFuture<'a, Result<Vec<(HeaderName, HeaderValue)>>>;
 
-    /// The server answered 401, with this challenge. `true` says that [`HeaderSource::headers`] has something better
-    /// now: the request, which the server has not accepted, is repeated once.
-    fn refresh(&self, challenge: Option<String>) -> BoxFuture<'_, bool> {
-        drop(challenge);
-        Box::pin(std::future::ready(false))
+    /// The server refused a request: 401, or 403 because a token's scopes are not enough. It was not accepted, so it can
+    /// be sent again if [`HeaderSource::headers`] has something better now.
+    fn refused<'a>(&'a self, refused: Refused<'a>) -> BoxFuture<'a, AfterRefusal> {
+        let _: Refused<'a> = refused;
+        Box::pin(std::future::ready(AfterRefusal::Leave))
     }
+
+    /// The server told, with whatever answer, what the next proof of possession has to repeat (`DPoP-Nonce`).
+    fn nonce(&self, nonce: &HeaderValue) {
+        let _: &HeaderValue = nonce;
+    }
+}
+
+/// A request that is about to be sent.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Outgoing<'a> {
+    /// Its method.
+    pub method: &'a Method,
+    /// Where it goes.
+    pub address: &'a Url,
+}
+
+/// A request that the server refused.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct Refused<'a> {
+    /// Its method.
+    pub method: &'a Method,
+    /// Where it went.
+    pub address: &'a Url,
+    /// 401 or 403.
+    pub status: StatusCode,
+    /// `WWW-Authenticate`, several joined with commas.
+    pub challenge: Option<&'a str>,
+    /// `DPoP-Nonce`.
+    pub nonce: Option<&'a HeaderValue>,
+    /// What [`HeaderSource::headers`] gave for it: somebody else may have found something better meanwhile.
+    pub headers: &'a [(HeaderName, HeaderValue)],
+    /// How often this very request was refused before.
+    pub earlier: usize,
+}
+
+/// What follows from a refusal.
+#[derive(Debug)]
+pub enum AfterRefusal {
+    /// There is something better now: the request is sent again.
+    Repeat,
+    /// The refusal stands as the server gave it.
+    Leave,
+    /// The refusal stands, and this says more about it.
+    Fail(Error),
 }
 
 impl HttpTarget {
@@ -168,6 +214,27 @@ fn decoded(part: &str) -> String {
     // In this place of an address, what separates the parts of a query is a plain character.
     let query = part.replace('+', "%2B").replace('&', "%26").replace('=', "%3D");
     url::form_urlencoded::parse(query.as_bytes()).next().map_or_else(String::new, |(key, _)| key.into_owned())
+}
+
+/// A header that the transport does not set itself.
+pub(crate) fn supplied(name: &HeaderName) -> Result<()> {
+    if headers::is_reserved(name) {
+        return Err(Error::new(ErrorCode::Config, format!("the header `{name}` is set by the transport itself")));
+    }
+    Ok(())
+}
+
+impl fmt::Debug for Refused<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Refused")
+            .field("method", self.method)
+            .field("address", &shown(self.address))
+            .field("status", &self.status)
+            .field("challenge", &self.challenge)
+            .field("earlier", &self.earlier)
+            .finish_non_exhaustive()
+    }
 }
 
 impl fmt::Debug for HttpTarget {

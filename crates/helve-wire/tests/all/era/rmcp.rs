@@ -17,7 +17,7 @@ fn rmcp(arguments: &[&str]) -> ServerCommand {
         args: arguments.iter().map(Into::into).collect(),
         working_directory: None,
         environment: child_environment([], []),
-        executable: None,
+        ..ServerCommand::default()
     }
 }
 

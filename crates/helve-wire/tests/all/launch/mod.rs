@@ -2,6 +2,7 @@
 
 mod alone;
 mod every_launcher;
+mod sandbox;
 mod warden;
 
 use std::path::Path;
@@ -31,7 +32,7 @@ fn shell(script: &str) -> ServerCommand {
         args: vec!["-c".into(), script.into()],
         working_directory: None,
         environment: [("PATH", "/usr/bin:/bin")].into_iter().collect(),
-        executable: None,
+        ..ServerCommand::default()
     }
 }
 

@@ -79,6 +79,7 @@ impl<M: Manner> StdioClient for Helve<M> {
             working_directory: None,
             environment: child_environment(std::env::vars_os(), []),
             executable: None,
+            confinement: None,
         };
         let session = connect_stdio(&*M::launcher()?, &command, options(era)?).await?;
         Ok(Self { session, echo: echo()?, manner: PhantomData })

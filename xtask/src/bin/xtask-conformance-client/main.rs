@@ -6,6 +6,8 @@
 #![expect(clippy::print_stderr, reason = "the suite keeps what the client says")]
 #![expect(clippy::print_stdout, reason = "the last word tells that the client came to its end")]
 
+mod sign_in;
+
 use std::env;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -13,7 +15,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
 use helve_model::json::{RawJson, scan};
-use helve_model::{CallKind, HttpFlavour, ServerName};
+use helve_model::{CallKind, ErrorCode, HttpFlavour, ServerName};
 use helve_policy::Permit;
 use helve_wire::{
     BoxFuture, CallOptions, ClientCapabilities, ClientInfo, ConnectOptions, HttpTarget, PeerHandler, ProtocolChoice,
@@ -40,6 +42,24 @@ async fn main() -> ExitCode {
 async fn run() -> Result<()> {
     let address = env::args().next_back().context("the last argument is the server's address")?;
     let scenario = env::var("MCP_CONFORMANCE_SCENARIO").context("MCP_CONFORMANCE_SCENARIO names the scenario")?;
+    let outcome = visit(&address, &scenario).await;
+    if !sign_in::has_to_be_refused(&scenario) {
+        return outcome;
+    }
+    // There the right end is the right error, before anything was sent that should not be.
+    match outcome {
+        Ok(()) => Err(anyhow!("the scenario {scenario} ended well, and must not")),
+        Err(error) => match error.downcast_ref::<helve_wire::Error>() {
+            Some(wire) if wire.code() == ErrorCode::AuthRequired => {
+                eprintln!("refused, as it has to be: {wire}");
+                Ok(())
+            }
+            _ => Err(error),
+        },
+    }
+}
+
+async fn visit(address: &str, scenario: &str) -> Result<()> {
     let protocol = match env::var("MCP_CONFORMANCE_PROTOCOL_VERSION") {
         Ok(version) => ProtocolChoice::Pinned(version),
         Err(_) => ProtocolChoice::Auto,
@@ -51,8 +71,12 @@ async fn run() -> Result<()> {
         startup: PATIENCE,
         ..ConnectOptions::new(server()?)
     };
-    let session = connect_http(&HttpTarget::new(&address)?, HttpFlavour::Auto, options).await?;
-    let outcome = play(&session, &scenario).await;
+    let mut target = HttpTarget::new(address)?;
+    if let Some(headers) = sign_in::headers(server()?, address, scenario)? {
+        target = target.with_header_source(headers);
+    }
+    let session = connect_http(&target, HttpFlavour::Auto, options).await?;
+    let outcome = play(&session, scenario).await;
     session.close().await;
     outcome
 }
@@ -79,7 +103,7 @@ async fn play(session: &Session, scenario: &str) -> Result<()> {
             Ok(())
         }
         "http-custom-headers" => {
-            let context = RawJson::checked(env::var("MCP_CONFORMANCE_CONTEXT")?)?;
+            let context = context()?.context("MCP_CONFORMANCE_CONTEXT holds the calls")?;
             let calls = context.member("toolCalls").and_then(|calls| calls.elements()).context("no toolCalls")?;
             for wanted in calls {
                 let name = wanted.member_str("name").context("a call without name")?;
@@ -100,8 +124,27 @@ async fn play(session: &Session, scenario: &str) -> Result<()> {
             let schema = tool.and_then(|tool| tool.view().input_schema).context("the tool has no schema")?;
             call(session, "json_schema_echo", &format!(r#"{{"schema":{schema}}}"#)).await
         }
+        scenario if scenario.starts_with("auth/") => {
+            for tool in &tools.items {
+                call(session, tool.name().as_str(), "{}").await?;
+            }
+            Ok(())
+        }
         _ => Ok(()),
     }
+}
+
+/// What the suite hands over beside the address.
+fn context() -> Result<Option<RawJson>> {
+    match env::var("MCP_CONFORMANCE_CONTEXT") {
+        Ok(text) => Ok(Some(RawJson::checked(text)?)),
+        Err(_) => Ok(None),
+    }
+}
+
+/// A line for whoever reads the suite's records.
+fn say(text: &str) {
+    eprintln!("{text}");
 }
 
 async fn call(session: &Session, tool: &str, arguments: &str) -> Result<()> {

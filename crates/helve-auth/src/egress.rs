@@ -1,0 +1,10 @@
+//! Which addresses may be asked, and how: one policy for every request that is not the server's own protocol.
+
+mod client;
+mod policy;
+mod resolver;
+
+pub use client::EgressClient;
+pub(crate) use client::shown;
+pub use policy::{AddressClass, Policy};
+pub use resolver::{Resolve, SystemResolver};

@@ -1,0 +1,8 @@
+//! Signing in, against a fake authorization server that knows nothing of this crate.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a helper that fails fails its test")]
+
+mod keeping;
+mod logins;
+mod quirks;
+mod support;

@@ -1,0 +1,167 @@
+//! `helve secret`: values that entries refer to as `${secret:NAME}`, sealed in the vault. They come in by the keyboard or by
+//! a pipe, never by the command line, where every program on the machine could read them.
+
+use std::io::Read as _;
+use std::time::UNIX_EPOCH;
+
+use clap::Subcommand;
+use helve_model::ErrorCode;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::{Value, json};
+
+use super::login::credentials;
+use crate::context::Context;
+use crate::failure::Failure;
+use crate::printer::{Line, Style, Table};
+use crate::prompt;
+
+/// Longest value that is kept.
+const VALUE_BYTES: u64 = 64 << 10;
+/// Longest name.
+const NAME_BYTES: usize = 128;
+
+/// Keep secrets that servers need, sealed; entries refer to them as `${secret:NAME}`
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Keep a value; it is asked for, or read from stdin
+    Set {
+        /// The name entries refer to it by
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// `-` reads the value from stdin
+        #[arg(value_name = "-", value_parser = ["-"])]
+        stdin: Option<String>,
+    },
+    /// Show a value, at a terminal
+    Get {
+        /// Its name
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// Also where stdout is not a terminal
+        #[arg(long)]
+        reveal: bool,
+    },
+    /// Show the names, never the values
+    List,
+    /// Forget values
+    #[command(visible_alias = "rm")]
+    Remove {
+        /// Their names
+        #[arg(value_name = "NAME", required = true)]
+        names: Vec<String>,
+    },
+}
+
+pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
+    match &args.verb {
+        Verb::Set { name, stdin } => set(context, name, stdin.is_some()),
+        Verb::Get { name, reveal } => get(context, name, *reveal),
+        Verb::List => list(context),
+        Verb::Remove { names } => remove(context, names),
+    }
+}
+
+/// The name of a secret's record.
+pub(crate) fn record(name: &str) -> String {
+    format!("secret {name}")
+}
+
+fn set(context: &Context, name: &str, from_stdin: bool) -> Result<(), Failure> {
+    check(name)?;
+    let credentials = credentials(context)?;
+    let value = if from_stdin || !context.env.can_ask() {
+        let mut text = String::new();
+        let read = std::io::stdin().take(VALUE_BYTES + 1).read_to_string(&mut text);
+        read.map_err(|_| Failure::usage("what stdin holds is not text"))?;
+        // A line is what people pipe; its end is not part of the secret.
+        let text = text.strip_suffix('\n').map(|text| text.strip_suffix('\r').unwrap_or(text)).unwrap_or(&text);
+        text.to_owned()
+    } else {
+        prompt::ask_hidden(context, &format!("value of `{name}`:"))?
+    };
+    if value.is_empty() {
+        return Err(Failure::usage("the value is empty: nothing was kept"));
+    }
+    if value.len() as u64 > VALUE_BYTES {
+        return Err(Failure::usage("the value is longer than 64 KiB: nothing was kept"));
+    }
+    let made_key = credentials.vault.write(&record(name), &SecretString::from(value), json!({"kind": "secret"}))?;
+    if made_key {
+        let key = context.env.shown(credentials.vault.key_file());
+        context.printer.warning(format!("it is sealed with the key in {key}: whoever can read your files can open it"));
+    }
+    context.printer.say(&Line::plain(format!("kept `{name}`; entries refer to it as ${{secret:{name}}}")));
+    if context.printer.is_json() { context.printer.json(&json!({ "kept": name })) } else { Ok(()) }
+}
+
+fn get(context: &Context, name: &str, reveal: bool) -> Result<(), Failure> {
+    if !context.env.stdout_is_terminal() && !reveal {
+        return Err(Failure::new(ErrorCode::ApprovalRequired, "a secret is shown at a terminal only")
+            .hint("`--reveal` prints it all the same"));
+    }
+    let value = credentials(context)?.vault.read(&record(name))?.ok_or_else(|| absent(context, name))?;
+    if context.printer.is_json() {
+        return context.printer.data(&format!("{}\n", json!({ "name": name, "value": value.expose_secret() })));
+    }
+    context.printer.data(&format!("{}\n", value.expose_secret()))
+}
+
+fn list(context: &Context) -> Result<(), Failure> {
+    let now = context.env.now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let listed = credentials(context)?.vault.list()?;
+    let secrets: Vec<(String, u64)> = listed
+        .into_iter()
+        .filter_map(|listed| Some((listed.name.strip_prefix("secret ")?.to_owned(), listed.written)))
+        .collect();
+    if context.printer.is_json() {
+        let all: Vec<Value> = secrets.iter().map(|(name, written)| json!({"name": name, "written": written})).collect();
+        return context.printer.json(&all);
+    }
+    let mut table = Table::new(vec!["SECRET", "KEPT FOR"]);
+    for (name, written) in &secrets {
+        let days = now.saturating_sub(*written) / 86_400;
+        let age = if days == 0 { "less than a day".to_owned() } else { format!("{days} days") };
+        table.row(vec![Line::styled(Style::Name, name.as_str()), Line::plain(age)]);
+    }
+    context.printer.table(&table)?;
+    if secrets.is_empty() {
+        context.printer.hint("no secret is kept: `helve secret set NAME`");
+    }
+    Ok(())
+}
+
+fn remove(context: &Context, names: &[String]) -> Result<(), Failure> {
+    let vault = &credentials(context)?.vault;
+    for name in names {
+        if !vault.remove(&record(name))? {
+            return Err(absent(context, name));
+        }
+        context.printer.say(&Line::plain(format!("forgot `{name}`")));
+    }
+    if context.printer.is_json() { context.printer.json(&json!({ "removed": names })) } else { Ok(()) }
+}
+
+fn check(name: &str) -> Result<(), Failure> {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    if !name.is_empty() && name.len() <= NAME_BYTES && name.bytes().all(is_part) {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("{name:?} is not a name for a secret"))
+        .hint("letters, digits, `_`, `-` and `.`; the value is asked for, never written on the command line"))
+}
+
+fn absent(context: &Context, name: &str) -> Failure {
+    let failure = Failure::new(ErrorCode::Config, format!("there is no secret `{name}`"));
+    let listed = context.credentials().and_then(|credentials| credentials.vault.list().ok()).unwrap_or_default();
+    let names: Vec<&str> = listed.iter().filter_map(|listed| listed.name.strip_prefix("secret ")).collect();
+    match crate::context::nearest(name, &names) {
+        Some(near) => failure.hint(format!("did you mean `{near}`?")),
+        None => failure.hint("`helve secret list` shows which there are"),
+    }
+}

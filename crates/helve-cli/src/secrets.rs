@@ -1,0 +1,87 @@
+//! Where the values of late references come from: the vault, or a program of the person's own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use helve::{CallError, SecretSource};
+use helve_model::{ErrorCode, LateSource};
+use helve_wire::BoxFuture;
+use secrecy::{ExposeSecret as _, SecretString};
+
+use crate::commands::secret::record;
+use crate::context::Context;
+use crate::program::{Bounds, Program};
+use crate::redact;
+use crate::vault::Vault;
+
+/// What a program that prints a secret may cost.
+const BOUNDS: Bounds = Bounds { time: Some(Duration::from_secs(10)), output: 64 << 10 };
+
+/// The person's secrets.
+#[derive(Debug)]
+pub(crate) struct Secrets {
+    vault: Option<Arc<Vault>>,
+    /// How programs are started, with which variables.
+    program: Option<Program>,
+}
+
+impl Secrets {
+    pub(crate) fn new(context: &Context) -> Self {
+        let vault = context.credentials().map(|credentials| Arc::clone(&credentials.vault));
+        Self { vault, program: Program::new(context, "cmd", &["true".to_owned()]).ok() }
+    }
+
+    async fn kept(&self, name: &str) -> Result<SecretString, CallError> {
+        let unusable = |message: String| CallError::new(ErrorCode::Config, message);
+        let Some(vault) = self.vault.clone() else { return Err(unusable("there is no vault".to_owned())) };
+        let record = record(name);
+        let read = tokio::task::spawn_blocking(move || vault.read(&record)).await;
+        match read {
+            Ok(Ok(Some(value))) => Ok(value),
+            Ok(Ok(None)) => Err(unusable(format!("there is no secret `{name}`"))
+                .with_hint(format!("`helve secret set {name}` keeps one"))),
+            Ok(Err(error)) => {
+                let ours = unusable(error.to_string());
+                Err(error.hint().into_iter().fold(ours, |ours, hint| ours.with_hint(hint)))
+            }
+            Err(_) => Err(unusable("the vault was left in the middle of it".to_owned())),
+        }
+    }
+
+    /// The first line a program prints.
+    async fn printed(&self, command: &str) -> Result<SecretString, CallError> {
+        let unusable = |message: String| CallError::new(ErrorCode::Config, message);
+        let words = shell_words::split(command).map_err(|error| unusable(format!("it is not a command: {error}")))?;
+        let program = self.program.as_ref().and_then(|program| program.running(&words));
+        let Some(program) = program else { return Err(unusable("it names no command".to_owned())) };
+        match program.run(b"", BOUNDS).await {
+            Ok(said) => {
+                let text = String::from_utf8(said.stdout).map_err(|_| unusable("it did not print text".to_owned()))?;
+                match text.lines().next().filter(|line| !line.is_empty()) {
+                    Some(line) => Ok(SecretString::from(line.to_owned())),
+                    None => Err(unusable("it printed nothing".to_owned())),
+                }
+            }
+            Err(broken) => {
+                let ours = unusable(broken.problem);
+                let last = broken.stderr.trim().lines().next_back().map(str::to_owned);
+                Err(last.into_iter().fold(ours, |ours, line| ours.with_hint(format!("it said: {line}"))))
+            }
+        }
+    }
+}
+
+impl SecretSource for Secrets {
+    fn value<'a>(&'a self, source: &'a LateSource) -> BoxFuture<'a, Result<SecretString, CallError>> {
+        Box::pin(async move {
+            let value = match source {
+                LateSource::Secret(name) => self.kept(name).await,
+                LateSource::Command(command) => self.printed(command).await,
+                _ => Err(CallError::new(ErrorCode::Config, "this helve was built without the system's keyring")
+                    .with_hint("keep the value in helve's own vault: ${secret:NAME}")),
+            }?;
+            redact::remember(value.expose_secret());
+            Ok(value)
+        })
+    }
+}

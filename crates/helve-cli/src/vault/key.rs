@@ -1,0 +1,139 @@
+//! The key of a vault: where it comes from, and what it seals with (AES-256-GCM).
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::rand::{SecureRandom as _, SystemRandom};
+use secrecy::{ExposeSecret as _, SecretString};
+
+use super::Vault;
+use super::error::VaultError;
+use super::file::{read_private, write_private};
+
+/// The text by which a key is known.
+const CHECK: &str = "helve vault";
+const KEY_BYTES: usize = 32;
+
+/// Where the key of a vault is. It is written into the vault and never guessed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SealedBy {
+    /// The person hands it over each time.
+    Given,
+    /// A file of the person's own, in another directory.
+    KeyFile,
+}
+
+impl SealedBy {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Given => "key",
+            Self::KeyFile => "key-file",
+        }
+    }
+
+    pub(super) fn from_name(name: &str) -> Option<Self> {
+        [Self::Given, Self::KeyFile].into_iter().find(|known| known.as_str() == name)
+    }
+}
+
+/// A key that seals.
+pub(super) struct Key(LessSafeKey);
+
+impl Key {
+    /// The key for a vault that does not exist yet.
+    pub(super) fn for_new_vault(vault: &Vault) -> Result<(Self, SealedBy), VaultError> {
+        if let Some(given) = &vault.given {
+            return Ok((Self::parse(given, "HELVE_VAULT_KEY")?, SealedBy::Given));
+        }
+        let text = match read_private(&vault.key_file)? {
+            Some(text) => SecretString::from(text),
+            None => {
+                let mut bytes = [0; KEY_BYTES];
+                fill(&mut bytes)?;
+                let text = SecretString::from(BASE64_STANDARD.encode(bytes));
+                write_private(&vault.key_file, &format!("{}\n", text.expose_secret()))?;
+                text
+            }
+        };
+        Ok((Self::parse(&text, &vault.key_file.display().to_string())?, SealedBy::KeyFile))
+    }
+
+    /// The key of a vault that says where its key is.
+    pub(super) fn find(vault: &Vault, sealed_by: SealedBy) -> Result<Self, VaultError> {
+        match sealed_by {
+            SealedBy::Given => match &vault.given {
+                Some(given) => Self::parse(given, "HELVE_VAULT_KEY"),
+                None => Err(VaultError::no_key(
+                    "they are sealed with a key that HELVE_VAULT_KEY has to hold, and it is not set",
+                )),
+            },
+            SealedBy::KeyFile => match read_private(&vault.key_file)? {
+                Some(text) => Self::parse(&SecretString::from(text), &vault.key_file.display().to_string()),
+                None => Err(VaultError::no_key(&format!("their key, {}, is gone", vault.key_file.display()))),
+            },
+        }
+    }
+
+    /// 32 bytes, as base64 or hex.
+    fn parse(text: &SecretString, place: &str) -> Result<Self, VaultError> {
+        let text = text.expose_secret().trim();
+        let bytes = match text.len() {
+            64 => unhex(text),
+            _ => BASE64_STANDARD.decode(text).ok(),
+        };
+        let key = bytes.filter(|bytes| bytes.len() == KEY_BYTES);
+        let key = key.and_then(|bytes| UnboundKey::new(&AES_256_GCM, &bytes).ok());
+        let key = key.ok_or_else(|| {
+            VaultError::new(format!("{place} does not hold a key: 32 bytes as base64 or hex"))
+                .with_hint("`openssl rand -base64 32` makes one")
+        })?;
+        Ok(Self(LessSafeKey::new(key)))
+    }
+
+    /// Seals a text, bound to another that stays in clear.
+    pub(super) fn seal(&self, text: &SecretString, bound: &str) -> Result<String, VaultError> {
+        let mut nonce = [0; NONCE_LEN];
+        fill(&mut nonce)?;
+        let mut sealed = text.expose_secret().as_bytes().to_vec();
+        self.0
+            .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(bound), &mut sealed)
+            .map_err(|_| VaultError::new("a record cannot be sealed"))?;
+        let mut whole = nonce.to_vec();
+        whole.append(&mut sealed);
+        Ok(BASE64_STANDARD.encode(whole))
+    }
+
+    /// Opens what was sealed; `None` when it is not what it was, or stands elsewhere.
+    pub(super) fn open(&self, sealed: &str, bound: &str) -> Option<SecretString> {
+        let whole = BASE64_STANDARD.decode(sealed).ok()?;
+        let (nonce, sealed) = whole.split_at_checked(NONCE_LEN)?;
+        let mut sealed = sealed.to_vec();
+        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let opened = self.0.open_in_place(nonce, Aad::from(bound), &mut sealed).ok()?;
+        std::str::from_utf8(opened).ok().map(|text| SecretString::from(text.to_owned()))
+    }
+
+    /// What tells this key from others.
+    pub(super) fn check(&self) -> Result<String, VaultError> {
+        self.seal(&SecretString::from(CHECK), CHECK)
+    }
+
+    pub(super) fn fits(&self, check: &str) -> bool {
+        self.open(check, CHECK).is_some_and(|text| text.expose_secret() == CHECK)
+    }
+}
+
+fn fill(bytes: &mut [u8]) -> Result<(), VaultError> {
+    SystemRandom::new().fill(bytes).map_err(|_| VaultError::new("the system gives no random numbers"))
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();
+    digits?.chunks(2).map(|pair| u8::try_from(pair.first()? * 16 + pair.get(1)?).ok()).collect()
+}
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Key")
+    }
+}

@@ -1,0 +1,121 @@
+//! The vault as files, keys and accidents make it.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::json;
+
+use super::*;
+
+fn vault(directory: &std::path::Path, given: Option<&str>) -> Vault {
+    let given = given.map(|key| SecretString::from(key.to_owned()));
+    Vault::new(directory.join("state"), directory.join("config/vault.key"), given, || UNIX_EPOCH)
+}
+
+fn text(text: &str) -> SecretString {
+    SecretString::from(text.to_owned())
+}
+
+fn opened(vault: &Vault, name: &str) -> Option<String> {
+    vault.read(name).unwrap().map(|text| text.expose_secret().to_owned())
+}
+
+const KEY: &str = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+const OTHER: &str = "ff0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+
+#[test]
+fn what_is_kept_is_sealed_and_can_be_listed_without_a_key() {
+    let directory = tempfile::tempdir().unwrap();
+    let one = vault(directory.path(), None);
+    assert!(one.list().unwrap().is_empty());
+    assert!(one.write("secret a", &text("hunter2hunter2"), json!({"kind": "secret"})).unwrap(), "a key was made");
+    assert!(!one.write("secret b", &text("other"), json!({})).unwrap());
+    let file = fs_err::read_to_string(one.path()).unwrap();
+    assert!(!file.contains("hunter2"));
+    let other = vault(directory.path(), None);
+    assert_eq!(opened(&other, "secret a").as_deref(), Some("hunter2hunter2"));
+    assert_eq!(opened(&other, "secret c"), None);
+    fs_err::remove_file(one.key_file()).unwrap();
+    let names: Vec<String> = vault(directory.path(), None).list().unwrap().into_iter().map(|it| it.name).collect();
+    assert_eq!(names, ["secret a", "secret b"]);
+    for path in [one.path(), one.directory.clone()] {
+        let mode = fs_err::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{}", path.display());
+    }
+}
+
+#[test]
+fn a_key_that_is_gone_or_wrong_is_told_and_nothing_is_made_anew() {
+    let directory = tempfile::tempdir().unwrap();
+    vault(directory.path(), None).write("secret a", &text("x"), json!({})).unwrap();
+    fs_err::remove_file(vault(directory.path(), None).key_file()).unwrap();
+    let broken = vault(directory.path(), None);
+    let error = broken.read("secret a").unwrap_err();
+    assert!(error.to_string().ends_with("config/vault.key, is gone"), "{error}");
+    assert!(broken.write("secret b", &text("y"), json!({})).is_err());
+    assert!(!broken.key_file().exists());
+
+    let directory = tempfile::tempdir().unwrap();
+    vault(directory.path(), Some(KEY)).write("secret a", &text("x"), json!({})).unwrap();
+    let error = vault(directory.path(), Some(OTHER)).read("secret a").unwrap_err();
+    assert!(
+        error.to_string().ends_with("was sealed with another key: without it secret a cannot be opened"),
+        "{error}"
+    );
+    let error = vault(directory.path(), None).read("secret a").unwrap_err();
+    assert!(error.to_string().ends_with("HELVE_VAULT_KEY has to hold, and it is not set"), "{error}");
+    assert_eq!(opened(&vault(directory.path(), Some(KEY)), "secret a").as_deref(), Some("x"));
+    assert!(vault(directory.path(), Some("hunter2")).read("secret a").unwrap_err().to_string().contains("32 bytes"));
+}
+
+#[test]
+fn a_record_that_was_moved_or_changed_is_not_opened() {
+    let directory = tempfile::tempdir().unwrap();
+    let one = vault(directory.path(), Some(KEY));
+    one.write("login a", &text("x"), json!({"resource": "https://a.example"})).unwrap();
+    one.write("login b", &text("y"), json!({"resource": "https://b.example"})).unwrap();
+    let whole = fs_err::read_to_string(one.path()).unwrap();
+    let swapped = whole.replace("login a", "login c").replace("login b", "login a").replace("login c", "login b");
+    let renamed = whole.replace("https://a.example", "https://evil.example");
+    for changed in [swapped, renamed] {
+        fs_err::write(one.path(), changed).unwrap();
+        let error = vault(directory.path(), Some(KEY)).read("login a").unwrap_err();
+        assert!(error.to_string().starts_with("the record `login a` of "), "{error}");
+    }
+}
+
+#[test]
+fn files_that_others_could_have_written_are_not_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let one = vault(directory.path(), Some(KEY));
+    one.write("a", &text("x"), json!({})).unwrap();
+    let path = one.path();
+    fs_err::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+    let error = one.list().unwrap_err();
+    assert!(error.to_string().ends_with("is not a file of yours alone"), "{error}");
+    fs_err::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let real = directory.path().join("real");
+    fs_err::rename(&path, &real).unwrap();
+    fs_err::os::unix::fs::symlink(&real, &path).unwrap();
+    assert!(one.list().is_err(), "no links");
+}
+
+#[test]
+fn a_vault_that_cannot_be_understood_is_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let one = vault(directory.path(), Some(KEY));
+    one.write("a", &text("x"), json!({})).unwrap();
+    for odd in ["", "{", "[]", "{\"version\": 2}", "{\"version\": 1, \"sealed_by\": \"magic\"}"] {
+        fs_err::write(one.path(), odd).unwrap();
+        assert!(one.list().is_err() && one.write("b", &text("y"), json!({})).is_err() && one.remove("a").is_err());
+        assert_eq!(fs_err::read_to_string(one.path()).unwrap(), odd);
+    }
+}
+
+#[test]
+fn records_are_forgotten_without_the_key() {
+    let directory = tempfile::tempdir().unwrap();
+    vault(directory.path(), Some(KEY)).write("a", &text("x"), json!({})).unwrap();
+    let other = vault(directory.path(), None);
+    assert!(other.remove("a").unwrap());
+    assert!(!other.remove("a").unwrap());
+}

@@ -1,0 +1,172 @@
+//! Signing in, as a person, a script and several processes at once do it, against a fake authorization server.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
+use helve_testkit::Scenario;
+use helve_testkit::authority::{Authority, Switches, visit};
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+use crate::support::{ALLOW, TestEnv};
+
+/// A machine, and a server elsewhere that wants a login.
+struct World {
+    runtime: Runtime,
+    authority: Authority,
+    env: TestEnv,
+}
+
+impl World {
+    fn new(switches: Switches) -> Self {
+        let runtime = Runtime::new().expect("a runtime");
+        let authority = runtime.block_on(Authority::start(&Scenario::modern(), switches)).expect("started");
+        let env = TestEnv::new();
+        let url = authority.url();
+        env.write("home/.config/helve/helve.toml", &format!("[servers.far]\nurl = \"{url}\"\n{ALLOW}"));
+        Self { runtime, authority, env }
+    }
+
+    /// Signs in as an agent would: one process prints the page, another gets the address.
+    fn login(&self) -> Value {
+        let begun = self.env.json(&["login", "far", "--start", "--json"]);
+        let page = begun["page"].as_str().unwrap_or_else(|| panic!("{begun}"));
+        let visit = self.runtime.block_on(visit(page)).expect("a page");
+        self.env.json(&["login", "far", "--paste", &visit.url, "--json"])
+    }
+
+    fn call(&self) -> String {
+        self.env.run(&["call", "far/echo", "text=hello"])
+    }
+
+    /// Without what differs from run to run.
+    fn filtered(&self, text: &str) -> String {
+        text.replace(&self.authority.base(), "[BASE]")
+    }
+}
+
+#[test]
+fn a_server_that_wants_a_login_says_so_and_how() {
+    let world = World::new(Switches::default());
+    let told = world.call();
+    assert!(told.starts_with("exit status 6\n"), "{told}");
+    assert!(told.contains("hint: `helve login far` signs in"), "{told}");
+    let error = world.env.json(&["call", "far/echo", "text=hello", "--json"]);
+    assert_eq!(error["code"], "AUTH_REQUIRED");
+}
+
+#[test]
+fn a_login_in_two_processes_then_calls_then_a_renewal_then_a_logout() {
+    let world = World::new(Switches::default());
+    let facts = world.login();
+    assert_eq!(facts["issuer"], world.authority.base());
+    let told = world.call();
+    assert!(told.starts_with("exit status 0\n") && told.contains("hello"), "{told}");
+    assert_eq!(world.authority.count("/register"), 1);
+    let tokens = world.authority.count("/token");
+    world.call();
+    assert_eq!(world.authority.count("/token"), tokens, "a fresh token costs nothing");
+
+    world.authority.end_access_tokens();
+    world.call();
+    assert_eq!((world.authority.refreshes(), world.authority.reuses()), (1, 0));
+
+    let vault = world.env.read("home/.local/state/helve/credentials.vault");
+    assert!(!vault.contains("-token-"), "{vault}");
+    let told = world.env.run(&["logout", "far"]);
+    assert!(told.contains("signed out of `far`"), "{told}");
+    assert_eq!(world.authority.count("/revoke"), 1);
+    assert!(world.call().starts_with("exit status 6"));
+}
+
+#[test]
+fn a_browser_on_this_machine_comes_back_by_itself() {
+    let world = World::new(Switches::default());
+    let mut helve = world.env.command(&["login", "far", "--no-browser"]);
+    let mut helve = helve.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+    let mut lines = BufReader::new(helve.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
+    let page = lines.find_map(|line| line.strip_prefix("  http").map(|rest| format!("http{rest}"))).expect("a page");
+    let visit = world.runtime.block_on(visit(&page)).expect("a page");
+    assert_eq!(visit.status, 200);
+    assert!(visit.body.contains("helve has received the answer"));
+    let rest: Vec<String> = lines.collect();
+    assert!(helve.wait().expect("ended").success(), "{rest:?}");
+    let told = world.filtered(&rest.join("\n"));
+    assert!(told.contains("signed in to `far` at [BASE], renewed by itself"), "{told}");
+    assert!(told.contains("logins are sealed with the key in ~/.config/helve/vault.key"), "{told}");
+    assert!(world.call().starts_with("exit status 0"));
+}
+
+#[test]
+fn many_processes_renew_a_login_once() {
+    let world = World::new(Switches::default());
+    world.login();
+    for round in 1..=3 {
+        world.authority.end_access_tokens();
+        let children: Vec<_> = (0..10)
+            .map(|_| {
+                let mut helve = world.env.command(&["call", "far/echo", "text=hello"]);
+                helve.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started")
+            })
+            .collect();
+        for child in children {
+            let output = child.wait_with_output().expect("ended");
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+        assert_eq!((world.authority.refreshes(), world.authority.reuses()), (round, 0));
+    }
+}
+
+#[test]
+fn a_killed_renewal_leaves_the_vault_whole() {
+    let world = World::new(Switches { rotation: false, ..Switches::default() });
+    world.login();
+    for round in 0..12_u64 {
+        world.authority.end_access_tokens();
+        let mut helve = world.env.command(&["call", "far/echo", "text=hello"]);
+        let mut helve =
+            helve.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
+        std::thread::sleep(std::time::Duration::from_millis(round * 9));
+        drop(helve.kill());
+        drop(helve.wait());
+        let listed = world.env.json(&["secret", "list", "--json"]);
+        assert_eq!(listed, serde_json::json!([]), "the vault can be read");
+    }
+    assert!(world.call().starts_with("exit status 0"), "and the login is still there");
+}
+
+#[test]
+fn the_key_of_the_vault_reaches_no_server() {
+    let key = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+    let env = TestEnv::new()
+        .with_variable("HELVE_VAULT_KEY", key)
+        .with_variable("HELVE_SERVE_TOKEN", "serve-token-serve-token");
+    let shell = "env >&2; exit 1";
+    env.write(
+        "home/.config/helve/helve.toml",
+        &format!("[servers.near]\ncommand = \"/bin/sh\"\nargs = [\"-c\", \"{shell}\"]\ninherit_env = true\n"),
+    );
+    let told = env.run(&["servers", "near"]);
+    assert!(told.contains("HOME="), "{told}");
+    assert!(!told.contains("HELVE_VAULT_KEY") && !told.contains(key), "{told}");
+    assert!(!told.contains("HELVE_SERVE_TOKEN"), "{told}");
+}
+
+#[test]
+fn secrets_come_in_by_a_pipe_and_out_by_a_word() {
+    let env = TestEnv::new();
+    let told = env.run_with_input(&["secret", "set", "github", "-"], "hunter2hunter2\n");
+    assert!(told.contains("kept `github`; entries refer to it as ${secret:github}"), "{told}");
+    assert!(!told.contains("hunter2"), "{told}");
+    let told = env.run(&["secret", "get", "github"]);
+    assert!(told.starts_with("exit status 7") && !told.contains("hunter2"), "{told}");
+    assert_eq!(env.stdout(&["secret", "get", "github", "--reveal"]), "hunter2hunter2\n");
+    let told = env.run(&["secret", "get", "githup", "--reveal"]);
+    assert!(told.contains("did you mean `github`?"), "{told}");
+    let told = env.run(&["secret", "list"]);
+    assert!(told.contains("github") && !told.contains("hunter2"), "{told}");
+    let told = env.run_with_input(&["secret", "set", "a b", "-"], "x");
+    assert!(told.starts_with("exit status 2"), "{told}");
+    assert!(env.run(&["secret", "remove", "github"]).contains("forgot `github`"));
+    assert!(!env.read("home/.local/state/helve/credentials.vault").contains("hunter2"));
+}

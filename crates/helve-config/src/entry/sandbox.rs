@@ -1,0 +1,186 @@
+//! A server's `sandbox`: a profile, or a table with a profile and what is added to it.
+//!
+//! A mistake in it keeps the server off: a misspelt limit must not mean none.
+
+use std::path::{Path, PathBuf};
+
+use helve_model::{Layer, SandboxLimits, SandboxNetwork, SandboxProfile, SandboxSpec, TransportSpec};
+
+use super::transport::directories;
+use super::values::{Secrecy, Values};
+use crate::diagnostic::{Code, Diagnostic, Severity, nearest, quoted};
+use crate::document::{Entry, Node, Value};
+use crate::field::Field;
+use crate::interpolate::Place;
+use crate::reader::{unknown_key, wrong_type};
+
+/// The keys of the table.
+pub(crate) const KEYS: &[&str] = &[
+    "profile",
+    "read",
+    "write",
+    "exec",
+    "network",
+    "unix",
+    "memory_mb",
+    "processes",
+    "open_files",
+    "file_size_mb",
+    "processor_seconds",
+    "required",
+];
+
+/// What the entry says; `None` when it says nothing.
+pub(super) fn read(values: &mut Values<'_, '_>, transport: &TransportSpec) -> Option<SandboxSpec> {
+    let entry = values.find(Field::Sandbox)?;
+    let TransportSpec::Stdio(stdio) = transport else {
+        let message = format!("{} is for programs that helve starts", quoted(&entry.key));
+        values.invalid(Diagnostic::error(Code::BadValue, message).hint("remove it"), entry.key_span);
+        return None;
+    };
+    // Relative paths start where the program runs.
+    let base = stdio.working_directory.clone().unwrap_or_else(|| directories(values).1);
+    match &entry.node.value {
+        Value::String(_) => Some(SandboxSpec::new(profile(values, &entry.key, &entry.node)?)),
+        Value::Table(entries) => table(values, entry, entries, &base),
+        _ => {
+            mistake(values, &entry.key, "a profile or a table", &entry.node);
+            None
+        }
+    }
+}
+
+fn table(values: &mut Values<'_, '_>, entry: &Entry, entries: &[Entry], base: &Path) -> Option<SandboxSpec> {
+    let mut spec = SandboxSpec::new(SandboxProfile::Standard);
+    for inner in entries {
+        let key = format!("{}.{}", entry.key, inner.key);
+        let node = &inner.node;
+        match inner.key.as_str() {
+            "profile" => spec.profile = profile(values, &key, node)?,
+            "read" => spec.read = paths(values, &key, node, base)?,
+            "write" => spec.write = paths(values, &key, node, base)?,
+            "exec" => spec.exec = paths(values, &key, node, base)?,
+            "network" => spec.network = Some(network(values, &key, node)?),
+            "unix" => spec.unix = flag(values, &key, node)?,
+            "required" => spec.required = Some(flag(values, &key, node)?),
+            "memory_mb" | "processes" | "open_files" | "file_size_mb" | "processor_seconds" => {
+                let limit = Some(count(values, &key, node)?);
+                let SandboxLimits { memory_mb, processes, open_files, file_size_mb, processor_seconds } =
+                    &mut spec.limits;
+                let field = match inner.key.as_str() {
+                    "memory_mb" => memory_mb,
+                    "processes" => processes,
+                    "open_files" => open_files,
+                    "file_size_mb" => file_size_mb,
+                    _ => processor_seconds,
+                };
+                *field = limit;
+            }
+            _ => {
+                let mut diagnostic = unknown_key(&inner.key, KEYS.iter().copied());
+                diagnostic.severity = Severity::Error;
+                values.invalid(diagnostic, inner.key_span);
+                return None;
+            }
+        }
+    }
+    if spec.required == Some(false) && values.server.layer == Layer::Project {
+        let message = "a project cannot do with less than the sandbox it asks for";
+        let hint = "put the server into your own helve.toml to say `required = false`";
+        values.invalid(Diagnostic::error(Code::BadValue, message).hint(hint), entry.key_span);
+        return None;
+    }
+    if spec.profile == SandboxProfile::Off && spec != SandboxSpec::new(SandboxProfile::Off) {
+        let message = "`profile = \"off\"` is no sandbox, and has nothing besides";
+        let hint = "choose a profile, or write `sandbox = \"off\"`";
+        values.invalid(Diagnostic::error(Code::BadValue, message).hint(hint), entry.key_span);
+        return None;
+    }
+    Some(spec)
+}
+
+pub(crate) fn profile_names() -> Vec<&'static str> {
+    SandboxProfile::ALL.into_iter().map(SandboxProfile::as_str).collect()
+}
+
+fn profile(values: &mut Values<'_, '_>, key: &str, node: &Node) -> Option<SandboxProfile> {
+    let Some(name) = node.as_str() else {
+        mistake(values, key, "a string", node);
+        return None;
+    };
+    let profile = SandboxProfile::from_name(name);
+    if profile.is_none() {
+        let message = format!("{} cannot be {}", quoted(key), quoted(name));
+        let hint = match nearest(name, profile_names()) {
+            Some(near) => format!("did you mean {}?", quoted(near)),
+            None => format!("it is one of {}", profile_names().join(", ")),
+        };
+        values.invalid(Diagnostic::error(Code::BadValue, message).hint(hint), node.span);
+    }
+    profile
+}
+
+fn network(values: &mut Values<'_, '_>, key: &str, node: &Node) -> Option<SandboxNetwork> {
+    match node.as_str() {
+        Some("all") => return Some(SandboxNetwork::All),
+        Some("none") => return Some(SandboxNetwork::None),
+        Some(other) => {
+            let message = format!("{} cannot be {}", quoted(key), quoted(other));
+            let hint = "it is \"all\", \"none\", or a list of hosts";
+            values.invalid(Diagnostic::error(Code::BadValue, message).hint(hint), node.span);
+            return None;
+        }
+        None => {}
+    }
+    Some(SandboxNetwork::Hosts(strings(values, key, node)?.into_iter().map(|(host, _)| host).collect()))
+}
+
+fn paths(values: &mut Values<'_, '_>, key: &str, node: &Node, base: &Path) -> Option<Vec<PathBuf>> {
+    let texts = strings(values, key, node)?;
+    let path = |(text, node): (String, &Node)| {
+        let text = values.text(key, &text, node.span, Place::Elsewhere, Secrecy::Open);
+        base.join(values.file.scope.environment.expand_home(text.expose()))
+    };
+    Some(texts.into_iter().map(path).collect())
+}
+
+fn strings<'node>(values: &mut Values<'_, '_>, key: &str, node: &'node Node) -> Option<Vec<(String, &'node Node)>> {
+    if !node.is_array() {
+        mistake(values, key, "a list of strings", node);
+        return None;
+    }
+    let mut texts = Vec::new();
+    for element in node.elements() {
+        match element.as_str() {
+            Some(text) if !text.is_empty() => texts.push((text.to_owned(), element)),
+            _ => {
+                mistake(values, key, "a list of strings", element);
+                return None;
+            }
+        }
+    }
+    Some(texts)
+}
+
+fn flag(values: &mut Values<'_, '_>, key: &str, node: &Node) -> Option<bool> {
+    if let Value::Bool(flag) = node.value {
+        return Some(flag);
+    }
+    mistake(values, key, "true or false", node);
+    None
+}
+
+fn count(values: &mut Values<'_, '_>, key: &str, node: &Node) -> Option<u32> {
+    if let Value::Integer(number) = node.value
+        && let Ok(number) = u32::try_from(number)
+        && number > 0
+    {
+        return Some(number);
+    }
+    mistake(values, key, "a whole number from 1", node);
+    None
+}
+
+fn mistake(values: &mut Values<'_, '_>, key: &str, expected: &str, node: &Node) {
+    values.invalid(Diagnostic::error(Code::WrongType, wrong_type(&quoted(key), expected, node)), node.span);
+}

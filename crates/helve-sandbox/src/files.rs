@@ -1,0 +1,53 @@
+//! What planning asks about the file system: a trait, so that a plan is a function of what it is told.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use fs_err::os::unix::fs::OpenOptionsExt as _;
+
+/// How much of a script's first line is looked at, as much as the kernel does.
+const FIRST_LINE: u64 = 256;
+
+/// What lies at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A directory.
+    Directory,
+    /// Anything else.
+    File,
+}
+
+/// What planning wants to know about the file system.
+pub trait Files {
+    /// Where a path leads when every link is followed, and what is there. `None` when nothing is.
+    fn resolve(&self, path: &Path) -> Option<(PathBuf, Kind)>;
+
+    /// The words behind `#!` in the first line of a script.
+    fn interpreter(&self, path: &Path) -> Option<Vec<String>>;
+}
+
+/// The file system of this machine.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Disk;
+
+impl Files for Disk {
+    fn resolve(&self, path: &Path) -> Option<(PathBuf, Kind)> {
+        let path = fs_err::canonicalize(path).ok()?;
+        let kind = if fs_err::metadata(&path).ok()?.is_dir() { Kind::Directory } else { Kind::File };
+        Some((path, kind))
+    }
+
+    fn interpreter(&self, path: &Path) -> Option<Vec<String>> {
+        // A named pipe must not keep us waiting.
+        let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+        let file = fs_err::OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+        if !file.metadata().ok()?.is_file() {
+            return None;
+        }
+        let mut beginning = Vec::new();
+        file.take(FIRST_LINE).read_to_end(&mut beginning).ok()?;
+        let line = beginning.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+        let words: Vec<String> = std::str::from_utf8(line).ok()?.split_whitespace().map(str::to_owned).collect();
+        (!words.is_empty()).then_some(words)
+    }
+}

@@ -1,0 +1,46 @@
+//! What a program may touch: from what somebody asks for ([`Policy`]) and what the machine can do ([`Machine`]) to rules
+//! ([`Rules`]) that a process puts on itself before it becomes the program ([`confine`]), and to words that say what holds
+//! ([`Report`]).
+//!
+//! Planning is pure and happens in the host; applying happens in the process that becomes the program, and is all or nothing:
+//! a rule that cannot be put in force ends that process. So the report that the plan was made with is true of whatever runs.
+//!
+//! Nothing here knows MCP, configuration files or an async runtime, and nothing is read from the environment.
+
+mod files;
+mod host_pattern;
+#[cfg(target_os = "linux")]
+mod landlock;
+#[cfg(target_os = "linux")]
+mod mounts;
+#[cfg(target_os = "linux")]
+mod network;
+mod plan;
+mod policy;
+#[cfg(target_os = "linux")]
+mod probe;
+mod protected;
+mod report;
+mod rules;
+mod runtime;
+#[cfg(target_os = "linux")]
+mod seccomp;
+#[cfg(target_os = "linux")]
+mod stage;
+mod system;
+mod variables;
+
+pub use files::{Disk, Files, Kind};
+pub use host_pattern::{BadHostPattern, HostPattern};
+pub use plan::{Plan, Private, Refusal, Subject, plan};
+pub use policy::{Demand, Limits, Network, Policy, Profile};
+#[cfg(target_os = "linux")]
+pub use probe::probe;
+pub use protected::Owner;
+pub use report::{Files as FilesHeld, LeftOut, Metadata, NetworkHeld, Report};
+pub use rules::{Access, BadRules, Grant, Machine, NetworkRule, Rules};
+#[cfg(target_os = "linux")]
+pub use stage::{StageError, confine};
+
+/// Where a program finds the proxy that leads to its hosts: a port of its own network namespace.
+pub const PROXY_PORT: u16 = 3128;
