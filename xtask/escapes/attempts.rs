@@ -138,7 +138,7 @@ const ATTEMPTS: &[(&str, fn() -> Outcome)] = &[
     ("write a program on the path", || make(&home().join(".local/bin/poison"))),
     ("write helve's configuration", || make(&home().join(".config/helve/poison"))),
     ("write the project", || make(&home().join("project/made"))),
-    ("write the common temporary directory", || make(&PathBuf::from(format!("/tmp/escape-{}", std::process::id())))),
+    ("write the common temporary directory", || make(&Path::new("/").join("tmp").join(format!("escape-{}", std::process::id())))),
     ("write the shared memory", || make(&PathBuf::from(format!("/dev/shm/escape-{}", std::process::id())))),
     ("write this program", || OpenOptions::new().append(true).open(own()).map(drop).map_err(text)),
     ("write to a device of the system", || OpenOptions::new().write(true).open("/dev/kmsg").map(drop).map_err(text)),

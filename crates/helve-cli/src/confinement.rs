@@ -17,7 +17,7 @@ pub(crate) struct Confinement {
 impl Confinement {
     pub(crate) fn new(context: &Context) -> Self {
         let surroundings = Surroundings {
-            environment: context.env.variables().to_vec(),
+            environment: context.env.variables(),
             working_directory: Some(context.env.working_directory().to_owned()),
             confining: confining(context),
             ..Surroundings::default()

@@ -28,7 +28,6 @@ fn commands_are_quoted_for_a_shell_and_name_just_what_was_refused() {
         tool("a/b", "c"),
         Hint::AddRule { name: name("files", "write_file"), kind: CallKind::Tool, pattern: Some("path=/a b/**".into()) },
         Hint::AddRule { name: name("docs", "file:///a"), kind: CallKind::Resource, pattern: None },
-        tool("evil\n", "x\u{1b}[31m"),
         Hint::AllowOnce { name: name("github", "create_issue"), kind: CallKind::Tool },
         Hint::AllowOnce { name: name("docs", "file:///a b"), kind: CallKind::Resource },
         Hint::AllowOnce { name: name("docs", "greet"), kind: CallKind::Prompt },
@@ -37,14 +36,31 @@ fn commands_are_quoted_for_a_shell_and_name_just_what_was_refused() {
         Hint::AcceptDefinition { name: name("github", "create_issue") },
         Hint::ListOffers(CallKind::Resource),
     ];
-    insta::assert_snapshot!(words.say_all(&hints).join("\n"), @"");
+    insta::assert_snapshot!(words.say_all(&hints).join("\n"), @r"
+    to allow it for good: `helve allow github/create_issue`
+    to allow it for good: `helve allow 'my server/get\[x\]'`
+    to allow it for good: `helve allow 'a%2Fb/c'`
+    to allow it for good: `helve allow files/write_file 'path=/a b/**'`
+    to allow it for good: `helve allow docs/file:///a --kind resource`
+    to allow it once, run `helve call github/create_issue` at a terminal and answer, or add `--yes`
+    to allow it once, run `helve read docs 'file:///a b'` at a terminal and answer, or add `--yes`
+    to allow it once, run `helve prompt docs/greet` at a terminal and answer, or add `--yes`
+    to allow it, change the rule at the command line: it was named for this run, and is asked before all others
+    `helve enable 'my server'` switches it on
+    `helve pin github/create_issue` shows what changed, and asks whether to accept it
+    `helve resources` lists those of all servers
+    ");
 }
 
 /// C2: a key is called as the file calls it that the hint points at.
 #[test]
 fn c2_keys_are_those_of_the_dialect() {
     let home = tempfile::tempdir().expect("a directory");
-    let words = HintWords::new(&Env::new(Surroundings { home: Some(home.path().to_owned()), ..Surroundings::empty() }));
+    let words = HintWords::new(&Env::new(Surroundings {
+        home: Some(home.path().to_owned()),
+        working_directory: home.path().join("elsewhere"),
+        ..Surroundings::empty()
+    }));
     let file = |file: &str, dialect: Dialect, text: &str| {
         let path = home.path().join(file);
         fs_err::write(&path, text).expect("written");
@@ -105,5 +121,17 @@ fn c2_keys_are_those_of_the_dialect() {
         slow(&desktop, ServerKey::CallTimeout),
         slow(&Origin::BuiltIn, ServerKey::StartupTimeout),
     ];
-    insta::assert_snapshot!(words.say_all(&hints).join("\n"), @"");
+    insta::assert_snapshot!(words.say_all(&hints).join("\n"), @"
+    to allow it, add `x` to `tools_whitelist` of server `s` at ~/mcp-config.json:3
+    the tool had 30 s: `timeout_seconds` of the server `s` at ~/mcp-config.json:3 sets that, `--timeout` for one command
+    to allow it, add `x` to `allowedTools` of server `s` at ~/.mcp.json:3
+    to allow it, take `x` out of `excludeTools` of server `s` at ~/.mcp.json:3
+    the tool had 30 s: `timeout` (in milliseconds) of the server `s` at ~/.mcp.json:3 sets that, `--timeout` for one command
+    it had 30 s to start: `connectionTimeout` (in milliseconds) of the server `s` at ~/.mcp.json:3 sets that, `--timeout` for one command
+    the tool had 30 s: `timeout` of the server `s` at ~/settings.yaml:3 sets that, `--timeout` for one command
+    the tool had 30 s: `tool_timeout_sec` of the server `s` at ~/config.toml:3 sets that, `--timeout` for one command
+    it had 30 s to start: `startup_timeout_sec` of the server `s` at ~/config.toml:3 sets that, `--timeout` for one command
+    the tool had 30 s: `timeout_seconds` under `[settings]` of your helve.toml sets that, `--timeout` for one command
+    it had 30 s to start: `startup_timeout_seconds` under `[settings]` of your helve.toml sets that, `--timeout` for one command
+    ");
 }

@@ -37,7 +37,7 @@ pub(crate) struct RuleArgs {
     #[arg(value_name = "PATTERN")]
     pattern: Option<String>,
 
-    /// Resources by their URI, prompts by their name, or methods instead of tools
+    /// What it names
     #[arg(long, value_enum, value_name = "KIND", default_value_t)]
     kind: Kind,
 }
@@ -293,13 +293,16 @@ fn policy(
     rules.for_tool(known.unwrap_or_else(|| Subject::unknown(name.clone(), kind)))
 }
 
+/// A tool, and what holds for an agent that calls it.
+type Meaning = (QualifiedName, Option<(Action, Ground)>);
+
 /// The known tools that a rule speaks of, and what holds for them.
 fn several(
     context: &Context,
     configuration: &Configuration,
     rules: &RuleSet,
     rule: &Rule,
-) -> Result<Vec<(QualifiedName, Option<(Action, Ground)>)>, Failure> {
+) -> Result<Vec<Meaning>, Failure> {
     if rule.kind.is_some() {
         return Ok(Vec::new());
     }
@@ -448,13 +451,14 @@ fn because(context: &Context, action: Action, ground: &Ground) -> String {
 /// Nothing was written, since something else of the person's own decides.
 fn held_back(context: &Context, draft: &Draft, ground: &Ground) -> Failure {
     let what = spelled(&draft.rule);
-    let failure = Failure::new(ErrorCode::Denied, format!("nothing was written: {what} would not help"));
+    let why = because(context, Action::Deny, ground);
+    let message = format!("nothing was written, since {what} would not help: it would still be {why}");
+    let failure = Failure::new(ErrorCode::Denied, message);
     let kind = draft.rule.kind.unwrap_or(CallKind::Tool);
     let name = match &draft.effect {
         Effect::One(name, _) => Some(name),
         Effect::Several(tools) => tools.first().map(|(name, _)| name),
     };
-    let failure = failure.hint(format!("it is denied: {}", because(context, Action::Deny, ground)));
     let hint = name.and_then(|name| ground.hint(name, kind));
     match hint {
         Some(hint) => failure.hint(hint),

@@ -41,6 +41,9 @@ const RESULTS: &str = "results";
 /// The directory below the cache directory that confined servers have theirs in.
 const SANDBOXES: &str = "sandbox";
 
+/// Events that a host keeps for a slow listener, where it is one of many.
+const EVENTS_KEPT_FOR_ONE: usize = 64;
+
 /// Longer than any start-up time-out: servers answer for themselves.
 const SETTLING: Duration = Duration::from_secs(3_600);
 
@@ -360,8 +363,9 @@ impl Recipe {
         })
     }
 
-    /// The same, with every server started at its first use only.
+    /// The same for one agent of many: every server is started at its first use only, and little is kept for listeners.
     pub(crate) fn on_demand(mut self) -> Self {
+        self.settings.events_kept = EVENTS_KEPT_FOR_ONE;
         self.plan = self.plan.on_demand();
         self
     }

@@ -37,7 +37,7 @@ fn what_is_kept_is_sealed_and_can_be_listed_without_a_key() {
     fs_err::remove_file(one.key_file()).unwrap();
     let names: Vec<String> = vault(directory.path(), None).list().unwrap().into_iter().map(|it| it.name).collect();
     assert_eq!(names, ["secret a", "secret b"]);
-    for path in [one.path(), one.directory.clone()] {
+    for path in [one.path(), one.directory] {
         let mode = fs_err::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o077, 0, "{}", path.display());
     }

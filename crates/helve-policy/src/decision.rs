@@ -156,6 +156,7 @@ impl Question {
     ///
     /// # Errors
     /// The question, where a rule or a list wants it to be asked.
+    #[expect(clippy::result_large_err, reason = "the question is not an error: it goes on to be asked")]
     pub fn leave_to_agent(self) -> Result<Permit, Self> {
         let Decider::Default(origin) = &self.ground.decider else { return Err(self) };
         let ground = Ground { decider: Decider::LeftToAgent(origin.clone()), risk: self.ground.risk };

@@ -25,7 +25,7 @@ fn the_whole_chain() {
         "user deny files/*",
         "defaults allow *",
     ]);
-    insta::assert_snapshot!(explained(&rules, "create_issue", Caller::Agent, r#"{"title":"x"}"#), @r#"
+    insta::assert_snapshot!(explained(&rules, "create_issue", Caller::Agent, r#"{"title":"x"}"#), @"
     tool github/create_issue, called by an agent, high risk: ask
     because rule `github/create_issue` (ask, untrusted project layer) at project/helve.toml:3:1
        - rule `github/create_*` with `title=draft*` (allow, command line layer) at the command line
@@ -46,9 +46,8 @@ fn the_whole_chain() {
            no match: about something else
        - otherwise: no rule and no list speaks of it
            not reached
-    hint: to allow it for good, change that rule at project/helve.toml:3:1: a project may narrow what you allow
-    hint: or overrule it with a rule `{ tool = "github/create_issue", action = "allow" }` in a file named with `--config`
-    "#);
+    hint: change the rule at project/helve.toml:3:1: a project may narrow what you allow
+    ");
     insta::assert_snapshot!(explained(&rules, "create_issue", Caller::Person, r#"{"title":"draft: x"}"#), @"
     tool github/create_issue, called by a person, high risk: allow
     because rule `github/create_*` with `title=draft*` (allow, command line layer) at the command line
@@ -71,7 +70,7 @@ fn the_whole_chain() {
        - otherwise: no rule is against it, and a person typed it
            not reached
     ");
-    insta::assert_snapshot!(explained(&rules, "delete_all", Caller::Script, "{}"), @r#"
+    insta::assert_snapshot!(explained(&rules, "delete_all", Caller::Script, "{}"), @"
     tool github/delete_all, called by a script, high risk: deny
     because rule `github/delete_*` (deny, user layer) at /home/me/helve.toml:7:1
        - rule `github/*` (allow, untrusted project layer) at project/helve.toml:2:1
@@ -90,15 +89,14 @@ fn the_whole_chain() {
            no match: about something else
        - otherwise: no rule and no list speaks of it
            not reached
-    hint: to allow it, change that rule or put a rule `{ tool = "github/delete_all", action = "allow" }` before it, at /home/me/helve.toml:7:1
-    hint: no other file can overrule it: a deny of your own configuration is final
-    "#);
+    hint: to allow it for good, add a rule of your own that allows `github/delete_all`
+    ");
 }
 
 #[test]
 fn a_final_deny() {
     let rules = rules(&["command allow github/*", "user deny github/*"]);
-    insta::assert_snapshot!(explained(&rules, "x", Caller::Person, "{}"), @r#"
+    insta::assert_snapshot!(explained(&rules, "x", Caller::Person, "{}"), @"
     tool github/x, called by a person, high risk: deny
     because rule `github/*` (deny, user layer) at /home/me/helve.toml:2:1
        - rule `github/*` (allow, command line layer) at the command line
@@ -107,9 +105,8 @@ fn a_final_deny() {
            decides: deny
        - otherwise: no rule is against it, and a person typed it
            not reached
-    hint: to allow it, change that rule or put a rule `{ tool = "github/x", action = "allow" }` before it, at /home/me/helve.toml:2:1
-    hint: no other file can overrule it: a deny of your own configuration is final
-    "#);
+    hint: to allow it for good, add a rule of your own that allows `github/x`
+    ");
 }
 
 #[test]
@@ -123,17 +120,16 @@ fn lists_and_defaults() {
            decides: deny
        - rule `github/*` (allow, user layer) at /home/me/helve.toml:1:1
            matches, but no rule can lift that
-    hint: to allow it, add `create` to `tools` of server `github` at /home/me/.mcp.json:12:1
+    hint: add `create` to the list of its tools, of server `github` at /home/me/.mcp.json:12:1
     ");
     let (rules, _) = compile(&[], vec![server("github")]);
-    insta::assert_snapshot!(explained(&rules, "create", Caller::Agent, "{}"), @r#"
+    insta::assert_snapshot!(explained(&rules, "create", Caller::Agent, "{}"), @"
     tool github/create, called by an agent, high risk: ask
     because no rule and no list speaks of it
       => otherwise: no rule and no list speaks of it
            decides: ask
-    hint: to allow it for good, add `create` to `write_tools` of server `github` at /home/me/.mcp.json:12:1
-    hint: or add a rule `{ tool = "github/create", action = "allow" }` to your own configuration
-    "#);
+    hint: to allow it for good, add a rule of your own that allows `github/create`
+    ");
     insta::assert_snapshot!(explained(&rules, "create", Caller::Person, "{}"), @"
     tool github/create, called by a person, high risk: allow
     because no rule is against it, and a person typed it
@@ -148,7 +144,7 @@ fn lists_and_defaults() {
            decides: deny
        - rule `*` (allow, user layer) at /home/me/helve.toml:1:1
            matches, but no rule can lift that
-    hint: look at what /home/me/.mcp.json:12:1 would run, then trust it: `helve trust`
+    hint: look at what /home/me/.mcp.json:12:1 would run, then trust it
     ");
     insta::assert_snapshot!(explained(&RuleSet::allow_all(), "create", Caller::Agent, "{}"), @"
     tool github/create, called by an agent, high risk: allow
@@ -163,16 +159,15 @@ fn a_shortened_name_is_pointed_out() {
     let long = "a_tool_with_a_name_that_is_far_too_long_for_any_model_provider_to_take";
     let shortened = Spelling::Provider.render_hashed(&name("github", long));
     let allowing = rules(&[&format!("user allow {shortened}")]);
-    insta::assert_snapshot!(explained(&allowing, long, Caller::Agent, "{}"), @r#"
+    insta::assert_snapshot!(explained(&allowing, long, Caller::Agent, "{}"), @"
     tool github/a_tool_with_a_name_that_is_far_too_long_for_any_model_provider_to_take, called by an agent, high risk: ask
     because no rule and no list speaks of it
        - rule `mcp__github__a_tool_with_a_name_that_is_far_too_long__4bbbzwyqua` (allow, user layer) at /home/me/helve.toml:1:1
            no match: the name is shortened; a rule that allows says `github/a_tool_with_a_name_that_is_far_too_long_for_any_model_provider_to_take`
       => otherwise: no rule and no list speaks of it
            decides: ask
-    hint: to allow it for good, add `a_tool_with_a_name_that_is_far_too_long_for_any_model_provider_to_take` to `write_tools` of server `github` at /home/me/.mcp.json:12:1
-    hint: or add a rule `{ tool = "github/a_tool_with_a_name_that_is_far_too_long_for_any_model_provider_to_take", action = "allow" }` to your own configuration
-    "#);
+    hint: to allow it for good, add a rule of your own that allows `github/a_tool_with_a_name_that_is_far_too_long_for_any_model_provider_to_take`
+    ");
     // A deny means it all the same.
     let denying = rules(&[&format!("user deny {shortened}")]);
     assert_eq!(

@@ -302,6 +302,12 @@ impl Agent {
         is_legacy && self.can_be_asked()
     }
 
+    /// Has it said which logs it wants, as one client of the legacy era?
+    pub(crate) fn wants_logs(&self) -> bool {
+        let state = lock(&self.state);
+        self.clients == Clients::One && state.version.is_some() && state.log_level.is_some()
+    }
+
     /// Tells the agent, once for each server, that all agents share it and it therefore cannot ask.
     pub(crate) fn tell_of_sharing(&self, server: &ServerName) {
         if !lock(&self.state).told_of.insert(server.clone()) {

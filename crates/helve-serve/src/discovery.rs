@@ -26,7 +26,7 @@ pub(crate) enum Step {
     /// It is answered here.
     Answered(RawJson),
     /// It is the call of another tool.
-    Call(Request),
+    Call(Box<Request>),
 }
 
 /// About so many tokens as a model should spend on tools it may never use: four bytes each.
@@ -85,7 +85,7 @@ pub(crate) fn step(catalog: &Catalog, request: &Request) -> Option<Result<Step, 
     match request.required("name").ok()?.as_str() {
         "search_tools" => Some(Ok(Step::Answered(search(catalog, &arguments())))),
         "describe_tool" => Some(describe(catalog, &arguments()).map(Step::Answered)),
-        "call_tool" => Some(call(request, &arguments()).map(Step::Call)),
+        "call_tool" => Some(call(request, &arguments()).map(|meant| Step::Call(Box::new(meant)))),
         _ => None,
     }
 }

@@ -157,9 +157,14 @@ impl Default for Options {
             observer: None,
             server: ("helve".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
             key: GatewayKey::random(),
-            clock: SystemTime::now,
+            clock: system_clock,
         }
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the clock that an embedder may replace")]
+fn system_clock() -> SystemTime {
+    SystemTime::now()
 }
 
 impl Gateway {

@@ -56,6 +56,10 @@ impl Gateway {
             return self.own_host(agent, &**source).await.map(own);
         }
         match self.may_be_asked_by(agent, server) {
+            // Without it the agent still has all but the logs.
+            Asking::InTheNewWay if self.logs_for_one(agent, server) => {
+                Ok(self.own_host(agent, &**source).await.map_or_else(|_| shared(), own))
+            }
             Asking::InTheNewWay => Ok(shared()),
             Asking::NotAtAll => {
                 agent.tell_of_sharing(server);
@@ -64,6 +68,32 @@ impl Gateway {
             // Without it the agent still has all but the questions.
             Asking::InTheOldWay => Ok(self.legacy_host(agent, &**source, server).await.map_or_else(shared, own)),
         }
+    }
+
+    /// The host for what is no call: the agent's own where this server runs there, else the one that lists are made from.
+    /// Nothing that can be shared is started for it.
+    pub(crate) async fn host_besides_calls(
+        &self,
+        agent: &Arc<Agent>,
+        server: &ServerName,
+    ) -> Result<Lodging, CallError> {
+        let has_own = agent.own_server(server).is_some();
+        match (&self.source, agent.own_host()) {
+            (Some(_), Some(host)) if has_own => Ok(Lodging { host, is_shared: false }),
+            (Some(_), _) if !self.may_be_shared(server) => self.host_for(agent, server).await,
+            _ => Ok(Lodging { host: self.host.clone(), is_shared: true }),
+        }
+    }
+
+    /// Does this agent want the logs of a server that says of none which call they are about? Where agents share it they
+    /// reach nobody; so it runs for this agent alone.
+    fn logs_for_one(&self, agent: &Agent, server: &ServerName) -> bool {
+        let snapshot = self.host.snapshot();
+        let Some(entry) = snapshot.server(server.as_str()).filter(|_| agent.wants_logs()) else { return false };
+        let spec = entry.spec();
+        matches!(spec.transport, TransportSpec::Stdio(_))
+            && spec.shared.is_none()
+            && entry.greeting().is_some_and(|greeting| greeting.offers("logging"))
     }
 
     /// The turns at a server, where this agent shares it with others.

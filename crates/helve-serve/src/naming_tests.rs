@@ -50,8 +50,13 @@ fn each_way_of_naming() {
 #[test]
 fn g13_names_leave_room_for_an_agents_own_prefix() {
     let long = "a_tool_with_a_name_that_says_everything_about_it_at_once";
-    let names = identities(&[("own", "search"), ("github-enterprise", long), ("github-enterprise", &long[..32])]);
-    insta::assert_snapshot!(Naming::default().names(&names).join("\n"), @"");
+    let names =
+        identities(&[("own", "search"), ("github-enterprise", long), ("github-enterprise", long.get(..31).unwrap())]);
+    insta::assert_snapshot!(Naming::default().names(&names).join("\n"), @"
+    github-enterprise__a_tool_with_a_name_that_says_ev
+    github-enterprise__a_tool_with_a_name_t_hohwtd36xj
+    own__search
+    ");
     for naming in [Naming::Server, Naming::Own("a".repeat(24))] {
         assert!(naming.names(&names).iter().all(|name| "mcp__helve__".len() + name.len() <= MAX_PROVIDER_NAME));
     }

@@ -7,7 +7,7 @@ use super::*;
 const HOUR: Duration = Duration::from_secs(3_600);
 
 fn fresh() -> Seal {
-    Seal::new(&GatewayKey::random(), SystemTime::now)
+    Seal::new(&GatewayKey::random(), early)
 }
 
 proptest! {

@@ -34,6 +34,7 @@ fn answers_that_cannot_be_accepted_keep_their_id() {
     insta::assert_snapshot!(shown(r#"{"jsonrpc":"2.0","id":7,"result":{},"id":8}"#), @"Ours(7) has `id` twice");
     insta::assert_snapshot!(shown(r#"{"jsonrpc":"2.0","id":7,"result":{"a":"#), @"Ours(7) is not JSON: ends in the middle at byte 33");
     insta::assert_snapshot!(shown(r#"{"jsonrpc":"2.0","id":7,"result":[1]}"#), @"Ours(7) has a result that is not an object");
+    insta::assert_snapshot!(shown(r#"{"id":7,"result":{}}"#), @r#"Ours(7) lacks `"jsonrpc": "2.0"`"#);
     insta::assert_snapshot!(shown(r#"{"jsonrpc":"2.0","id":7}"#), @"Ours(7) has neither a result nor an error");
     insta::assert_snapshot!(shown(r#"{"jsonrpc":"2.0","id":7,"result":{},"error":{"code":1,"message":""}}"#), @"Ours(7) has both a result and an error");
     insta::assert_snapshot!(shown(r#"{"jsonrpc":"2.0","id":7,"error":"bad"}"#), @"Ours(7) has an error that is not an object with code and message");
@@ -44,8 +45,7 @@ fn answers_that_cannot_be_accepted_keep_their_id() {
 
 #[test]
 fn log_lines_are_noise() {
-    for text in ["", "plain text", r#"{"level":"info","msg":"x"}"#, r#"{"id":7,"result":{}}"#, "[1,2]", "7", "\u{0}{}"]
-    {
+    for text in ["", "plain text", r#"{"level":"info","msg":"x"}"#, "[1,2]", "7", "\u{0}{}"] {
         assert_eq!(read_text(text), Incoming::Noise, "{text}");
     }
 }

@@ -8,8 +8,8 @@ use tokio::sync::broadcast;
 
 use crate::record::CallRecord;
 
-/// How many events a slow listener may lag behind before it misses some.
-const EVENTS_KEPT: usize = 1024;
+/// More events than this are not kept for anybody.
+const MOST_KEPT: usize = 1 << 20;
 
 /// Something happened.
 #[derive(Debug, Clone)]
@@ -95,8 +95,9 @@ impl Events {
 pub(crate) struct EventSink(broadcast::Sender<HostEvent>);
 
 impl EventSink {
-    pub(crate) fn new() -> Self {
-        Self(broadcast::Sender::new(EVENTS_KEPT))
+    /// Keeps so many for a listener that is slow. They have their room from the beginning.
+    pub(crate) fn new(kept: usize) -> Self {
+        Self(broadcast::Sender::new(kept.clamp(1, MOST_KEPT)))
     }
 
     /// True when somebody listens.

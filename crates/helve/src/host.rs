@@ -522,7 +522,7 @@ impl Host {
 fn unlisted(name: &str, snapshot: &Snapshot) -> Vec<Arc<Link>> {
     let pending = snapshot.servers().filter_map(|server| {
         let link = server.link.as_ref()?;
-        matches!(link.status(), ServerStatus::Pending(_)).then_some((server, link))
+        (matches!(link.status(), ServerStatus::Pending(_)) || link.waits_for_login()).then_some((server, link))
     });
     let (meant, others): (Vec<_>, Vec<_>) = pending.partition(|(server, _)| server.may_be_named_by(name));
     // A bare name may be anybody's.

@@ -228,6 +228,12 @@ impl Link {
         self.last_error.load_full()
     }
 
+    /// True for a server that somebody has to sign in to: they may have done so since, here or in another process.
+    pub(crate) fn waits_for_login(&self) -> bool {
+        let needs_login = || self.last_error().is_some_and(|last| last.needs_login());
+        matches!(self.status(), ServerStatus::NeedsAuth { .. }) && needs_login()
+    }
+
     pub(crate) fn server(&self) -> &ServerName {
         &self.server
     }

@@ -234,6 +234,14 @@ impl SchemaCache {
 
     /// Whoever reads meanwhile gets the old file or the new one. Not synced: a file that a crash cuts is none.
     fn replace(&self, path: &Path, contents: &[u8], now: SystemTime) -> io::Result<()> {
+        match self.try_replace(path, contents, now) {
+            // Before it has its date, another process that prunes may take it for an old one.
+            Err(error) if error.kind() == ErrorKind::NotFound => self.try_replace(path, contents, now),
+            replaced => replaced,
+        }
+    }
+
+    fn try_replace(&self, path: &Path, contents: &[u8], now: SystemTime) -> io::Result<()> {
         let mut file = tempfile::Builder::new().prefix(UNFINISHED_PREFIX).tempfile_in(&self.directory)?;
         file.write_all(contents)?;
         // Pruning goes by this, and by the same clock.

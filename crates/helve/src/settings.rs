@@ -60,6 +60,9 @@ pub struct HostSettings {
     pub denies_unlisted: bool,
     /// Who judges the arguments of calls, whoever makes them; `None`: as each call says.
     pub validation: Option<Validation>,
+    /// So many events are kept for a listener that is slow; it is told how many it lost. Each has its room from the
+    /// beginning, about a hundred bytes: a host that is one of many keeps few.
+    pub events_kept: usize,
     /// What one peer may cost.
     pub limits: Limits,
     /// How patiently a program is ended.
@@ -166,6 +169,7 @@ impl Default for HostSettings {
             cacheable: Vec::new(),
             denies_unlisted: false,
             validation: None,
+            events_kept: 1_024,
             limits: Limits::default(),
             close_times: CloseTimes::default(),
             client: ClientInfo::default(),

@@ -128,7 +128,7 @@ impl Shared {
                 resumable,
                 mcp,
             } = builder;
-            let events = EventSink::new();
+            let events = EventSink::new(settings.events_kept);
             let answerer = answerer.unwrap_or_else(|| Arc::new(Desk::new(staff, events.clone())));
             Self {
                 events,

@@ -2,6 +2,7 @@
 //! for icons, and other programs may knock; a wrong state gets an error and the wait goes on.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,8 +34,8 @@ pub(crate) struct Reception {
     pub(crate) redirect: String,
 }
 
-/// An answer, and whoever wants to know whether it was the right one.
-type Arrival = (RedirectAnswer, oneshot::Sender<bool>);
+/// An answer, whoever wants to know whether it was the right one, and what ends with the connection that brought it.
+type Arrival = (RedirectAnswer, oneshot::Sender<bool>, oneshot::Receiver<Infallible>);
 
 impl Reception {
     /// Opens the configured port, or that of a kept redirect address, or any.
@@ -71,13 +72,13 @@ impl Reception {
         let mut oldest: VecDeque<AbortHandle> = VecDeque::new();
         loop {
             tokio::select! {
-                Some((answer, verdict)) = arrivals.recv() => {
+                Some((answer, verdict, served)) = arrivals.recv() => {
                     let right = is_mine(&answer);
                     // Whoever brought it may be gone by now.
                     let _: Result<(), bool> = verdict.send(right);
                     if right {
                         // The browser gets its page before the port is closed.
-                        drop(timeout(Duration::from_millis(200), connections.join_next()).await);
+                        drop(timeout(Duration::from_millis(200), served).await);
                         return answer;
                     }
                 }
@@ -115,12 +116,14 @@ async fn accept(listeners: &[TcpListener]) -> TcpStream {
 }
 
 async fn serve(mut stream: TcpStream, host: Arc<str>, arrived: mpsc::Sender<Arrival>) {
+    // Dropped with everything else of this connection, which is how its end is told.
+    let (_serving, served) = oneshot::channel::<Infallible>();
     let Ok(Some(head)) = timeout(REQUEST_TIME, head_of(&mut stream)).await else { return };
     let response = match read(&head, &host) {
         Err(status) => page::response(status, ""),
         Ok(answer) => {
             let (verdict, judged) = oneshot::channel();
-            if arrived.send((answer, verdict)).await.is_err() {
+            if arrived.send((answer, verdict, served)).await.is_err() {
                 return;
             }
             match judged.await {

@@ -291,9 +291,7 @@ fn running(host: &Host, report: &ServerReport, words: &HintWords) -> Vec<Finding
 fn offers_nothing(report: &ServerReport) -> bool {
     let declares = |capability: &&str| report.capabilities.as_ref().is_some_and(|all| all.member(capability).is_some());
     report.protocol_version.is_some()
-        && !["tools", "resources", "prompts", "completions", "extensions"]
-            .iter()
-            .any(|capability| declares(&capability))
+        && !["tools", "resources", "prompts", "completions", "extensions"].iter().any(declares)
 }
 
 /// Spellings that several tools would have, if the catalog let them.

@@ -80,7 +80,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
             let page = sign_in.begin(&wish).await.map_err(|error| from_auth(error, &spec))?;
             return begun(context, &spec, &page);
         }
-        let facts = bounded(context, signed_in(context, args, &spec, &sign_in, &wish)).await?;
+        let facts = Box::pin(bounded(context, signed_in(context, args, &spec, &sign_in, &wish))).await?;
         done(context, credentials, &spec, &facts)
     })
 }

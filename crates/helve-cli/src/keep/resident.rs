@@ -143,6 +143,7 @@ impl Keep {
     }
 
     /// The program of this server, running.
+    #[expect(clippy::await_holding_invalid_type, reason = "of several who want one program at once, one starts it")]
     async fn program(&self, name: &str) -> Result<Arc<KeptProgram>, CallError> {
         let slot = Arc::clone(self.lock().entry(name.to_owned()).or_default());
         let mut slot = slot.lock().await;
@@ -194,7 +195,8 @@ impl Keep {
         let slots = std::mem::take(&mut *self.lock());
         let times = self.recipe.settings.close_times;
         let closing = slots.into_values().map(|slot| async move {
-            if let Some(program) = slot.lock().await.take() {
+            let program = slot.lock().await.take();
+            if let Some(program) = program {
                 program.close(times).await;
             }
         });

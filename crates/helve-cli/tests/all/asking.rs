@@ -54,10 +54,11 @@ fn answers_can_be_given_beforehand() {
 fn g1_a_server_of_both_eras_asks_where_somebody_answers() {
     let env = with_servers(&[("both", Scenario::asks_in_legacy_only())], ALLOW);
     let ask = |more: &[&str]| env.run(&[&["call", "both/ask"], more].concat());
-    insta::assert_snapshot!(ask(&[]), @r"
-    exit status 6
+    insta::assert_snapshot!(ask(&[]), @"
+    exit status 5
     --- stderr
-    error: asking is unavailable on 2026-07-28 connections
+    error: the server refused `tools/call`: asking is unavailable on 2026-07-28 connections (-32603)
+    hint: the reason is the server's own; its log may say more
     ");
     for kept in ["modern", "legacy"] {
         assert_eq!(env.json(&["servers", "--json"])[0]["era"], "modern", "{kept}");
@@ -351,12 +352,13 @@ fn a_command_lends_its_model() {
     --- stderr
     warning: the server `old` gets no answer of the model: its answer cannot be used: it is no JSON: expected value at line 1 column 1
     "#);
-    insta::assert_snapshot!(env.run(&["call", "new/ask", "kind=sampling", "--sampler", "no-such-program"]), @"
-    exit status 7
+    insta::assert_snapshot!(env.run(&["call", "new/ask", "kind=sampling", "--sampler", "no-such-program"]), @r#"
+    exit status 0
+    --- stdout
+    {"answers":[{"error":{"code":-1,"message":"the model gave no answer"}}]}
     --- stderr
     warning: the server `new` gets no answer of the model: `no-such-program` cannot be started: cannot find the program `no-such-program`
-    error: the server asked for `sampling/createMessage` and was refused: the model gave no answer (-1)
-    ");
+    "#);
     insta::assert_snapshot!(env.run(&["call", "new/ask", "kind=sampling"]), @"
     exit status 5
     --- stderr
@@ -412,7 +414,7 @@ fn a_project_cannot_choose_the_model() {
       |
     2 | command = "evil"
       | ^^^^^^^
-      = help: put `[settings.sampling]` into your own helve.toml, or give `--sampler`
+      = help: put `[settings.sampling]` into your own helve.toml
     error: the server refused `tools/call`: Missing required client capability (-32021)
     hint: the reason is the server's own; its log may say more
     "#);

@@ -136,26 +136,24 @@ fn a_tool_that_fails_has_an_exit_status_of_its_own() {
 fn what_nobody_allowed_is_refused_in_a_script_and_a_yes_is_a_yes() {
     let denied = "[[rules]]\ntool = \"files/fail\"\naction = \"deny\"\n";
     let env = with_servers(&[("files", Scenario::dual())], denied);
-    insta::assert_snapshot!(env.run(&["call", "files/echo", "a=1"]), @r#"
+    insta::assert_snapshot!(env.run(&["call", "files/echo", "a=1"]), @"
     exit status 7
     --- stderr
     error: `files/echo` needs an approval and nobody is there to ask: no rule and no list speaks of it
     hint: to allow it once, run `helve call files/echo` at a terminal and answer, or add `--yes`
-    hint: to allow it for good, add `echo` to `write_tools` of server `files` at [ROOT]/home/.config/helve/helve.toml:1:10
-    hint: or add a rule `{ tool = "files/echo", action = "allow" }` to your own configuration
-    "#);
+    hint: to allow it for good: `helve allow files/echo`
+    ");
     insta::assert_snapshot!(env.run(&["call", "files/echo", "a=1", "--yes"]), @r#"
     exit status 0
     --- stdout
     {"a":"1"}
     "#);
-    insta::assert_snapshot!(env.run(&["call", "files/fail", "--yes"]), @r#"
+    insta::assert_snapshot!(env.run(&["call", "files/fail", "--yes"]), @"
     exit status 7
     --- stderr
     error: `files/fail` may not be called: rule `files/fail` (deny, user layer) at [ROOT]/home/.config/helve/helve.toml:6:8
-    hint: to allow it, change that rule or put a rule `{ tool = "files/fail", action = "allow" }` before it, at [ROOT]/home/.config/helve/helve.toml:6:8
-    hint: no other file can overrule it: a deny of your own configuration is final
-    "#);
+    hint: to allow it for good: `helve allow files/fail`
+    ");
 }
 
 #[test]
@@ -184,11 +182,12 @@ fn everything_is_bounded_by_the_time_out() {
     assert_eq!(told["may_have_run"], true, "{told}");
     assert!(env.run(&call).starts_with("exit status 4"));
     let started = Instant::now();
-    insta::assert_snapshot!(env.run(&["call", "hung/echo", "--timeout", "500ms"]), @r"
+    insta::assert_snapshot!(env.run(&["call", "hung/echo", "--timeout", "500ms"]), @"
     exit status 4
     --- stderr
     error: the server `hung` is not available: the server `hung` was not ready within 0.45 s
-    hint: a first start may have to download something: try again, or give it more time: `startup_timeout_seconds` of the server, `--timeout` for one command
+    hint: a first start may have to download something: try again, or give it more time
+    hint: it had 0.45 s to start: `startup_timeout_seconds` of the server `hung` at ~/.config/helve/helve.toml:5 sets that, `--timeout` for one command
     ");
     assert!(started.elapsed() < PATIENCE);
 }

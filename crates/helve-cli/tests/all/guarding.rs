@@ -118,8 +118,8 @@ fn s16_an_agent_is_told_no_file_no_rule_and_no_command() {
         text.expect("words").to_owned()
     };
     insta::assert_snapshot!(told.iter().map(words).collect::<Vec<_>>().join("\n"), @r#"
-    `peer/echo` is refused: the person's rules do not allow it
-    `peer/fail` is refused: it needs the person's yes, and they cannot be asked here
+    `echo` is refused (DENIED): it is not allowed by the person's rules; the person was told
+    `fail` is refused (APPROVAL_REQUIRED): it needs the person's yes, and they cannot be asked here; the person was told
     Unknown tool: ech
     Unknown tool: describe_tool
     invalid arguments for sleep: 1 problem

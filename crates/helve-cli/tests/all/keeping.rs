@@ -248,9 +248,8 @@ fn g5_every_command_prints_the_same_with_and_without_keep() {
         &["doctor", "old"],
         &["logs", "grow", "--count", "1"],
         &["logs", "grow", "--count", "1", "--json"],
+        // Last: a server that is kept remembers what it was told, as it should.
         &["call", "grow/grow", "--raw"],
-        &["call", "grow/grow", "--json"],
-        &["servers", "grow", "--json"],
     ];
     assert!(commands.len() >= 40);
     let printed = |keeps: bool| -> Vec<String> {
@@ -259,7 +258,7 @@ fn g5_every_command_prints_the_same_with_and_without_keep() {
         let config = env.read("home/.config/helve/helve.toml");
         let grow = format!("[servers.grow]\ncommand = \"python3\"\nargs = [{:?}]\n", env.project().join("grow.py"));
         env.write("home/.config/helve/helve.toml", &format!("{grow}{config}"));
-        let keeping = Keeping(env.with_variable("PATH", &std::env::var("PATH").unwrap_or_default()));
+        let keeping = Keeping(env.with_variable("PATH", &search_path()));
         let env = &keeping.0;
         if keeps {
             env.stdout(&["keep", "start"]);
@@ -288,7 +287,7 @@ fn g5_a_tool_that_a_kept_server_has_just_added_can_be_called() {
     env.write("project/grow.py", GROWING);
     let grow = format!("[servers.grow]\ncommand = \"python3\"\nargs = [{:?}]\n", env.project().join("grow.py"));
     env.write("home/.config/helve/helve.toml", &format!("{grow}{ALLOW}"));
-    let keeping = Keeping(env.with_variable("PATH", &std::env::var("PATH").unwrap_or_default()));
+    let keeping = Keeping(env.with_variable("PATH", &search_path()));
     let env = &keeping.0;
     env.stdout(&["keep", "start"]);
     assert_eq!(env.stdout(&["call", "grow/grow"]), "extra1\n");
@@ -374,4 +373,10 @@ fn g1_a_kept_server_of_both_eras_asks() {
     --- stdout
     {"answers":[{"action":"accept","content":{"age":30,"name":"Ada"}}]}
     "#);
+}
+
+/// Where Python is looked for.
+#[expect(clippy::disallowed_methods, reason = "the tests of the machine's own Python need its search path")]
+fn search_path() -> String {
+    std::env::var("PATH").unwrap_or_default()
 }

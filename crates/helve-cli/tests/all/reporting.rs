@@ -208,7 +208,8 @@ fn the_time_of_the_command_line_counts_for_servers_that_have_one_of_their_own() 
     exit status 4
     --- stderr
     error: the server `hung` is not available: the server `hung` was not ready within 0.9 s
-    hint: a first start may have to download something: try again, or give it more time: `startup_timeout_seconds` of the server, `--timeout` for one command
+    hint: a first start may have to download something: try again, or give it more time
+    hint: it had 0.9 s to start: `startup_timeout_seconds` of the server `hung` at ~/.config/helve/helve.toml:1 sets that, `--timeout` for one command
     ");
 }
 

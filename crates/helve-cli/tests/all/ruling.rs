@@ -1,5 +1,8 @@
 //! `helve allow`, `ask`, `deny` and `rules`; and the sentence in every refusal that leads out of it, followed.
 
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::Stdio;
+
 use helve_testkit::Scenario;
 use serde_json::Value;
 
@@ -14,7 +17,7 @@ fn env(rules: &str) -> TestEnv {
 /// The rules of the person's file, without its servers.
 fn rules_of(env: &TestEnv) -> String {
     let text = env.read(OWN);
-    text.find("[[rules]]").map(|at| text[at..].to_owned()).unwrap_or_default()
+    text.find("[[rules]]").and_then(|at| text.get(at..)).unwrap_or_default().to_owned()
 }
 
 /// C2: what a refusal says to run is run as it stands, and then the call gets through.
@@ -46,18 +49,34 @@ fn follow(env: &TestEnv, call: &[&str]) -> String {
 
 #[test]
 fn c2_what_no_rule_mentions_is_allowed_by_the_command_that_the_refusal_names() {
-    insta::assert_snapshot!(follow(&env(""), &["call", "peer/echo", "a=1"]), @"");
+    insta::assert_snapshot!(follow(&env(""), &["call", "peer/echo", "a=1"]), @"
+    exit status 7
+    --- stderr
+    error: `peer/echo` needs an approval and nobody is there to ask: no rule and no list speaks of it
+    hint: to allow it once, run `helve call peer/echo` at a terminal and answer, or add `--yes`
+    hint: to allow it for good: `helve allow peer/echo`
+    ");
 }
 
 #[test]
 fn c2_a_rule_of_ones_own_is_overruled_by_the_command_that_the_refusal_names() {
     let deny = "[[rules]]\ntool = \"peer/*\"\naction = \"deny\"\n";
-    insta::assert_snapshot!(follow(&env(deny), &["call", "peer/echo", "a=1"]), @"");
+    insta::assert_snapshot!(follow(&env(deny), &["call", "peer/echo", "a=1"]), @"
+    exit status 7
+    --- stderr
+    error: `peer/echo` may not be called: rule `peer/*` (deny, user layer) at [ROOT]/home/.config/helve/helve.toml:6:8
+    hint: to allow it for good: `helve allow peer/echo`
+    ");
     let ask = "[[rules]]\ntool = \"mcp__peer__echo\"\naction = \"ask\"\n";
     follow(&env(ask), &["call", "peer/echo", "a=1"]);
     let about_arguments = "[[rules]]\ntool = \"peer/echo\"\npattern = \"a=secret*\"\naction = \"deny\"\n\n\
                            [[rules]]\ntool = \"*/*\"\naction = \"allow\"\n";
-    insta::assert_snapshot!(follow(&env(about_arguments), &["call", "peer/echo", "a=secrets"]), @"");
+    insta::assert_snapshot!(follow(&env(about_arguments), &["call", "peer/echo", "a=secrets"]), @"
+    exit status 7
+    --- stderr
+    error: `peer/echo` may not be called: rule `peer/echo` with `a=secret*` (deny, user layer) at [ROOT]/home/.config/helve/helve.toml:6:8
+    hint: to allow it for good: `helve allow peer/echo 'a=secret*'`
+    ");
 }
 
 #[test]
@@ -66,7 +85,12 @@ fn c2_resources_too() {
     let env = env(deny);
     let listed = env.json(&["resources", "peer", "--json"]);
     let uri = listed[0]["uri"].as_str().or(listed["resources"][0]["uri"].as_str()).unwrap_or("test://static/text");
-    insta::assert_snapshot!(follow(&env, &["read", "peer", uri]), @"");
+    insta::assert_snapshot!(follow(&env, &["read", "peer", uri]), @"
+    exit status 7
+    --- stderr
+    error: `peer/test://text` may not be read: rule `peer/*` for each resource (deny, user layer) at [ROOT]/home/.config/helve/helve.toml:6:8
+    hint: to allow it for good: `helve allow peer/test://text --kind resource`
+    ");
 }
 
 #[test]
@@ -78,6 +102,17 @@ fn c2_other_ways_out_are_followed_too() {
     assert!(refused.contains("`helve enable peer`"), "{refused}");
     assert!(off.run(&["enable", "peer"]).starts_with("exit status 0"));
     assert!(off.run(&["call", "peer/echo", "a=1"]).starts_with("exit status 0"));
+}
+
+/// The file is one line, and how far in something stands depends on where the peer lies.
+fn without_columns(text: &str) -> String {
+    let mut parts = text.split("mcp-config.json:1:");
+    let mut masked = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        masked.push_str("mcp-config.json:1:[COLUMN]");
+        masked.push_str(part.trim_start_matches(|character: char| character.is_ascii_digit()));
+    }
+    masked
 }
 
 /// C2: in claude-loop's file the list has another name, and following the hint works.
@@ -94,8 +129,21 @@ fn c2_a_list_is_called_as_its_file_calls_it() {
     };
     env.write("project/.claude-loop/mcp-config.json", &config(r#"["fail"]"#));
     assert!(env.run(&["trust", "--yes"]).starts_with("exit status 0"));
-    insta::assert_snapshot!(env.run(&["explain", "peer/echo", "a=1"]), @"");
-    insta::assert_snapshot!(env.run(&["allow", "peer/echo", "--yes"]), @"");
+    insta::assert_snapshot!(without_columns(&env.run(&["explain", "peer/echo", "a=1"])), @"
+    exit status 0
+    --- stdout
+    tool peer/echo, called by an agent, high risk: deny
+    because it is not in `tools` of the server at [ROOT]/project/.claude-loop/mcp-config.json:1:[COLUMN]
+      => it is not in `tools` of the server at [ROOT]/project/.claude-loop/mcp-config.json:1:[COLUMN]
+           decides: deny
+    hint: to allow it, add `echo` to `tools_whitelist` of server `peer` at .claude-loop/mcp-config.json:1
+    ");
+    insta::assert_snapshot!(without_columns(&env.run(&["allow", "peer/echo", "--yes"])), @"
+    exit status 7
+    --- stderr
+    error: nothing was written, since allow `peer/echo` would not help: it would still be deny, because it is not in `tools` of the server at [ROOT]/project/.claude-loop/mcp-config.json:1:[COLUMN]
+    hint: to allow it, add `echo` to `tools_whitelist` of server `peer` at .claude-loop/mcp-config.json:1
+    ");
     env.write("project/.claude-loop/mcp-config.json", &config(r#"["fail", "echo"]"#));
     assert!(env.run(&["trust", "--yes"]).starts_with("exit status 0"));
     assert!(env.run(&["call", "peer/echo", "a=1"]).starts_with("exit status 0"));
@@ -107,38 +155,140 @@ fn a_rule_goes_before_the_first_that_would_win_and_says_where() {
         "[[rules]]\ntool = \"peer/fail\"\naction = \"deny\"\n\n# mine\n[[rules]]\ntool = \"peer/*\"\naction = \"ask\"\n",
     );
     env.run(&["tools"]);
-    insta::assert_snapshot!(env.run(&["allow", "peer/echo", "--yes"]), @"");
-    insta::assert_snapshot!(rules_of(&env), @"");
-    insta::assert_snapshot!(env.run(&["allow", "peer:echo", "--yes"]), @"");
-    insta::assert_snapshot!(env.run(&["allow", "peer/*", "--yes"]), @"");
-    insta::assert_snapshot!(env.run(&["rules"]), @"");
-    insta::assert_snapshot!(env.run(&["deny", "mcp__peer__echo", "a=secret*"]), @"");
-    insta::assert_snapshot!(env.run(&["ask", "peer/echo", "--json"]), @"");
+    insta::assert_snapshot!(env.run(&["allow", "peer/echo", "--yes"]), @"
+    exit status 0
+    --- stderr
+    warning: this overrules rule `peer/*` (ask, user layer) at [ROOT]/home/.config/helve/helve.toml:11:8
+    ~/.config/helve/helve.toml:10: allow `peer/echo`
+    agents calling `peer/echo`: allow
+    ");
+    insta::assert_snapshot!(rules_of(&env), @r#"
+    [[rules]]
+    tool = "peer/fail"
+    action = "deny"
+
+    [[rules]]
+    tool = "peer/echo"
+    action = "allow"
+
+    # mine
+    [[rules]]
+    tool = "peer/*"
+    action = "ask"
+    "#);
+    insta::assert_snapshot!(env.run(&["allow", "peer:echo", "--yes"]), @"
+    exit status 0
+    --- stderr
+    nothing to do: allow, by the rule at ~/.config/helve/helve.toml:10
+    ");
+    insta::assert_snapshot!(env.run(&["allow", "peer/*", "--yes"]), @"
+    exit status 0
+    --- stderr
+    warning: this overrules rule `peer/*` (ask, user layer) at [ROOT]/home/.config/helve/helve.toml:15:8
+    ~/.config/helve/helve.toml:14: allow `peer/*`
+    agents calling 20 of 21 tools that it means now: allow
+    warning: `peer/fail`: deny, by the rule at ~/.config/helve/helve.toml:6
+    ");
+    insta::assert_snapshot!(env.run(&["rules"]), @"
+    exit status 0
+    --- stdout
+           WHAT       WHERE
+    deny   peer/fail  ~/.config/helve/helve.toml:6
+    allow  peer/echo  ~/.config/helve/helve.toml:10
+    allow  peer/*     ~/.config/helve/helve.toml:14
+    ask    peer/*     ~/.config/helve/helve.toml:19
+    --- stderr
+    otherwise: a tool is asked for, what only reads may be read
+    ");
+    insta::assert_snapshot!(env.run(&["deny", "mcp__peer__echo", "a=secret*"]), @"
+    exit status 0
+    --- stderr
+    ~/.config/helve/helve.toml:10: deny `peer/echo` with `a=secret*`
+    agents calling `peer/echo`: depends on the arguments; `helve explain` tells
+    ");
+    insta::assert_snapshot!(env.run(&["ask", "peer/echo", "--json"]), @r#"
+    exit status 0
+    --- stdout
+    {
+      "decisions": [
+        {
+          "because": null,
+          "decision": "depends on the arguments",
+          "name": "peer/echo"
+        }
+      ],
+      "file": "[ROOT]/home/.config/helve/helve.toml",
+      "line": 15,
+      "rule": {
+        "action": "ask",
+        "kind": "tool",
+        "pattern": null,
+        "tool": "peer/echo"
+      },
+      "written": true
+    }
+    --- stderr
+    ~/.config/helve/helve.toml:15: ask `peer/echo`
+    agents calling `peer/echo`: depends on the arguments; `helve explain` tells
+    "#);
 }
 
 #[test]
 fn the_last_rule_is_taken_back() {
     let before = "[[rules]]\ntool = \"peer/*\"\naction = \"ask\"\n";
     let env = env(before);
-    insta::assert_snapshot!(env.run(&["rules", "--undo"]), @"");
+    insta::assert_snapshot!(env.run(&["rules", "--undo"]), @"
+    exit status 1
+    --- stderr
+    error: there is no rule to take back
+    hint: `helve rules` lists all of them, with the line to edit
+    ");
     env.run(&["allow", "peer/echo", "--yes"]);
     env.run(&["deny", "peer/fail"]);
-    insta::assert_snapshot!(env.run(&["rules", "--undo"]), @"");
-    insta::assert_snapshot!(env.run(&["rules", "--undo", "--yes"]), @"");
-    insta::assert_snapshot!(env.run(&["rules", "--undo"]), @"");
+    insta::assert_snapshot!(env.run(&["rules", "--undo"]), @"
+    exit status 7
+    --- stderr
+    error: what may run from now on is for you to say
+    hint: run this at a terminal, or add `--yes`
+    ");
+    insta::assert_snapshot!(env.run(&["rules", "--undo", "--yes"]), @"
+    exit status 0
+    --- stderr
+    taken back from ~/.config/helve/helve.toml: deny `peer/fail`
+    ");
+    insta::assert_snapshot!(env.run(&["rules", "--undo"]), @"
+    exit status 0
+    --- stderr
+    taken back from ~/.config/helve/helve.toml: allow `peer/echo`
+    ");
     assert_eq!(rules_of(&env).trim_end(), before.trim_end());
     env.run(&["allow", "peer/echo", "--yes"]);
     let text = env.read(OWN).replace("peer/echo", "peer/other");
     env.write(OWN, &text);
-    insta::assert_snapshot!(env.run(&["rules", "--undo"]), @"");
-    insta::assert_snapshot!(env.run(&["rules", "--undo"]), @"");
+    insta::assert_snapshot!(env.run(&["rules", "--undo"]), @"
+    exit status 1
+    --- stderr
+    error: allow `peer/echo` is not in ~/.config/helve/helve.toml any more
+    hint: once more takes back the one before it; `helve rules` lists all of them
+    ");
+    insta::assert_snapshot!(env.run(&["rules", "--undo"]), @"
+    exit status 1
+    --- stderr
+    error: there is no rule to take back
+    hint: `helve rules` lists all of them, with the line to edit
+    ");
 }
 
 #[test]
 fn nothing_is_allowed_without_a_yes() {
     let env = env("");
     let before = env.read(OWN);
-    insta::assert_snapshot!(env.run(&["allow", "peer/echo"]), @"");
+    insta::assert_snapshot!(env.run(&["allow", "peer/echo"]), @"
+    exit status 7
+    --- stderr
+    error: what may run from now on is for you to say
+    hint: run this at a terminal, or add `--yes`
+    ");
     assert_eq!(env.read(OWN), before);
     let mut person = Person::at(&env, &["allow", "peer/echo"]);
     person.sees("[y/N]");
@@ -158,11 +308,31 @@ fn c2_what_would_not_help_is_not_written() {
     let env = env("");
     let text = env.read(OWN).replace("[servers.peer]\n", "[servers.peer]\ndisabled_tools = [\"ech*\"]\n");
     env.write(OWN, &text);
-    insta::assert_snapshot!(env.run(&["allow", "peer/echo", "--yes"]), @"");
+    insta::assert_snapshot!(env.run(&["allow", "peer/echo", "--yes"]), @"
+    exit status 7
+    --- stderr
+    error: nothing was written, since allow `peer/echo` would not help: it would still be deny, because `ech*` in `disabled_tools` at [ROOT]/home/.config/helve/helve.toml:2:19
+    hint: to allow it, take `ech*` out of `disabled_tools` of server `peer` at ~/.config/helve/helve.toml:2
+    ");
     assert_eq!(env.read(OWN), text);
-    insta::assert_snapshot!(env.run(&["allow", "pear/echo", "--yes"]), @"");
-    insta::assert_snapshot!(env.run(&["allow", "peer/{a", "--yes"]), @"");
-    insta::assert_snapshot!(env.run(&["allow", "*ech*", "--yes"]), @"");
+    insta::assert_snapshot!(env.run(&["allow", "pear/echo", "--yes"]), @"
+    exit status 5
+    --- stderr
+    error: there is no server `pear`
+    hint: did you mean `peer`?
+    ");
+    insta::assert_snapshot!(env.run(&["allow", "peer/{a", "--yes"]), @r"
+    exit status 2
+    --- stderr
+    error: the tool glob `peer/{a` cannot be read (unclosed alternate group; missing '}' (maybe escape '{' with '[{]'?)); it allows nothing
+    hint: write a glob such as `github/create_*`; a `[`, `{`, `*` or `?` that means itself has a `\` before it
+    ");
+    insta::assert_snapshot!(env.run(&["allow", "*ech*", "--yes"]), @"
+    exit status 2
+    --- stderr
+    error: `*ech*` names no server; it allows nothing, since any server could have such a tool
+    hint: write `SERVER/*ech*`, or `*/*ech*` if you mean every server
+    ");
 }
 
 /// go-cli's list of permissions, as its own text has it, in the person's settings.
@@ -175,9 +345,20 @@ fn go_clis_permission_list_decides() {
     assert_eq!(decided("github/echo"), "allow");
     assert_eq!(decided("other/echo"), "ask");
     // A rule of helve's own file comes first, and says what it overrules.
-    insta::assert_snapshot!(env.run(&["deny", "github/echo"]), @"");
+    insta::assert_snapshot!(env.run(&["deny", "github/echo"]), @"
+    exit status 0
+    --- stderr
+    ~/.config/helve/helve.toml:10: deny `github/echo`
+    agents calling `github/echo`: deny
+    ");
     assert_eq!(decided("github/echo"), "deny");
-    insta::assert_snapshot!(env.run(&["allow", "other/echo", "--yes"]), @"");
+    insta::assert_snapshot!(env.run(&["allow", "other/echo", "--yes"]), @"
+    exit status 0
+    --- stderr
+    warning: this overrules rule `mcp__*__*` (ask, user layer) at [ROOT]/home/.claude/settings.json:1:74
+    ~/.config/helve/helve.toml:14: allow `other/echo`
+    agents calling `other/echo`: allow
+    ");
     assert_eq!(decided("other/echo"), "allow");
 }
 
@@ -186,23 +367,86 @@ fn go_clis_permission_list_decides() {
 fn a_projects_rule_is_named_where_it_still_holds() {
     let env = env("");
     env.write("project/helve.toml", "[[rules]]\ntool = \"peer/echo\"\naction = \"deny\"\n");
-    insta::assert_snapshot!(env.run(&["allow", "peer/echo", "--yes"]), @"");
-    insta::assert_snapshot!(env.run(&["rules"]), @"");
+    insta::assert_snapshot!(env.run(&["allow", "peer/echo", "--yes"]), @"
+    exit status 0
+    --- stderr
+    ~/.config/helve/helve.toml:6: allow `peer/echo`
+    warning: agents calling `peer/echo`: still deny, by the rule at helve.toml:2
+    ");
+    insta::assert_snapshot!(env.run(&["rules"]), @"
+    exit status 0
+    --- stdout
+           WHAT       WHERE
+    deny   peer/echo  helve.toml:2 (project, not trusted)
+    allow  peer/echo  ~/.config/helve/helve.toml:6
+    --- stderr
+    otherwise: a tool is asked for, what only reads may be read
+    ");
 }
 
-/// What an agent that speaks the older era sends, one message a line; its answers and what the person reads.
+/// What an agent that speaks the older era sends, one request after the other; its answers and what the person reads.
 fn served(env: &TestEnv, options: &[&str], capabilities: &str, messages: &[&str]) -> (Vec<Value>, String) {
-    let hello = format!(
-        r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"2025-11-25","capabilities":{capabilities},"clientInfo":{{"name":"tester","version":"1"}}}}}}"#
-    );
-    let ready = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-    let input: String =
-        [hello.as_str(), ready].into_iter().chain(messages.iter().copied()).map(|line| format!("{line}\n")).collect();
-    let arguments: Vec<&str> = ["serve", "--wait", "30s", "--prefix", "none"].iter().chain(options).copied().collect();
-    let output = env.output(&arguments, &input);
-    let answers = String::from_utf8(output.stdout).expect("UTF-8");
-    let answers = answers.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    (answers, env.filter(&String::from_utf8_lossy(&output.stderr)))
+    let mut agent = Served::by(env, options, capabilities);
+    let answers = messages
+        .iter()
+        .map(|message| {
+            let id = serde_json::from_str::<Value>(message).expect("JSON")["id"].clone();
+            agent.says(message);
+            agent.hears(|line| line["id"] == id && line.get("method").is_none())
+        })
+        .collect();
+    (answers, agent.goes())
+}
+
+/// An agent that is served on standard streams.
+struct Served<'env> {
+    env: &'env TestEnv,
+    child: std::process::Child,
+    input: Option<std::process::ChildStdin>,
+    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+}
+
+impl<'env> Served<'env> {
+    /// Comes, and waits until it was greeted.
+    fn by(env: &'env TestEnv, options: &[&str], capabilities: &str) -> Self {
+        let always = ["serve", "--wait", "30s", "--prefix", "none"];
+        let arguments: Vec<&str> = always.iter().chain(options).copied().collect();
+        let mut command = env.command(&arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("started");
+        let input = child.stdin.take();
+        let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        let mut agent = Self { env, child, input, lines };
+        agent.says(&format!(
+            r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"2025-11-25","capabilities":{capabilities},"clientInfo":{{"name":"tester","version":"1"}}}}}}"#
+        ));
+        agent.hears(|line| line["id"] == 0);
+        agent.says(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        agent
+    }
+
+    fn says(&mut self, message: &str) {
+        writeln!(self.input.as_mut().expect("a pipe"), "{message}").expect("written");
+    }
+
+    fn hears(&mut self, is_wanted: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let line = self.lines.next().expect("more").expect("a line");
+            let line: Value = serde_json::from_str(&line).expect("JSON");
+            if is_wanted(&line) {
+                return line;
+            }
+        }
+    }
+
+    /// Leaves; gives what the person read.
+    fn goes(mut self) -> String {
+        drop(self.input.take());
+        let mut told = String::new();
+        self.child.stderr.take().expect("a pipe").read_to_string(&mut told).expect("text");
+        self.child.wait().expect("ended");
+        self.env.filter(&told)
+    }
 }
 
 fn call(id: u32, tool: &str, arguments: &str) -> String {
@@ -228,8 +472,8 @@ fn c10_the_first_refusal_of_a_tool_tells_the_person_the_command_that_helps() {
     let calls = [call(1, "fail", "{}"), call(2, "fail", "{}"), call(3, "echo", r#"{"a":"secrets"}"#)];
     let calls: Vec<&str> = calls.iter().map(String::as_str).collect();
     let (answers, told) = served(&env, &[], "{}", &calls);
-    insta::assert_snapshot!(words(answer_to(&answers, 1)), @"");
-    insta::assert_snapshot!(words(answer_to(&answers, 3)), @"");
+    insta::assert_snapshot!(words(answer_to(&answers, 1)), @"`fail` is refused (APPROVAL_REQUIRED): it needs the person's yes, and they cannot be asked here; the person was told");
+    insta::assert_snapshot!(words(answer_to(&answers, 3)), @"`echo` is refused (DENIED): it is not allowed by the person's rules; the person was told");
     for answer in &answers {
         let answer = answer.to_string();
         assert!(
@@ -237,7 +481,13 @@ fn c10_the_first_refusal_of_a_tool_tells_the_person_the_command_that_helps() {
             "{answer}"
         );
     }
-    insta::assert_snapshot!(told, @"");
+    insta::assert_snapshot!(told, @"
+    refused: tester 1: `peer/fail` needs an approval and nobody is there to ask: no rule and no list speaks of it
+    hint: to allow it for good: `helve allow peer/fail`
+    hint: an agent that asks you itself before each call needs no second question: `helve serve --unlisted allow`
+    refused: tester 1: `peer/echo` may not be called: rule `peer/echo` with `a=secret*` (deny, user layer) at [ROOT]/home/.config/helve/helve.toml:6:8
+    hint: to allow it for good: `helve allow peer/echo 'a=secret*'`
+    ");
     let (_, told) = served(&env, &["-v"], "{}", &calls);
     assert_eq!(told.matches("refused:").count(), 3, "{told}");
     assert!(told.contains("came: tester 1") && told.contains("left: tester 1"), "{told}");
@@ -265,7 +515,11 @@ fn c10_what_no_rule_mentions_is_left_to_the_agent_where_the_person_says_so() {
     assert_eq!(outcome(&["--unlisted", "ask"]), (true, true));
     env.write(OWN, &own).write("project/helve.toml", "[settings]\nunlisted = \"allow\"\n");
     assert_eq!(outcome(&[]), (true, true));
-    insta::assert_snapshot!(env.run(&["trust", "--yes"]), @"");
+    insta::assert_snapshot!(env.run(&["trust", "--yes"]), @"
+    exit status 0
+    --- stderr
+    Nothing here waits for your trust.
+    ");
     assert_eq!(outcome(&[]), (true, true));
 }
 
@@ -286,48 +540,25 @@ fn a_person_who_is_asked_by_their_agent_can_say_always() {
     let first = call(1, "echo", r#"{"a":"x"}"#);
     let accept = r#"{"jsonrpc":"2.0","id":ID,"result":{"action":"accept","content":{"decision":"always"}}}"#;
     let capabilities = r#"{"elicitation":{}}"#;
-    let (asked, told) = converse(&env, capabilities, &first, accept);
+    let mut agent = Served::by(&env, &[], capabilities);
+    agent.says(&first);
+    let asked = agent.hears(|line| line["method"] == "elicitation/create");
+    agent.says(&accept.replace("ID", &asked["id"].to_string()));
+    agent.hears(|line| line["id"] == 1 && line.get("result").is_some());
+    let told = agent.goes();
     let choices = &asked["params"]["requestedSchema"]["properties"]["decision"]["enum"];
     assert_eq!(choices.to_string(), r#"["once","until the agent ends","always","no"]"#);
     assert!(told.contains("approved for good: tool `peer/echo`"), "{told}");
     // Another agent, which cannot ask: it is not refused any more.
     let (answers, _) = served(&env, &[], "{}", &[&first]);
     assert!(!words(answer_to(&answers, 1)).contains("is refused"), "{answers:?}");
-    insta::assert_snapshot!(env.run(&["rules"]), @"");
-}
-
-/// One call, one question, one answer.
-fn converse(env: &TestEnv, capabilities: &str, call: &str, answer: &str) -> (Value, String) {
-    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-    use std::process::Stdio;
-    let mut child = env
-        .command(&["serve", "--wait", "30s", "--prefix", "none"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("started");
-    let mut input = child.stdin.take().expect("a pipe");
-    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
-    writeln!(
-        input,
-        r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"2025-11-25","capabilities":{capabilities},"clientInfo":{{"name":"tester","version":"1"}}}}}}"#
-    )
-    .expect("written");
-    writeln!(input, r#"{{"jsonrpc":"2.0","method":"notifications/initialized"}}"#).expect("written");
-    writeln!(input, "{call}").expect("written");
-    let mut next = |wanted: &dyn Fn(&Value) -> bool| loop {
-        let line: Value = serde_json::from_str(&lines.next().expect("more").expect("a line")).expect("JSON");
-        if wanted(&line) {
-            break line;
-        }
-    };
-    let asked = next(&|line| line["method"] == "elicitation/create");
-    writeln!(input, "{}", answer.replace("ID", &asked["id"].to_string())).expect("written");
-    next(&|line| line["id"] == 1 && line.get("result").is_some());
-    drop(input);
-    let mut told = String::new();
-    child.stderr.take().expect("a pipe").read_to_string(&mut told).expect("text");
-    child.wait().expect("ended");
-    (asked, env.filter(&told))
+    insta::assert_snapshot!(env.run(&["rules"]), @"
+    exit status 0
+    --- stdout
+              WHAT       WHERE
+    approved  peer/echo  for good (helve trust --list)
+    --- stderr
+    otherwise: a tool is asked for, what only reads may be read
+    hint: `helve allow SERVER/TOOL` writes the first rule
+    ");
 }

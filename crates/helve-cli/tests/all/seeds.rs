@@ -40,11 +40,11 @@ fn a_prompt_loop() {
     Say {"path": "README.md"}!
     "#);
     // Not on the whitelist: which file and list to add it to.
-    insta::assert_snapshot!(env.run(&["call", "filesystem/fail", "--yes"]), @r"
+    insta::assert_snapshot!(env.run(&["call", "filesystem/fail", "--yes"]), @"
     exit status 7
     --- stderr
     error: `filesystem/fail` may not be called: it is not in `tools` of the server at [ROOT]/project/.claude-loop/mcp-config.json:1:23
-    hint: to allow it, add `fail` to `tools` of server `filesystem` at [ROOT]/project/.claude-loop/mcp-config.json:1:23
+    hint: to allow it, add `fail` to `tools_whitelist` of server `filesystem` at .claude-loop/mcp-config.json:1
     ");
     // One switch turns MCP off as a whole.
     insta::assert_snapshot!(env.run(&["--no-mcp", "call", "filesystem/echo"]), @r"

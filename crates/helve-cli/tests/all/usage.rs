@@ -29,6 +29,10 @@ fn help_is_short_and_complete() {
       expand       Replace tool tags in a text by results
       bridge       Answer as another program's MCP client does
       explain      Explain the decision about a call
+      rules        List the rules about calls, in the order in which they are asked
+      allow        Let agents, scripts and prompt tags call something without asking
+      ask          Be asked before something is called
+      deny         Keep something from being called
       doctor       Look for what is wrong, and say what to do
       pin          Pin tool definitions, and look at what changed
       sandbox      Look at what a server's sandbox holds
@@ -94,6 +98,10 @@ fn help_is_short_and_complete() {
       expand       Replace tool tags in a text by results
       bridge       Answer as another program's MCP client does
       explain      Explain the decision about a call
+      rules        List the rules about calls, in the order in which they are asked
+      allow        Let agents, scripts and prompt tags call something without asking
+      ask          Be asked before something is called
+      deny         Keep something from being called
       doctor       Look for what is wrong, and say what to do
       pin          Pin tool definitions, and look at what changed
       sandbox      Look at what a server's sandbox holds
@@ -156,6 +164,10 @@ fn every_verb_has_help() {
         "man",
         "schema",
         "serve",
+        "allow",
+        "ask",
+        "deny",
+        "rules",
         "resources",
         "read",
         "prompts",
@@ -369,7 +381,8 @@ fn a_file_that_was_named_has_to_be_usable() {
     exit status 2
     --- stderr
     error: `odd.json` has no servers in any known form
-    hint: say which form it has with --dialect: helve, mcp-json, claude-loop, loom, strawberry, claude-code, claude-settings, claude-desktop, vscode, cursor, codex, gemini, opencode, zed, goose, windsurf, cline, copilot, kiro, mcporter
+    hint: say which form it has: helve, mcp-json, claude-loop, loom, strawberry, claude-code, claude-settings, claude-desktop, vscode, cursor, codex, gemini, opencode, zed, goose, windsurf, cline, copilot, kiro, mcporter
+    hint: `--dialect` says it: `--dialect mcp-json`
     ");
 }
 

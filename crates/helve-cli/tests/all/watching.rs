@@ -306,6 +306,6 @@ fn what_a_program_writes_to_stderr_is_logged_too() {
     exit status 3
     --- stderr
     error: the server `web` sends no log messages
-    hint: `helve servers web` shows what it writes to its standard error
+    hint: `helve servers web` shows how it is doing and what it writes
     ");
 }

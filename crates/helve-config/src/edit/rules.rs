@@ -1,5 +1,6 @@
 //! Rules of helve's own file: one is put at its place among the others, or taken out. All others stay as they are.
 
+use helve_model::text::is_invisible;
 use helve_model::{Action, CallKind, Rule};
 use toml_edit::{DocumentMut, InlineTable, Value};
 
@@ -137,7 +138,7 @@ fn insert(text: &str, elements: &[Node], rule: &NewRule, position: usize) -> Opt
         .collect();
     let Some(next) = elements.get(position) else {
         let body = text.trim_end_matches(['\n', '\r', ' ', '\t']);
-        let gap = if body.trim_start_matches('\u{feff}').is_empty() { "" } else { "\n\n" };
+        let gap = if body.trim_start_matches(is_invisible).is_empty() { "" } else { "\n\n" };
         return Some(with_line_breaks_of(text, &format!("{body}{gap}{block}")));
     };
     let at = with_comments_above(text, line_start(text, header_of(text, next)?));

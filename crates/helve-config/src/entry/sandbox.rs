@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use helve_model::{Layer, SandboxLimits, SandboxNetwork, SandboxProfile, SandboxSpec, TransportSpec};
 
-use super::transport::directories;
 use super::values::{Secrecy, Values};
 use crate::diagnostic::{Code, Diagnostic, Severity, nearest, quoted};
 use crate::document::{Entry, Node, Value};
@@ -38,8 +37,8 @@ pub(super) fn read(values: &mut Values<'_, '_>, transport: &TransportSpec) -> Op
         values.invalid(Diagnostic::error(Code::BadValue, message).hint("remove it"), entry.key_span);
         return None;
     };
-    // Relative paths start where the program runs.
-    let base = stdio.working_directory.clone().unwrap_or_else(|| directories(values).1);
+    // Relative paths start where the program runs: where nobody says where that is, they stay relative until it is started.
+    let base = stdio.working_directory.clone().unwrap_or_default();
     match &entry.node.value {
         Value::String(_) => Some(SandboxSpec::new(profile(values, &entry.key, &entry.node)?)),
         Value::Table(entries) => table(values, entry, entries, &base),
@@ -139,7 +138,8 @@ fn paths(values: &mut Values<'_, '_>, key: &str, node: &Node, base: &Path) -> Op
     let texts = strings(values, key, node)?;
     let path = |(text, node): (String, &Node)| {
         let text = values.text(key, &text, node.span, Place::Elsewhere, Secrecy::Open);
-        base.join(values.file.scope.environment.expand_home(text.expose()))
+        // Without the dots in the middle, which say nothing.
+        base.join(values.file.scope.environment.expand_home(text.expose())).components().collect()
     };
     Some(texts.into_iter().map(path).collect())
 }

@@ -428,5 +428,19 @@ fn g9_who_judges_the_arguments() {
     let (_, of_server, _) = judged(Dialect::ClaudeLoop, ".claude-loop/mcp-config.json", list);
     assert_eq!(of_server, Some(Validation::Strict));
     let wrong = "[settings]\nvalidate = \"sever\"\n[servers.a]\ncommand = \"a\"\nvalidate = \"lax\"\n";
-    insta::assert_snapshot!(judged(Dialect::Helve, "helve.toml", wrong).2, @"");
+    insta::assert_snapshot!(judged(Dialect::Helve, "helve.toml", wrong).2, @r#"
+    error: `validate` cannot be `sever`
+     --> helve.toml:2:12
+      |
+    2 | validate = "sever"
+      |            ^^^^^^^
+      = help: did you mean `server`?
+
+    error: `validate` cannot be `lax`
+     --> helve.toml:5:12
+      |
+    5 | validate = "lax"
+      |            ^^^^^
+      = help: it is one of `strict`, `server`
+    "#);
 }

@@ -259,7 +259,7 @@ fn roots_and_the_model_of_the_settings() {
       |
     4 | command = ["llm", "--json"]
       | ^^^^^^^
-      = help: put `[settings.sampling]` into your own helve.toml, or give `--sampler`
+      = help: put `[settings.sampling]` into your own helve.toml
     "#);
     let trusted = merge(vec![of_project], CommandLine::default(), &everything).settings;
     assert!(trusted.sampling_command.value.is_empty());

@@ -103,17 +103,40 @@ fn the_first_rule_of_a_file() {
         kind: Some(CallKind::Resource),
         ..new("a/get\\[x\\]", Action::Deny)
     };
-    insta::assert_snapshot!(insert("# nothing yet\n", rule, 0), @"");
+    insta::assert_snapshot!(insert("# nothing yet\n", rule, 0), @r#"
+    # nothing yet
+
+    [[rules]]
+    tool = 'a/get\[x\]'
+    pattern = 'uri="x\y"/**'
+    kind = "resource"
+    action = "deny"
+    "#);
 }
 
 #[test]
 fn rules_in_one_array_stay_in_it() {
     let one_line = "rules = [{ tool = \"a/b\", action = \"deny\" }]\n";
-    insta::assert_snapshot!(insert(one_line, new("x/y", Action::Allow), 0), @"");
-    insta::assert_snapshot!(insert(one_line, new("x/y", Action::Allow), 1), @"");
+    insta::assert_snapshot!(insert(one_line, new("x/y", Action::Allow), 0), @r#"rules = [{ tool = "x/y", action = "allow" }, { tool = "a/b", action = "deny" }]"#);
+    insta::assert_snapshot!(insert(one_line, new("x/y", Action::Allow), 1), @r#"rules = [{ tool = "a/b", action = "deny" }, { tool = "x/y", action = "allow" }]"#);
     let lines = "rules = [\n  # never\n  { tool = \"a/b\", action = \"deny\" },\n]\n\n[settings]\nwatch = true\n";
-    insta::assert_snapshot!(insert(lines, new("x/y", Action::Allow), 0), @"");
-    insta::assert_snapshot!(edit(lines, &RuleChange::Remove { position: 0 }), @"");
+    insta::assert_snapshot!(insert(lines, new("x/y", Action::Allow), 0), @r#"
+    rules = [
+      { tool = "x/y", action = "allow" },
+      # never
+      { tool = "a/b", action = "deny" },
+    ]
+
+    [settings]
+    watch = true
+    "#);
+    insta::assert_snapshot!(edit(lines, &RuleChange::Remove { position: 0 }), @"
+    rules = [
+    ]
+
+    [settings]
+    watch = true
+    ");
 }
 
 #[test]
@@ -135,11 +158,11 @@ fn what_was_put_in_is_taken_out_without_a_trace() {
 #[test]
 fn what_cannot_be_told_apart_is_left_alone() {
     let allow = || new("a/b", Action::Allow);
-    insta::assert_snapshot!(insert("[[rules]]\naction = \"deny\"\n", allow(), 0), @"");
-    insta::assert_snapshot!(insert("[[rules]\n", allow(), 0), @"");
-    insta::assert_snapshot!(insert(FILE, new("a/b\naction = \"allow\"", Action::Deny), 0), @"");
-    insta::assert_snapshot!(insert(FILE, allow(), 9), @"");
+    insta::assert_snapshot!(insert("[[rules]]\naction = \"deny\"\n", allow(), 0), @"refused: the rules of this file have mistakes: repair them first");
+    insta::assert_snapshot!(insert("[[rules]\n", allow(), 0), @"refused: the file has to be repaired first: /home/me/.config/helve/helve.toml:1:9: error: this is not TOML: unclosed array table, expected `]`");
+    insta::assert_snapshot!(insert(FILE, new("a/b\naction = \"allow\"", Action::Deny), 0), @"refused: a rule has to be on one line");
+    insta::assert_snapshot!(insert(FILE, allow(), 9), @"refused: its rules, from line 6, cannot be changed without touching something else; edit them by hand");
     let place = place(Dialect::McpJson, "/p/.mcp.json", Layer::Project);
     let change = RuleChange::Insert { rule: allow(), position: 0 };
-    insta::assert_snapshot!(edit_rules_text(&place, "{}", &change).expect_err("refused"), @"");
+    insta::assert_snapshot!(edit_rules_text(&place, "{}", &change).expect_err("refused"), @"rules are kept in helve's own file, not in one of Claude Code");
 }

@@ -48,7 +48,7 @@ processor_seconds = 9
     let said = read(Layer::Project, text);
     for expected in [
         "profile: Offline, read: []",
-        "profile: Strict, read: [\"/home/me/notes\"], write: [\"/home/me/project/./out\"]",
+        "profile: Strict, read: [\"/home/me/notes\"], write: [\"/home/me/project/out\"]",
         "network: Some(Hosts([\"api.example\", \"*.b.example:443\"]))",
         "required: Some(true)",
         "profile: Standard, read: [], write: [], exec: [\"/home/me/project/sub/cache\"], network: Some(None), unix: true",
@@ -56,6 +56,13 @@ processor_seconds = 9
     ] {
         assert!(said.contains(expected), "{expected}: {said}");
     }
+}
+
+/// A person's own server runs wherever helve does: its relative paths start there, not beside the file.
+#[test]
+fn relative_paths_of_an_own_file_start_where_the_server_runs() {
+    let said = read(Layer::User, "[servers.a]\ncommand = \"run\"\nsandbox = { write = [\"out\", \"~/notes\"] }\n");
+    assert!(said.contains("write: [\"out\", \"/home/me/notes\"]"), "{said}");
 }
 
 #[test]

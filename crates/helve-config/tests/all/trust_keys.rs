@@ -12,6 +12,8 @@ const SCHEMA: &str = include_str!("../../../../schemas/helve.schema.json");
 
 /// Keys that ask nobody, each with the reason.
 const DECIDES_NOTHING: &[(&str, &str)] = &[
+    ("settings.unlisted", "never taken from a project"),
+    ("settings.unlisted_tokens", "never taken from a project"),
     ("$schema", "it is for editors"),
     ("servers.enabled", "off narrows; who never trusted a server is asked once it is on"),
     ("servers.description", "it is for people, and no server or agent is told"),

@@ -189,7 +189,7 @@ async fn pass_on(agent: Weak<Agent>, mut events: Events) {
     while let Some(event) = events.next().await {
         let Some(agent) = agent.upgrade() else { return };
         let news = match event {
-            HostEvent::Catalog { .. } => {
+            HostEvent::Catalog { .. } | HostEvent::Lost(_) => {
                 // Its own server has what everybody's has, most likely.
                 let now = agent.listed_now();
                 if now.is_some() && now == seen {

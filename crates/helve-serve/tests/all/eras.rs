@@ -8,6 +8,9 @@ use crate::http_agent::HttpAgent;
 use crate::sharing::{processes, until};
 use crate::support::{StreamAgent, call, everything, modern_meta, open, serve, stdio_server};
 
+/// How `initialize` stands in a record, which is JSON in JSON.
+const INITIALIZE: &str = r#"initialize\""#;
+
 const KINDS: [&str; 3] = ["form", "sampling", "roots"];
 
 struct Recorded {
@@ -71,7 +74,7 @@ async fn g1_on_a_stream_others_get_the_newest_era() {
         }
         let (echoed, _) = agent.ask(1, "tools/call", echo).await;
         assert_eq!(echoed["result"]["structuredContent"], json!({"x": 1}), "{echoed}");
-        assert!(!recorded.methods().contains("\"initialize\""), "{is_modern}");
+        assert!(!recorded.methods().contains(INITIALIZE), "{is_modern}");
         assert_eq!(recorded.processes(), 1);
         agent.leave().await;
     }
@@ -131,7 +134,7 @@ async fn g1_a_server_of_the_newest_era_alone_stays_shared() {
         assert!(is_answered(&asked), "it asks by its results: {asked}");
     }
     until("one process", || recorded.processes() == 1).await;
-    assert_eq!(recorded.methods().matches("\"initialize\"").count(), 1);
+    assert_eq!(recorded.methods().matches(INITIALIZE).count(), 1);
     gateway.host().shutdown().await;
 }
 
@@ -139,8 +142,8 @@ async fn g1_a_server_of_the_newest_era_alone_stays_shared() {
 async fn g1_what_an_entry_says_decides() {
     let pinned = |server: &mut helve_model::ServerSpec| server.protocol_version = Some("2026-07-28".to_owned());
     let shared = |server: &mut helve_model::ServerSpec| server.shared = Some(true);
-    let changes: [(fn(&mut helve_model::ServerSpec), bool); 2] = [(pinned, false), (shared, true)];
-    for (change, is_told) in changes {
+    let changes: [fn(&mut helve_model::ServerSpec); 2] = [pinned, shared];
+    for (change, is_told) in changes.into_iter().zip([false, true]) {
         let recorded = Recorded::new();
         let mut one = stdio_server("one", &recorded.scenario(Scenario::asks_in_legacy_only()));
         change(&mut one);

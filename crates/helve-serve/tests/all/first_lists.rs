@@ -120,6 +120,7 @@ impl Remembering {
 }
 
 impl HostSource for Remembering {
+    #[expect(clippy::disallowed_methods, reason = "the shell is looked for where the tests find programs")]
     fn start(&self, answerer: Arc<dyn Answerer>, _purpose: Purpose) -> BoxFuture<'_, Result<Host, CallError>> {
         let file = self.directory.join("scenario").to_string_lossy().into_owned();
         let peer = peer_program().to_string_lossy().into_owned();

@@ -38,6 +38,7 @@ pub(crate) struct Agent {
     last: u64,
 }
 
+#[expect(clippy::large_enum_variant, reason = "there are a few of them in a test")]
 enum Way {
     Stream(StreamAgent),
     Http(HttpAgent),

@@ -176,6 +176,27 @@ async fn s20_a_log_that_names_no_request_reaches_no_agent_of_a_shared_server() {
     }
 }
 
+/// Logs that name no request reach an agent that asked for them: the server runs for it alone.
+#[tokio::test]
+async fn s20_an_agent_that_wants_logs_has_a_server_of_its_own() {
+    let log = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"its own"}}"#;
+    let logging = call("one__raw", json!({"text": format!("{log}\n"), "then_answer": true}));
+    for scenario in [Scenario::modern(), Scenario::dual()] {
+        let (gateway, face) = serve(open(vec![stdio_server("one", &scenario)]), Limits::default()).await;
+        let mut agent = agent_of(&face, 2001);
+        agent.initialize(json!({})).await;
+        let logs_heard = async |id: u64| {
+            let (answer, heard) = agent.ask(id, "tools/call", logging.clone()).await;
+            assert!(answer["result"].is_object(), "{answer}");
+            heard.iter().filter(|message| message["method"] == "notifications/message").count()
+        };
+        assert_eq!(logs_heard(1).await, 0, "it shares the server with others");
+        agent.ask(2, "logging/setLevel", json!({"level": "debug"})).await;
+        assert_eq!(logs_heard(3).await, 1);
+        gateway.host().shutdown().await;
+    }
+}
+
 #[tokio::test]
 async fn s11_a_pinned_tool_that_changed_is_not_listed_until_it_is_accepted() {
     for is_shared in [true, false] {

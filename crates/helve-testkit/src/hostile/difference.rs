@@ -30,7 +30,7 @@ pub fn difference(probes: &[Probe], quiet: &[String], attacked: &[String]) -> Ve
     wrong
 }
 
-/// A frame without what is another in each run: numbers that a client gives its requests.
+/// A frame without what is another in each run: numbers that a client gives its requests, and its log level.
 fn without_numbers(frame: &str) -> String {
     let Ok(mut message) = serde_json::from_str::<Value>(frame) else { return frame.to_owned() };
     if let Some(members) = message.as_object_mut() {
@@ -38,6 +38,8 @@ fn without_numbers(frame: &str) -> String {
     }
     if let Some(meta) = message.pointer_mut("/params/_meta").and_then(Value::as_object_mut) {
         meta.remove("progressToken");
+        // From which level on a gateway wants logs it says for itself, and a list that it asks for again says it as it is then.
+        meta.remove("io.modelcontextprotocol/logLevel");
     }
     message.to_string()
 }

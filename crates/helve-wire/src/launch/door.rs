@@ -53,10 +53,7 @@ impl Door {
         socket.set_nonblocking(true)?;
         let socket = tokio::net::UnixListener::from_std(socket)?;
         let task = tokio::spawn(async move {
-            let taken = match timeout(HAND_OVER_TIME, take_listener(socket)).await {
-                Ok(taken) => taken,
-                Err(_) => return,
-            };
+            let Ok(taken) = timeout(HAND_OVER_TIME, take_listener(socket)).await else { return };
             let served = match taken {
                 Ok(listener) => host_proxy::run(listener, hosts, refused).await,
                 Err(error) => Err(error),

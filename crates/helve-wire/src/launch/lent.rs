@@ -27,7 +27,7 @@ pub(super) struct Lent {
     id: u32,
     exit: watch::Sender<Option<ExitReport>>,
     is_given_back: watch::Sender<bool>,
-    guard: Mutex<Option<Box<dyn Any + Send + Sync>>>,
+    guards: Mutex<Vec<Box<dyn Any + Send + Sync>>>,
 }
 
 /// A process with this number, as whoever starts servers expects it, and the other ends of its pipes.
@@ -42,7 +42,7 @@ pub fn lend(id: u32) -> std::io::Result<(Launched, Loan)> {
         id,
         exit: watch::Sender::new(None),
         is_given_back: watch::Sender::new(false),
-        guard: Mutex::default(),
+        guards: Mutex::default(),
     });
     let process = ServerProcess::lent(Arc::clone(&lent));
     let launched = Launched { stdin: theirs_in, stdout: theirs_out, stderr: theirs_err, process };
@@ -100,13 +100,13 @@ impl Lent {
 
     pub(super) fn keep_until_gone(&self, guard: Box<dyn Any + Send + Sync>) {
         if self.exit().is_none() {
-            lock(&self.guard).get_or_insert(guard);
+            lock(&self.guards).push(guard);
         }
     }
 
     fn end(&self, report: ExitReport) {
         self.exit.send_if_modified(|exit| exit.is_none().then(|| *exit = Some(report)).is_some());
-        drop(lock(&self.guard).take());
+        drop(std::mem::take(&mut *lock(&self.guards)));
     }
 }
 

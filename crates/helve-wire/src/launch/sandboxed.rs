@@ -111,11 +111,13 @@ impl<L: Launcher> Launcher for SandboxedLauncher<L> {
             }
         }
         let launched = if self.inner.confines() {
-            command.confinement = Some(confinement);
+            command.confinement = Some(confinement.clone());
             self.inner.launch(&command)?
         } else {
             self.inner.launch(&through_stage(&command, &confinement)?)?
         };
+        // The stage opens the rules once it runs, which is after this returns: they stay open here as long as the process is.
+        launched.process.keep_until_gone(confinement);
         launched.process.keep_until_gone(run);
         if let (Some(door), NetworkRule::Proxy { .. }) = (door, &plan.rules.network) {
             let proxy = door.wait_and_serve(sandbox.refused.clone());

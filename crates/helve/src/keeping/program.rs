@@ -8,7 +8,9 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use helve_model::{ErrorCode, ServerSpec, TransportSpec};
-use helve_wire::launch::{CloseTimes, ExitReport, Launched, ServerProcess, close};
+#[cfg(target_os = "linux")]
+use helve_wire::launch::SandboxedLauncher;
+use helve_wire::launch::{CloseTimes, ExitReport, Launched, Launcher as _, ServerProcess, close};
 use helve_wire::plane::{Line, LineBuffer};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe;
@@ -17,6 +19,8 @@ use tokio::sync::{mpsc, watch};
 use super::Connection;
 use super::frame::Frame;
 use super::messages::{self, MOST_BORROWERS, Message};
+#[cfg(target_os = "linux")]
+use crate::confine;
 use crate::connect::command;
 use crate::error::CallError;
 use crate::settings::{Planned, Surroundings};
@@ -127,8 +131,22 @@ impl KeptProgram {
         for (name, value) in surroundings.nesting.variables(stdio.written()) {
             command.environment.set(name, value);
         }
-        let launched = surroundings.launcher.launch(&command);
-        let launched = launched.map_err(|error| CallError::from_wire(error, &spec.name))?;
+        #[cfg(target_os = "linux")]
+        let launched = match confine::of_spec(spec, stdio, surroundings)? {
+            Some(sandbox) => {
+                let launcher = SandboxedLauncher::new(Arc::clone(&surroundings.launcher), Arc::new(sandbox));
+                launcher.launch(&command).map_err(|error| {
+                    let refusal = confine::refusal(&error);
+                    confine::explain(CallError::from_wire(error, &spec.name), refusal, spec)
+                })?
+            }
+            None => surroundings.launcher.launch(&command).map_err(|error| CallError::from_wire(error, &spec.name))?,
+        };
+        #[cfg(not(target_os = "linux"))]
+        let launched = {
+            crate::connect::refuse_sandbox(spec)?;
+            surroundings.launcher.launch(&command).map_err(|error| CallError::from_wire(error, &spec.name))?
+        };
         Ok(Self::of(launched, spec, begun))
     }
 

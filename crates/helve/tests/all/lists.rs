@@ -95,7 +95,7 @@ async fn a_server_without_tools_is_not_asked_for_any() {
     let error = call(&host, "a/echo", "{}").await.unwrap_err();
     insta::assert_snapshot!(shown(&error), @r"
     TOOL_NOT_FOUND: the server `a` has no tool `echo`
-      hint: `helve tools` lists what there is
+      hint: look at which tools there are
     ");
     host.shutdown().await;
 }

@@ -158,13 +158,13 @@ async fn a_server_that_is_held_back_says_why_and_cannot_be_switched_on() {
       hint: set GITHUB_TOKEN, or give it a default in the configuration
     project is disabled (untrusted project)
     UNTRUSTED: the server `project` comes from a project that is not trusted yet
-      hint: `helve trust` shows what it would run, and asks
+      hint: look at what would run, then trust it
     broken is disabled (its configuration has mistakes)
     CONFIG: the configuration of the server `broken` has mistakes
-      hint: `helve doctor` says which
+      hint: look for mistakes in the configuration
     off is disabled (switched off in the configuration)
     SERVER_DISABLED: the server `off` is switched off
-      hint: `helve enable off` switches it on
+      hint: switch server `off` on
     ");
     assert_eq!(marked_processes("held back"), Vec::<u32>::new());
 

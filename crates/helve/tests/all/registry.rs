@@ -115,12 +115,12 @@ async fn a_sub_agent_has_fewer_tools_under_the_same_rules() {
     DENIED: `files/write` is not among the tools of this agent
     DENIED: `secret/read` is not among the tools of this agent
     DENIED: `native/divide` may not be called: rule `*/divide` (deny, command line layer) at the embedding program
-      hint: to allow it, change that rule or put a rule `{ tool = "native/divide", action = "allow" }` before it, at the embedding program
+      hint: change the rule at the embedding program: it was named for this run, and is asked before all others
     DENIED: `secret/read` is not among the tools of this agent
     TOOL_NOT_FOUND: the server `secret` has no tool `raed`
-      hint: `helve tools` lists what there is
+      hint: look at which tools there are
     TOOL_NOT_FOUND: there is no tool `wrote`
-      hint: `helve tools` lists what there is
+      hint: look at which tools there are
     "#);
 
     // Asking for more does not give more.

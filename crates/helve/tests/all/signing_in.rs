@@ -56,7 +56,7 @@ async fn a_login_elsewhere_is_taken_at_the_next_call() {
     assert_eq!(error.code(), ErrorCode::AuthRequired);
     assert!(error.needs_login());
     assert!(status(&host, "far").starts_with("needs-auth"));
-    assert!(shown(&error).contains("hint: `helve login far` signs in"), "{}", shown(&error));
+    assert!(shown(&error).contains("hint: sign in to server `far`"), "{}", shown(&error));
     world.login().await;
     call(&host, "far/echo", "{}").await.unwrap();
     host.shutdown().await;

@@ -405,7 +405,7 @@ async fn the_six_management_tools() {
     INVALID_PARAMS: invalid arguments for SubscribePolling: 1 problem
       /intervalMs: expected a number of at least 1000, got 10
     usage: SubscribePolling(arguments?: object, intervalMs?: number = 5000, reason?: string, server: string, toolName?: string, type: "tool" | "resource", uri?: string)
-      hint: `helve tool native/SubscribePolling` shows the whole schema
+      hint: look at the whole definition of `native/SubscribePolling`
     "#);
     insta::assert_snapshot!(run("SubscribePolling", r#"{"type":"tool","server":"peer"}"#).await, @"INVALID_PARAMS: `toolName` is missing: it says which tool is to be polled");
     insta::assert_snapshot!(run("SubscribePolling", r#"{"type":"tool","server":"peer","toolName":"nothing"}"#).await, @r"
@@ -477,10 +477,10 @@ async fn s16_management_tools_tell_models_no_rule_and_no_hidden_tool() {
     TOOL_NOT_FOUND: the server `peer` has no tool `echo`
     TOOL_NOT_FOUND: the server `peer` has no tool `big`
     TOOL_NOT_FOUND: the server `peer` has no tool `bigg`
-    APPROVAL_REQUIRED: `peer/fail` is refused: it needs the person's yes, and they cannot be asked here
-    DENIED: `peer/test://text` is refused: the person's rules do not allow it
-    DENIED: `peer/test://watched` is refused: the person's rules do not allow it
-    DENIED: `peer/test://text` is refused: the person's rules do not allow it
+    APPROVAL_REQUIRED: `peer/fail` is refused (APPROVAL_REQUIRED): it needs the person's yes, and they cannot be asked here
+    DENIED: `peer/test://text` is refused (DENIED): it is not allowed by the person's rules
+    DENIED: `peer/test://watched` is refused (DENIED): it is not allowed by the person's rules
+    DENIED: `peer/test://text` is refused (DENIED): it is not allowed by the person's rules
     SERVER_NOT_FOUND: there is no server `pear`
     ");
     host.shutdown().await;

@@ -12,8 +12,17 @@ use crate::attack::arena::{Arena, Place};
 const SCHEMA: &str = include_str!("../../../../schemas/helve.schema.json");
 
 /// Keys that ask nobody: for editors and people, a switch that narrows, and what a project cannot say at all.
-const DECIDES_NOTHING: &[&str] =
-    &["$schema", "servers.enabled", "servers.description", "inputs.type", "settings.sampling.command"];
+const DECIDES_NOTHING: &[&str] = &[
+    "$schema",
+    "servers.enabled",
+    "servers.description",
+    "inputs.type",
+    "environment",
+    "settings.sampling.command",
+    "settings.sandbox",
+    "settings.unlisted",
+    "settings.unlisted_tokens",
+];
 
 /// Servers of each transport, and built-in ones.
 const SERVERS: &[&[(&str, &str)]] = &[
@@ -137,6 +146,7 @@ fn to_toml(document: &Document) -> String {
 fn values(schema: &Value, key: &str, root: &Value) -> Vec<String> {
     match key {
         "url" => return vec!["\"https://a.example.com\"".to_owned(), "\"https://b.example.com\"".to_owned()],
+        "private_idle" => return vec!["\"45s\"".to_owned(), "\"10m\"".to_owned(), "\"never\"".to_owned()],
         "env_file" => return vec!["\"one.env\"".to_owned(), "\"two.env\"".to_owned()],
         _ => {}
     }

@@ -58,9 +58,21 @@ async fn half_a_message() {
 /// G7: an answer whose id can be read fails its call, whatever else is wrong with it.
 #[tokio::test]
 async fn g7_an_answer_that_is_not_marked_or_not_json() {
-    insta::assert_snapshot!(check(r#"{"id":$ID,"result":{"content":[]}}"#).await, @"");
-    insta::assert_snapshot!(check(r#"{"jsonrpc":2.0,"id":$ID,"error":{"code":1,"message":"no"}}"#).await, @"");
-    insta::assert_snapshot!(check("{'jsonrpc': '2.0', 'id': $ID, 'result': {'content': []}}").await, @"");
+    insta::assert_snapshot!(check(r#"{"id":$ID,"result":{"content":[]}}"#).await, @r#"
+    PROTOCOL_ERROR: the server's answer lacks `"jsonrpc": "2.0"`
+      hint: the server does not follow JSON-RPC 2.0; report it to its authors
+      may have run
+    "#);
+    insta::assert_snapshot!(check(r#"{"jsonrpc":2.0,"id":$ID,"error":{"code":1,"message":"no"}}"#).await, @r#"
+    PROTOCOL_ERROR: the server's answer lacks `"jsonrpc": "2.0"`
+      hint: the server does not follow JSON-RPC 2.0; report it to its authors
+      may have run
+    "#);
+    insta::assert_snapshot!(check("{'jsonrpc': '2.0', 'id': $ID, 'result': {'content': []}}").await, @r"
+    PROTOCOL_ERROR: the server's answer is not JSON
+      hint: the server does not follow JSON-RPC 2.0; report it to its authors
+      may have run
+    ");
 }
 
 /// G7: what nobody could read is told when the time is over. A log line is no answer, even if it has an id and an error.
@@ -71,7 +83,12 @@ async fn g7_a_time_out_names_the_lines_that_could_not_be_read() {
     let id = hand.request("tools/call").await;
     hand.line(&format!(r#"{{"level":"warn","id":{id},"error":{{"code":1}}}}"#)).await;
     hand.line("here is your answer: 42").await;
-    insta::assert_snapshot!(shown(&asked.await.unwrap().unwrap_err()), @"");
+    insta::assert_snapshot!(shown(&asked.await.unwrap().unwrap_err()), @r"
+    TIMEOUT: the server did not answer within 20.0 s
+      because: it wrote 2 lines that are not messages of the protocol, the last one: here is your answer: 42
+      hint: raise the time-out of this server, or look into the server's log
+      may have run
+    ");
 }
 
 /// A line may come in pieces, at any pace, cut anywhere.
