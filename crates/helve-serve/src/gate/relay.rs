@@ -65,19 +65,6 @@ pub(crate) async fn relay_to(
     send(&lodging.host, exchange, server, method, params, meta).await
 }
 
-/// The same for what is completed: no server is started for one agent to complete its words.
-async fn complete_at(
-    exchange: &Exchange,
-    server: &ServerName,
-    method: &str,
-    params: Option<RawJson>,
-    meta: &Meta,
-) -> Result<RawJson, RpcError> {
-    let lodging = exchange.gateway.host_besides_calls(&exchange.agent, server).await;
-    let lodging = lodging.map_err(|error| refusal::of_call(&error))?;
-    send(&lodging.host, exchange, server, method, params, meta).await
-}
-
 /// `completion/complete`: asked of the server that has the prompt or the template.
 pub(crate) async fn complete(exchange: &Exchange, request: &Request, meta: &Meta) -> Result<RawJson, RpcError> {
     let incomplete = || invalid_params("`ref` names neither a prompt nor a resource");
@@ -90,7 +77,10 @@ pub(crate) async fn complete(exchange: &Exchange, request: &Request, meta: &Meta
     };
     let reference = with_member(&reference, key, &quoted(&name));
     let params = with_member(&params, "ref", reference.as_str());
-    complete_at(exchange, &server, &request.method, Some(params), meta).await
+    // No server is started for one agent to complete its words.
+    let lodging = exchange.gateway.host_besides_calls(&exchange.agent, &server).await;
+    let lodging = lodging.map_err(|error| refusal::of_call(&error))?;
+    send(&lodging.host, exchange, &server, &request.method, Some(params), meta).await
 }
 
 /// May this agent hear of changes of a resource?
