@@ -10,6 +10,9 @@ pub(crate) const LAYERS: &[Layer] = &[
     Layer::new("helve-policy", "I/O, async, clock")
         .free_of(&[RUNTIMES, NETWORK, PROCESSES, SYSTEM_CALLS, FILES, FACES])
         .silent_on(PURE),
+    Layer::new("helve-render", "`jsonschema`, I/O, async")
+        .free_of(&[RUNTIMES, NETWORK, PROCESSES, SYSTEM_CALLS, FILES, FACES, VALIDATORS])
+        .silent_on(PURE),
     Layer::new("helve-schema", "fetching a $ref, network, files")
         .free_of(&[RUNTIMES, NETWORK, PROCESSES, SYSTEM_CALLS, FILES, FACES])
         .silent_on(PURE),
@@ -164,6 +167,8 @@ const HOME: Packages = &["dirs", "etcetera", "home"];
 const FACES: Packages = &["axum", "clap", "ratatui", "crossterm"];
 const CONFIG_FILES: Packages = &["helve-config", "jsonc-parser", "serde-saphyr", "toml", "toml_edit"];
 const HELVE: Packages = &["helve", "helve-model", "helve-policy", "helve-wire"];
+/// What compiles schemas.
+const VALIDATORS: Packages = &["helve-schema", "jsonschema", "referencing"];
 const OTHER_SDKS: Packages = &["rmcp"];
 /// Whatever speaks the protocol.
 const MCP: Packages = &["helve", "helve-serve", "helve-wire"];

@@ -23,6 +23,7 @@ mod sandbox;
 mod spec;
 mod status;
 pub mod text;
+pub mod uri_template;
 
 pub use content::{ContentBlock, ContentBody, Media, ResourceBody, ResourceContents, ResourceLink};
 pub use definition::{

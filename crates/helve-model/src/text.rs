@@ -4,7 +4,13 @@
 //! Names, descriptions, files and results come from strangers. A character that moves a cursor, turns the direction of
 //! writing or takes no room makes one text look like another one.
 
+mod nearest;
+mod quote;
+
 use std::borrow::Cow;
+
+pub use nearest::nearest;
+pub use quote::{SHOWN_CHARACTERS, alternatives, counted, folded, named, quoted, several_lines};
 
 /// The selector that has the symbol before it drawn as a picture, as most people type it. More than one hides something.
 pub const PICTURE_SELECTOR: char = '\u{fe0f}';
@@ -40,6 +46,12 @@ pub const fn is_invisible(character: char) -> bool {
         | '\u{e0000}'..='\u{e0fff}')
         // The last two of each plane are no characters.
         || character as u32 & 0xfffe == 0xfffe
+}
+
+/// True for a character that shows, and cannot turn the text around it.
+#[must_use]
+pub const fn is_visible(character: char) -> bool {
+    !is_invisible(character)
 }
 
 /// True for a character that ends a line, or that a terminal obeys.

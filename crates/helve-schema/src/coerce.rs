@@ -14,12 +14,12 @@
 
 use std::fmt;
 
-use crate::document::Document;
-use crate::json::{self, Json, JsonProblem, Object};
-use crate::nearest::nearest;
-use crate::types::{self, Field, ObjectType, Others, Type, admits};
-use crate::validate::{ArgumentLimits, SCHEMA_CAPS};
-use crate::words::{SHOWN_CHARACTERS, alternatives, named, one_line, quoted};
+use helve_model::text::nearest;
+use helve_model::text::{SHOWN_CHARACTERS, alternatives, folded, named, quoted};
+use helve_render::schema::document::Document;
+use helve_render::schema::json::{self, Json, JsonProblem, Object};
+use helve_render::schema::limits::{ArgumentLimits, SCHEMA_CAPS};
+use helve_render::schema::types::{self, Field, ObjectType, Others, Type, admits};
 
 /// Names shown of those a key could have been.
 const SHOWN_NAMES: usize = 12;
@@ -46,7 +46,7 @@ pub struct WordError {
 
 impl fmt::Display for WordError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", one_line(&self.word, SHOWN_CHARACTERS), self.problem)
+        write!(f, "{}: {}", folded(&self.word, SHOWN_CHARACTERS), self.problem)
     }
 }
 
@@ -311,7 +311,7 @@ fn expectation(kind: &Type) -> String {
 }
 
 fn shown(value: &Json) -> String {
-    value.as_str().map_or_else(|| one_line(&value.to_text(), 30), |text| one_line(text, 30))
+    value.as_str().map_or_else(|| folded(&value.to_text(), 30), |text| folded(text, 30))
 }
 
 fn name_list(fields: &[Field]) -> String {

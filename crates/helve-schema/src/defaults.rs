@@ -1,8 +1,8 @@
 //! Owns filling in what a call leaves out, for callers who ask for it: servers are supposed to know their own defaults.
 
-use crate::document::{Document, Target};
-use crate::json::{self, Json, JsonProblem};
-use crate::validate::{ArgumentLimits, SCHEMA_CAPS};
+use helve_render::schema::document::{Document, Target};
+use helve_render::schema::json::{self, Json, JsonProblem};
+use helve_render::schema::limits::{ArgumentLimits, SCHEMA_CAPS};
 
 /// The arguments with every missing top-level property that has a `default`, in the schema's order, after those given.
 ///

@@ -1,5 +1,5 @@
-//! What servers describe and ask: tool schemas (checking arguments, signatures, model providers), forms for people, URI
-//! templates, prompts, requests to a model.
+//! What servers are given and ask for, checked: arguments against the schemas of tools, results, arguments of prompts, forms
+//! and pages for people, requests to a model.
 //!
 //! All of it is written by a server, so it is read as one reads a stranger's letter. This crate performs no
 //! input or output, is not async, reads no clock and no environment, and never fetches what a `$ref` names; all work is
@@ -12,17 +12,13 @@
 //! | Does the result fit what was promised? | [`check_output`] |
 //! | What do these words of a command line mean? | [`coerce`](coerce()) |
 //! | What would the server assume? | [`with_defaults`] |
-//! | How is the tool called? | [`signature`](signature()), [`documented`] |
-//! | How is it offered to a model? | [`tool_array`], and back with [`ToolArray::resolve`] |
 //! | What does a server ask a person? | [`Elicitation::read`] → [`Form`] or [`UrlRequest`] |
 //! | Does the answer fit? | [`Form::check_field`], [`Form::check`], [`Form::from_words`] |
-//! | Which URI does a template make, and which does it know? | [`UriTemplate::fill`], [`UriTemplate::matches`] |
 //! | Are these the arguments of the prompt? | [`check_prompt_arguments`] |
-//! | How is a prompt handed to a model? | [`provider_messages`] |
 //! | What does a server ask a model? | [`SamplingRequest::read`], answered with [`SamplingResult::read`] |
 //!
 //! ```
-//! use helve_schema::{ArgumentLimits, LazyValidator, Style, ToolEntry, Verdict, signature};
+//! use helve_schema::{ArgumentLimits, LazyValidator, Verdict};
 //!
 //! let schema = r#"{"type": "object", "required": ["query"], "additionalProperties": false,
 //!     "properties": {"query": {"type": "string"}, "count": {"type": "integer", "default": 10}}}"#;
@@ -39,9 +35,6 @@
 //!   /quer: unknown property; did you mean `query`?
 //! usage: search(query: string, count?: integer = 10)"
 //! );
-//!
-//! let tool = ToolEntry::new("search", schema);
-//! assert_eq!(signature(&tool, Style::Python, 100), "search(query: str, count: int = 10)");
 //! ```
 //!
 //! # When there is no answer
@@ -68,52 +61,36 @@
 
 mod coerce;
 mod defaults;
-mod document;
-mod entry;
 mod form;
-mod json;
-mod nearest;
 mod output;
-mod prompt;
-mod provider;
+mod prompt_arguments;
 mod sampling;
-mod signature;
-mod types;
-mod uri_template;
 mod validate;
-mod words;
 
 pub use coerce::{Coerced, WordError, coerce};
 pub use defaults::with_defaults;
-pub use entry::ToolEntry;
 pub use form::{
     Bound, Choice, Elicitation, ElicitationProblem, Field, FieldKind, FieldProblem, FieldProblemKind, Form, FormNotice,
     FormProblem, FormRequest, LeftEmpty, MAX_ELICITATION_BYTES, MAX_FIELD_PROBLEMS, MAX_FORM_BYTES, MAX_FORM_CHOICES,
     MAX_FORM_FIELDS, MAX_URL_BYTES, NumberRules, TextFormat, TextRules, UrlProblem, UrlRequest, UrlWarning,
 };
-pub use json::JsonProblem;
+/// How much is looked at, the same for those who show a schema.
+pub use helve_render::{
+    ArgumentLimits, JsonProblem, MAX_ARGUMENT_BYTES, MAX_ARGUMENT_DEPTH, MAX_ARGUMENT_VALUES, MAX_SCHEMA_BYTES,
+    MAX_SCHEMA_DEPTH,
+};
 pub use output::{
     MAX_CHECKED_RESULT_BYTES, MAX_CHECKED_RESULT_VALUES, OutputCheck, OutputProblem, OutputVerdict, check_output,
 };
-pub use prompt::{
-    InvalidPromptArguments, PromptArgumentProblem, PromptNotice, PromptNoticeKind, ProviderMessages,
-    check_prompt_arguments, provider_messages,
-};
-pub use provider::{CallProblem, Notice, NoticeKind, Provider, ResolvedCall, Strictness, ToolArray, tool_array};
+pub use prompt_arguments::{InvalidPromptArguments, PromptArgumentProblem, check_prompt_arguments};
 pub use sampling::{
     DEFAULT_SAMPLING_TOKENS, IncludeContext, MAX_MODEL_HINTS, MAX_SAMPLING_BLOCKS, MAX_SAMPLING_BYTES,
     MAX_SAMPLING_MESSAGES, MAX_SAMPLING_TOKENS, MAX_SAMPLING_TOOLS, MAX_STOP_SEQUENCES, ModelPreferences,
     SamplingContent, SamplingMessage, SamplingProblem, SamplingRequest, SamplingResult, SamplingRole, ToolChoice,
     ToolResult, ToolUse,
 };
-pub use signature::{CHARACTERS_PER_TOKEN, Style, documented, signature, statement};
-pub use uri_template::{
-    FillProblem, MAX_TEMPLATE_BYTES, MAX_TEMPLATE_VARIABLES, MAX_URI_BYTES, TemplateProblem, TemplateValue,
-    TemplateValues, UriTemplate,
-};
 pub use validate::{
-    ArgumentLimits, Excess, InvalidArguments, LazyValidator, MAX_ARGUMENT_BYTES, MAX_ARGUMENT_DEPTH,
-    MAX_ARGUMENT_VALUES, MAX_EMBEDDED_RESOURCES, MAX_ENUM_VALUES, MAX_EXPANDED_SUBSCHEMAS, MAX_NESTED_SUBSCHEMAS,
-    MAX_PATTERN_ATOMS, MAX_PATTERN_ATOMS_IN_SCHEMA, MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH, MAX_SUBSCHEMAS, MAX_VIOLATIONS,
-    Refusal, SchemaNotice, Unvalidated, Verdict, Violation,
+    Excess, InvalidArguments, LazyValidator, MAX_EMBEDDED_RESOURCES, MAX_ENUM_VALUES, MAX_EXPANDED_SUBSCHEMAS,
+    MAX_NESTED_SUBSCHEMAS, MAX_PATTERN_ATOMS, MAX_PATTERN_ATOMS_IN_SCHEMA, MAX_SUBSCHEMAS, MAX_VIOLATIONS, Refusal,
+    SchemaNotice, Unvalidated, Verdict, Violation,
 };

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use crate::json::{self, Caps, RepeatedKeys};
-use crate::validate::{
-    ArgumentLimits, InvalidArguments, LazyValidator, MAX_ARGUMENT_DEPTH, Unvalidated, Verdict, Violation,
-};
+use helve_render::schema::json::{self, Caps, RepeatedKeys};
+use helve_render::{ArgumentLimits, MAX_ARGUMENT_DEPTH};
+
+use crate::validate::{InvalidArguments, LazyValidator, Unvalidated, Verdict, Violation};
 
 /// Bytes of a structured result that are checked.
 pub const MAX_CHECKED_RESULT_BYTES: usize = 4 * 1024 * 1024;

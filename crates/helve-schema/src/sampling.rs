@@ -8,7 +8,7 @@ use helve_model::json::{RawJson, scan};
 use helve_model::{ContentBlock, ContentBody, Definition as _, ToolDefinition};
 use serde_json::Value;
 
-use crate::words::{SHOWN_CHARACTERS, counted, one_line, quoted};
+use helve_model::text::{SHOWN_CHARACTERS, counted, folded, quoted};
 
 /// Bytes of one request or result; pictures and sound count as they are written.
 pub const MAX_SAMPLING_BYTES: usize = 16 * 1024 * 1024;
@@ -263,7 +263,7 @@ impl SamplingRequest {
             parts.push(counted(self.tools.len(), "tool", "tools"));
         }
         parts.push(format!("up to {} tokens", self.max_tokens));
-        let hints: Vec<String> = self.model_preferences.hints.iter().take(3).map(|hint| one_line(hint, 40)).collect();
+        let hints: Vec<String> = self.model_preferences.hints.iter().take(3).map(|hint| folded(hint, 40)).collect();
         if !hints.is_empty() {
             parts.push(format!("preferably by {}", hints.join(", ")));
         }
@@ -355,12 +355,12 @@ impl SamplingContent {
 impl fmt::Display for SamplingProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Syntax(detail) => write!(f, "not valid JSON: {}", one_line(detail, SHOWN_CHARACTERS * 2)),
+            Self::Syntax(detail) => write!(f, "not valid JSON: {}", folded(detail, SHOWN_CHARACTERS * 2)),
             Self::NotAnObject => f.write_str("not an object"),
             Self::TooMany { what, count, limit } => write!(f, "{count} {what}, the limit is {limit}"),
             Self::NoMessages => f.write_str("the request has no messages"),
             Self::Message { index, what } => {
-                write!(f, "message {}: {}", index + 1, one_line(what, SHOWN_CHARACTERS * 2))
+                write!(f, "message {}: {}", index + 1, folded(what, SHOWN_CHARACTERS * 2))
             }
             Self::MixedToolResults { index } => {
                 write!(f, "message {}: results of tools stand beside other content", index + 1)
@@ -574,7 +574,7 @@ fn tools(params: &RawJson, warnings: &mut Vec<String>) -> Result<Vec<ToolDefinit
         match ToolDefinition::from_raw(tool) {
             Ok(tool) => tools.push(tool),
             Err(broken) => {
-                warnings.push(format!("tools: tool {} is left out: {}", index + 1, one_line(&broken.problem, 200)))
+                warnings.push(format!("tools: tool {} is left out: {}", index + 1, folded(&broken.problem, 200)))
             }
         }
     }

@@ -264,10 +264,10 @@ proptest! {
         match read(&params) {
             Ok(request) => {
                 prop_assert!(request.max_tokens >= 1 && request.max_tokens <= MAX_SAMPLING_TOKENS);
-                prop_assert!(request.summary().chars().all(crate::words::is_plain));
-                prop_assert!(request.warnings.iter().all(|warning| warning.chars().all(crate::words::is_plain)));
+                prop_assert!(request.summary().chars().all(helve_model::text::is_visible));
+                prop_assert!(request.warnings.iter().all(|warning| warning.chars().all(helve_model::text::is_visible)));
             }
-            Err(problem) => prop_assert!(problem.to_string().chars().all(crate::words::is_plain)),
+            Err(problem) => prop_assert!(problem.to_string().chars().all(helve_model::text::is_visible)),
         }
         if let Ok(result) = SamplingResult::read(&raw(&params)) {
             let whole = result.to_json();

@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use helve::{Host, Offered, ServerReport};
 use helve_model::json::RawJson;
+use helve_model::uri_template::UriTemplate;
 use helve_model::{
     Definition, PendingReason, PromptDefinition, QualifiedName, ResourceDefinition, ResourceTemplateDefinition,
     ServerName, ServerStatus, ToolName,
 };
 use helve_policy::Caller;
-use helve_schema::UriTemplate;
 use helve_wire::plane::quoted;
 use tokio::time::Instant;
 

@@ -36,10 +36,6 @@ const DEFAULT_ABOVE: usize = 128 << 10;
 const FOUND: usize = 10;
 const FOUND_AT_MOST: usize = 50;
 
-/// How much a word counts in a tool's name, and in what is said about it.
-const IN_NAME: usize = 3;
-const IN_DESCRIPTION: usize = 1;
-
 const SEARCH: &str = r#"{"name":"search_tools","title":"Search tools","description":"Find tools by words of what you want to do. Gives names and descriptions, the best first; describe_tool has the arguments of one, call_tool calls it.","inputSchema":{"type":"object","properties":{"query":{"type":"string","description":"Words to look for; none for all tools"},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"How many to give; 10 unless said"}},"required":["query"]},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#;
 const DESCRIBE: &str = r#"{"name":"describe_tool","title":"Describe a tool","description":"The whole definition of one tool: what it does, and the schema of its arguments.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"A name that search_tools gave"}},"required":["name"]},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#;
 const CALL: &str = r#"{"name":"call_tool","title":"Call a tool","description":"Call one of the tools that search_tools finds.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"A name that search_tools gave"},"arguments":{"type":"object","description":"Arguments that fit the schema describe_tool gives"}},"required":["name"]}}"#;
@@ -91,30 +87,15 @@ pub(crate) fn step(catalog: &Catalog, request: &Request) -> Option<Result<Step, 
 }
 
 fn search(catalog: &Catalog, arguments: &RawJson) -> RawJson {
-    let query = arguments.member_str("query").unwrap_or_default().to_lowercase();
-    let words: Vec<&str> =
-        query.split(|character: char| !character.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let query = arguments.member_str("query").unwrap_or_default();
     let limit = arguments.member("limit").and_then(|limit| limit.parse::<usize>().ok());
     let limit = limit.unwrap_or(FOUND).clamp(1, FOUND_AT_MOST);
-    let mut found: Vec<(usize, &str, String)> = catalog
-        .in_order()
-        .filter_map(|(name, tool)| {
-            let description = tool.view().description.clone().unwrap_or_default();
-            let (low_name, low_description) = (name.to_lowercase(), description.to_lowercase());
-            let score = words.iter().map(|word| {
-                IN_NAME * usize::from(low_name.contains(word))
-                    + IN_DESCRIPTION * usize::from(low_description.contains(word))
-            });
-            let score: usize = score.sum();
-            (score > 0 || words.is_empty()).then_some((score, name, description))
-        })
-        .collect();
-    // Stable: of equals the first in the list stays first.
-    found.sort_by_key(|(score, _, _)| std::cmp::Reverse(*score));
+    let tools = catalog.in_order().map(|(name, tool)| (name, tool.view().description.clone().unwrap_or_default()));
+    let found = helve_render::search(&query, tools);
     let tools: Vec<String> = found
         .iter()
         .take(limit)
-        .map(|(_, name, description)| format!(r#"{{"name":{},"description":{}}}"#, quoted(name), quoted(description)))
+        .map(|(name, description)| format!(r#"{{"name":{},"description":{}}}"#, quoted(name), quoted(description)))
         .collect();
     let result = RawJson::assembled(format!(r#"{{"found":{},"tools":[{}]}}"#, found.len(), tools.join(",")));
     Outcome::structured(&result, result.as_str()).raw().clone()

@@ -13,7 +13,7 @@ use helve_model::{
     ConfigText, Layer, Origin, Outcome, ServerName, ServerSpec, StdioSpec, ToolDefinition, TransportSpec,
 };
 use helve_policy::{Caller, Permit};
-use helve_schema::Provider;
+use helve_render::Provider;
 use helve_wire::BoxFuture;
 use serde_json::{Value, json};
 

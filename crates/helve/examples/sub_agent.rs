@@ -10,7 +10,7 @@ use helve::{CallContext, Host, Narrowing, Registry, Scope, Tool, ToolContext, To
 use helve_model::json::RawJson;
 use helve_model::{Outcome, ToolDefinition};
 use helve_policy::{Caller, Permit};
-use helve_schema::Provider;
+use helve_render::Provider;
 use helve_wire::BoxFuture;
 use serde_json::json;
 

@@ -16,7 +16,8 @@ use helve_model::{
 };
 use helve_policy::pin::DefinitionHash;
 use helve_policy::{RuleSet, Subject, ToolPolicy};
-use helve_schema::{LazyValidator, ToolEntry as SchemaEntry};
+use helve_render::ToolEntry as SchemaEntry;
+use helve_schema::LazyValidator;
 use helve_wire::{Greeting, Listing};
 
 use crate::call::PreparedCall;

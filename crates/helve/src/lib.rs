@@ -104,7 +104,9 @@ pub use helve_auth as auth;
 pub use helve_model as model;
 /// Rules, decisions, approvals.
 pub use helve_policy as policy;
-/// Validation, signatures, tool arrays for model providers.
+/// Signatures, tool arrays and messages for model providers, search.
+pub use helve_render as render;
+/// Validation, defaults, forms.
 pub use helve_schema as schema;
 /// Speaking with one peer: launchers, progress, sessions.
 pub use helve_wire as wire;

@@ -13,7 +13,7 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use helve_model::json::RawJson;
 use helve_model::name::Spelling;
 use helve_model::{ErrorCode, QualifiedName, ServerName};
-use helve_schema::{Provider, Strictness, ToolArray, ToolEntry as SchemaEntry, tool_array};
+use helve_render::{Provider, Strictness, ToolArray, ToolEntry as SchemaEntry, tool_array};
 
 use crate::call::{CallContext, CallOutcome, invoke_named};
 use crate::catalog::{Snapshot, ToolEntry};
@@ -27,7 +27,7 @@ use crate::tool::{Tool, Toolbox};
 /// # use helve::{CallContext, Host, Narrowing, Registry, Tool, ToolContext, ToolFailure, definition};
 /// # use helve_model::{Outcome, ToolDefinition, json::RawJson};
 /// # use helve_policy::{Caller, Permit};
-/// # use helve_schema::Provider;
+/// # use helve_render::Provider;
 /// # struct Greet;
 /// # impl Tool for Greet {
 /// #     fn definition(&self) -> ToolDefinition {

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 use helve_model::ToolDefinition;
-use helve_schema::{Style, ToolEntry, documented, signature, statement};
+use helve_render::{Style, ToolEntry, documented, signature, statement};
 
 use crate::install::{Pin, npm};
 

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use helve::Toolbox;
 use helve_model::Definition as _;
-use helve_schema::{ArgumentLimits, LazyValidator, Style, ToolEntry, Verdict, signature};
+use helve_render::{Style, ToolEntry, signature};
+use helve_schema::{ArgumentLimits, LazyValidator, Verdict};
 use insta::assert_snapshot;
 
 use crate::support::{open, tree, without, writable};

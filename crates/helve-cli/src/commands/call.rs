@@ -7,7 +7,8 @@ use helve_config::{Configuration, ConfiguredServer};
 use helve_model::json::RawJson;
 use helve_model::name::begins_with_server;
 use helve_model::{ErrorCode, OutcomeView, QualifiedName};
-use helve_schema::{Style, ToolEntry, WordError, coerce, signature};
+use helve_render::{Style, ToolEntry, signature};
+use helve_schema::{WordError, coerce};
 use tokio::io::AsyncReadExt as _;
 
 use crate::catalog::no_server;

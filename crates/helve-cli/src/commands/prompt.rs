@@ -5,7 +5,7 @@ use helve_config::Configuration;
 use helve_model::json::RawJson;
 use helve_model::name::Spelling;
 use helve_model::{ErrorCode, OutcomeView, PromptOutcome};
-use helve_schema::{Provider, provider_messages};
+use helve_render::{Provider, provider_messages};
 use serde_json::{Map, Value};
 
 use crate::context::{Context, nearest};

@@ -3,7 +3,7 @@
 use helve_model::name::Spelling;
 use helve_model::{Action, Definition as _, NameTable, QualifiedName};
 use helve_policy::Caller;
-use helve_schema::{Style as SignatureStyle, signature};
+use helve_render::{Style as SignatureStyle, signature};
 use serde_json::{Value, json};
 
 use super::tools::with_entry;

@@ -3,7 +3,7 @@
 
 use helve_model::name::{Spelling, function_name};
 use helve_model::{Definition as _, NameTable, QualifiedName, ServerName, ToolDefinition};
-use helve_schema::{Provider, Strictness, Style as SignatureStyle, ToolEntry, documented, tool_array};
+use helve_render::{Provider, Strictness, Style as SignatureStyle, ToolEntry, documented, tool_array};
 use serde_json::{Value, json};
 
 use crate::catalog::{Catalog, Depth, Freshness, Tools, list, tell_age};

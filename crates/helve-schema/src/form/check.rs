@@ -7,9 +7,9 @@ use serde_json::{Map, Number, Value};
 
 use super::format::{compare, is_whole, matches_pattern};
 use super::{Bound, Choice, Field, FieldKind, Form, NumberRules, TextRules};
-use crate::json::{Json, Object};
-use crate::nearest::nearest;
-use crate::words::{SHOWN_CHARACTERS, alternatives, counted, named, one_line, quoted};
+use helve_model::text::nearest;
+use helve_model::text::{SHOWN_CHARACTERS, alternatives, counted, folded, named, quoted};
+use helve_render::schema::json::{Json, Object};
 
 /// Problems told about one set of answers.
 pub const MAX_FIELD_PROBLEMS: usize = 200;
@@ -234,7 +234,7 @@ fn check_text_rules(rules: &TextRules, text: &str) -> Result<(), String> {
     }
     match &rules.pattern {
         Some(pattern) if !matches_pattern(text, pattern) => {
-            Err(format!("expected a text that matches {}, got {}", one_line(pattern, 120), got()))
+            Err(format!("expected a text that matches {}, got {}", folded(pattern, 120), got()))
         }
         _ => Ok(()),
     }
@@ -307,7 +307,7 @@ fn read_integer(text: &str) -> Result<Number, String> {
         return Err(format!("expected a whole number, got {}", quoted(text, SHOWN_CHARACTERS)));
     }
     let number = text.parse::<i64>().map(Number::from).or_else(|_| text.parse::<u64>().map(Number::from));
-    number.map_err(|_| format!("expected a whole number that fits 64 bits, got {}", one_line(text, SHOWN_CHARACTERS)))
+    number.map_err(|_| format!("expected a whole number that fits 64 bits, got {}", folded(text, SHOWN_CHARACTERS)))
 }
 
 fn read_choices(choices: &[Choice], text: &str) -> Result<Vec<Value>, String> {
@@ -368,7 +368,7 @@ fn known_choice(choices: &[Choice], answer: &Value) -> Result<(), String> {
 fn no_choice(choices: &[Choice], text: &str) -> String {
     let names: Vec<String> = choices.iter().flat_map(|choice| [choice.value_text(), choice.label()]).collect();
     let hint = nearest(text, names.iter().map(String::as_str));
-    let hint = hint.map(|meant| format!("; did you mean {}?", one_line(meant, SHOWN_CHARACTERS))).unwrap_or_default();
+    let hint = hint.map(|meant| format!("; did you mean {}?", folded(meant, SHOWN_CHARACTERS))).unwrap_or_default();
     let got = if text.is_empty() { "nothing".to_owned() } else { quoted(text, SHOWN_CHARACTERS) };
     format!("expected {}, got {got}{hint}", list(choices.iter().map(Choice::label), choices.len()))
 }
@@ -396,7 +396,7 @@ fn expectation(kind: &FieldKind) -> String {
 
 /// Some names of many, in one sentence.
 fn list(names: impl Iterator<Item = String>, count: usize) -> String {
-    let mut shown: Vec<String> = names.take(SHOWN_NAMES).map(|name| one_line(&name, SHOWN_CHARACTERS)).collect();
+    let mut shown: Vec<String> = names.take(SHOWN_NAMES).map(|name| folded(&name, SHOWN_CHARACTERS)).collect();
     if count > SHOWN_NAMES {
         shown.push(format!("{} more", count - SHOWN_NAMES));
     }

@@ -3,9 +3,9 @@
 use std::fmt;
 
 use super::{Form, FormProblem, UrlProblem, UrlRequest};
-use crate::json::{self, Caps, Json, JsonProblem, RepeatedKeys};
-use crate::validate::MAX_SCHEMA_DEPTH;
-use crate::words::{SHOWN_CHARACTERS, quoted, several_lines};
+use helve_model::text::{SHOWN_CHARACTERS, quoted, several_lines};
+use helve_render::schema::json::{self, Caps, Json, JsonProblem, RepeatedKeys};
+use helve_render::schema::limits::MAX_SCHEMA_DEPTH;
 
 /// Bytes of the parameters of an elicitation.
 pub const MAX_ELICITATION_BYTES: usize = 128 * 1024;

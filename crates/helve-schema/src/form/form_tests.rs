@@ -593,13 +593,13 @@ proptest! {
             properties.into_iter().enumerate().map(|(index, value)| (format!("f{index}"), value)).collect();
         let schema = json!({"type": "object", "properties": properties}).to_string();
         match Form::read(&schema) {
-            Err(problem) => prop_assert!(problem.to_string().chars().all(crate::words::is_plain)),
+            Err(problem) => prop_assert!(problem.to_string().chars().all(helve_model::text::is_visible)),
             Ok(form) => {
                 prop_assert_eq!(form.fields().len(), properties.len());
                 let mut defaults = Map::new();
                 form.fill_defaults(&mut defaults);
                 prop_assert!(form.check(&defaults).is_ok(), "defaults fit");
-                prop_assert!(questions(&form).chars().all(|character| character == '\n' || crate::words::is_plain(character)));
+                prop_assert!(questions(&form).chars().all(|character| character == '\n' || helve_model::text::is_visible(character)));
                 for field in form.fields() {
                     for choice in field.choices() {
                         let read = form.check_field(&field.name, &choice.value_text());

@@ -20,8 +20,8 @@ pub use elicitation::{Elicitation, ElicitationProblem, FormRequest, MAX_ELICITAT
 pub use read::{MAX_FORM_BYTES, MAX_FORM_CHOICES, MAX_FORM_FIELDS};
 pub use url_request::{MAX_URL_BYTES, UrlProblem, UrlRequest, UrlWarning};
 
-use crate::json::JsonProblem;
-use crate::words::{SHOWN_CHARACTERS, named, one_line, quoted};
+use helve_model::text::{SHOWN_CHARACTERS, folded, named, quoted};
+use helve_render::schema::json::JsonProblem;
 
 /// Characters of a title shown beside a question.
 const LABEL_CHARACTERS: usize = 120;
@@ -266,12 +266,12 @@ impl Form {
 impl Field {
     /// The question in a few words: the title, or the name.
     pub fn label(&self) -> String {
-        one_line(self.title.as_deref().filter(|title| !title.trim().is_empty()).unwrap_or(&self.name), LABEL_CHARACTERS)
+        folded(self.title.as_deref().filter(|title| !title.trim().is_empty()).unwrap_or(&self.name), LABEL_CHARACTERS)
     }
 
     /// What the server says about the answer, in one line.
     pub fn help(&self) -> Option<String> {
-        let help = one_line(self.description.as_deref()?, HELP_CHARACTERS);
+        let help = folded(self.description.as_deref()?, HELP_CHARACTERS);
         (!help.is_empty()).then_some(help)
     }
 
@@ -287,7 +287,7 @@ impl Field {
             Value::Bool(yes) if self.kind == FieldKind::Boolean => if *yes { "yes" } else { "no" }.to_owned(),
             other => label(other),
         };
-        Some(one_line(&text, DEFAULT_CHARACTERS))
+        Some(folded(&text, DEFAULT_CHARACTERS))
     }
 
     /// What there is to choose from; empty for fields without choices.
@@ -318,7 +318,7 @@ impl Choice {
     /// The choice as a person reads it: its title, or its value.
     pub fn label(&self) -> String {
         match self.title.as_deref().filter(|title| !title.trim().is_empty()) {
-            Some(title) => one_line(title, LABEL_CHARACTERS),
+            Some(title) => folded(title, LABEL_CHARACTERS),
             None => shown(&self.value),
         }
     }
@@ -369,8 +369,8 @@ impl fmt::Display for FormNotice {
 /// A scalar as a person reads it.
 fn shown(value: &Value) -> String {
     match value {
-        Value::String(text) => one_line(text, LABEL_CHARACTERS),
-        other => one_line(&other.to_string(), LABEL_CHARACTERS),
+        Value::String(text) => folded(text, LABEL_CHARACTERS),
+        other => folded(&other.to_string(), LABEL_CHARACTERS),
     }
 }
 

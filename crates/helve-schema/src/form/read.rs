@@ -4,9 +4,10 @@
 use super::check::check_value;
 use super::format::{self, is_whole, pattern_is_supported};
 use super::{Bound, Choice, Field, FieldKind, Form, FormNotice, FormProblem, NumberRules, TextFormat, TextRules};
-use crate::json::{self, Caps, Json, Object, RepeatedKeys};
-use crate::validate::{MAX_SCHEMA_DEPTH, affordable_patterns};
-use crate::words::{named, one_line};
+use crate::validate::affordable_patterns;
+use helve_model::text::{folded, named};
+use helve_render::MAX_SCHEMA_DEPTH;
+use helve_render::schema::json::{self, Caps, Json, Object, RepeatedKeys};
 
 /// Bytes of a form's schema.
 pub const MAX_FORM_BYTES: usize = 64 * 1024;
@@ -279,7 +280,7 @@ impl Reading<'_> {
     }
 
     fn unsupported(&self, what: impl Into<String>) -> FormProblem {
-        FormProblem::Unsupported { field: Some(self.name.to_owned()), what: one_line(&what.into(), 200) }
+        FormProblem::Unsupported { field: Some(self.name.to_owned()), what: folded(&what.into(), 200) }
     }
 
     fn impossible(&self, why: impl Into<String>) -> FormProblem {

@@ -5,8 +5,8 @@ use std::fmt;
 
 use url::{Host, Url};
 
-use crate::json::{Json, JsonProblem};
-use crate::words::{SHOWN_CHARACTERS, is_plain, one_line, quoted, several_lines};
+use helve_model::text::{SHOWN_CHARACTERS, folded, is_visible, quoted, several_lines};
+use helve_render::schema::json::{Json, JsonProblem};
 
 /// Bytes of a URL.
 pub const MAX_URL_BYTES: usize = 8 * 1024;
@@ -158,7 +158,7 @@ impl fmt::Display for UrlWarning {
             Self::Punycode { ascii, unicode } => write!(
                 f,
                 "the host {ascii} may be shown as {}, with letters that can look like others",
-                one_line(unicode, SHOWN_CHARACTERS)
+                folded(unicode, SHOWN_CHARACTERS)
             ),
             Self::NumericHost(host) => write!(f, "the host {host} is a number, not a name"),
             Self::ThisMachine(host) => write!(f, "{host} is this machine"),
@@ -177,7 +177,7 @@ impl fmt::Display for UrlProblem {
             Self::TooLong { bytes, limit } => write!(f, "the URL has {bytes} bytes, the limit is {limit}"),
             Self::HiddenCharacters => f.write_str("the URL has spaces or characters that do not show"),
             Self::Backslash => f.write_str("the URL has a backslash, which browsers and others read in different ways"),
-            Self::NotAUrl(reason) => write!(f, "not a URL: {}", one_line(reason, SHOWN_CHARACTERS)),
+            Self::NotAUrl(reason) => write!(f, "not a URL: {}", folded(reason, SHOWN_CHARACTERS)),
             Self::Scheme(scheme) => {
                 write!(f, "a URL of the scheme {}; only http and https are opened", quoted(scheme, SHOWN_CHARACTERS))
             }
@@ -194,7 +194,7 @@ fn parse(written: &str) -> Result<Url, UrlProblem> {
     if written.len() > MAX_URL_BYTES {
         return Err(UrlProblem::TooLong { bytes: written.len(), limit: MAX_URL_BYTES });
     }
-    if written.chars().any(|character| !is_plain(character) || character.is_whitespace()) {
+    if written.chars().any(|character| !is_visible(character) || character.is_whitespace()) {
         return Err(UrlProblem::HiddenCharacters);
     }
     // For a browser it is a slash, so `https://good.example\@evil.example` leads to two places.

@@ -5,13 +5,10 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use crate::document::{Applies, Document, Target, address, references, subschemas};
-use crate::json::Json;
+use helve_render::schema::document::{Applies, Document, Target, address, references, subschemas};
+use helve_render::schema::json::Json;
+use helve_render::{MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH};
 
-/// Bytes of one schema. The largest of the tools in common use has about 50 KB.
-pub const MAX_SCHEMA_BYTES: usize = 256 * 1024;
-/// Levels of arrays and objects in one schema.
-pub const MAX_SCHEMA_DEPTH: usize = 64;
 /// Subschemas in one schema, as written.
 pub const MAX_SUBSCHEMAS: usize = 4_000;
 /// Subschemas after every local `$ref` is written out. Twenty levels of `anyOf: [ref, ref]` make a million.

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::json::parse;
-use crate::validate::SCHEMA_CAPS;
+use helve_render::schema::json::parse;
+use helve_render::schema::limits::SCHEMA_CAPS;
 
 fn counts(schema: &Value) -> Result<Counts, Stop> {
     let text = schema.to_string();

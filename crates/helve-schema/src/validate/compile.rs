@@ -8,14 +8,15 @@ use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, PatternOptions, ReferencingError, Retrieve, Uri, ValidationError};
 use serde_json::Value;
 
-use super::budget::{self, Counts, Excess, MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH, Stop, Survey};
+use super::budget::{self, Counts, Excess, Stop, Survey};
 use super::explain;
 use super::meter::{Metered, PatternWeight, Weight};
 use super::pattern;
 use super::{Refusal, SchemaNotice, Unvalidated};
-use crate::document::{Document, address};
-use crate::json::{self, Caps, Json, JsonProblem, Object, RepeatedKeys, push_pointer};
-use crate::words::{SHOWN_CHARACTERS, one_line, quoted};
+use helve_model::text::{SHOWN_CHARACTERS, folded, quoted};
+use helve_render::schema::document::{Document, address};
+use helve_render::schema::json::{self, Json, JsonProblem, Object, push_pointer};
+use helve_render::schema::limits::SCHEMA_CAPS;
 
 /// Bytes of the program of one pattern, and of its cache while it runs.
 const PATTERN_PROGRAM_BYTES: usize = 2 * 1024 * 1024;
@@ -25,14 +26,6 @@ const PATTERN_CACHE_BYTES: usize = 1024 * 1024;
 const MAX_REASON: usize = 200;
 /// Notices kept about one schema.
 const MAX_NOTICES: usize = 20;
-
-/// The caps under which schemas are read.
-pub(crate) const SCHEMA_CAPS: Caps = Caps {
-    bytes: MAX_SCHEMA_BYTES,
-    depth: MAX_SCHEMA_DEPTH,
-    values: MAX_SCHEMA_BYTES,
-    repeated_keys: RepeatedKeys::LastWins,
-};
 
 /// A schema after the one attempt to compile it.
 #[derive(Debug)]
@@ -77,9 +70,7 @@ fn attempt(text: &str, notices: &mut Vec<SchemaNotice>) -> Result<Checker, Failu
         Failure::Unvalidated(match problem {
             JsonProblem::TooLarge { .. } => Unvalidated::OverBudget(Excess::Bytes),
             JsonProblem::TooDeep { .. } => Unvalidated::OverBudget(Excess::Depth),
-            JsonProblem::Syntax(_) | JsonProblem::RepeatedKey(_) | JsonProblem::TooMany { .. } => {
-                Unvalidated::InvalidSchema(problem.to_string())
-            }
+            problem => Unvalidated::InvalidSchema(problem.to_string()),
         })
     })?;
     if schema.as_object().is_none() {
@@ -194,7 +185,7 @@ fn classify(error: &ValidationError<'_>, schema: &Value) -> Failure {
         Some(value) if !place.is_empty() => format!("{place} cannot be {}", explain::shown(value)),
         _ => error.masked_with("this").to_string(),
     };
-    Failure::Unvalidated(Unvalidated::InvalidSchema(one_line(&problem, MAX_REASON)))
+    Failure::Unvalidated(Unvalidated::InvalidSchema(folded(&problem, MAX_REASON)))
 }
 
 fn draft_name(draft: Draft) -> &'static str {

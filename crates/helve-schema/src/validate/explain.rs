@@ -9,10 +9,11 @@ use serde_json::Value;
 
 use super::compile::Checker;
 use super::meter::{EXPLAIN_LOOKS, Look, metered};
-use crate::json::{self, Json, JsonProblem, Object, pointer_tokens, push_pointer};
-use crate::nearest::nearest;
-use crate::signature::{line_of, line_type};
-use crate::words::{SHOWN_CHARACTERS, alternatives, counted, named, one_line, quoted};
+use helve_model::text::nearest;
+use helve_model::text::{SHOWN_CHARACTERS, alternatives, counted, folded, named, quoted};
+use helve_render::schema::json::{self, Json, JsonProblem, Object, pointer_tokens, push_pointer};
+use helve_render::schema::limits::SCHEMA_CAPS;
+use helve_render::{type_in_line, usage};
 
 /// Violations told at once.
 pub const MAX_VIOLATIONS: usize = 20;
@@ -67,7 +68,7 @@ impl InvalidArguments {
             violations: vec![violation],
             omitted: 0,
             complete: true,
-            signature: line_of(tool, schema),
+            signature: usage(tool, schema),
         }
     }
 }
@@ -94,7 +95,7 @@ impl fmt::Display for InvalidArguments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let problems = counted(self.violations.len() + self.omitted, "problem", "problems");
         let at_least = if self.complete { "" } else { "at least " };
-        writeln!(f, "invalid arguments for {}: {at_least}{problems}", one_line(&self.tool, SHOWN_CHARACTERS * 2))?;
+        writeln!(f, "invalid arguments for {}: {at_least}{problems}", folded(&self.tool, SHOWN_CHARACTERS * 2))?;
         for violation in &self.violations {
             writeln!(f, "  {violation}")?;
         }
@@ -110,7 +111,7 @@ impl std::error::Error for InvalidArguments {}
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.pointer.is_empty() {
-            write!(f, "{}: ", one_line(&self.pointer, SHOWN_CHARACTERS * 2))?;
+            write!(f, "{}: ", folded(&self.pointer, SHOWN_CHARACTERS * 2))?;
         }
         match self.keyword.as_str() {
             "required" if self.found == NOTHING => write!(f, "missing {}", self.expected)?,
@@ -127,7 +128,7 @@ impl fmt::Display for Violation {
 
 /// Tells what is wrong with a value that is known not to fit.
 pub(super) fn explain(checker: &Checker, tool: &str, schema: &str, value: &Value, levels: u64) -> InvalidArguments {
-    let document = json::parse(schema, super::SCHEMA_CAPS).unwrap_or(Json::Null);
+    let document = json::parse(schema, SCHEMA_CAPS).unwrap_or(Json::Null);
     let Told { mut violations, unsaid, complete } = collect(checker, value, levels, &document);
     violations.sort_by_cached_key(|violation| {
         (reading_order(&violation.pointer), violation.keyword.clone(), violation.expected.clone())
@@ -135,7 +136,7 @@ pub(super) fn explain(checker: &Checker, tool: &str, schema: &str, value: &Value
     violations.dedup();
     let omitted = violations.len().saturating_sub(MAX_VIOLATIONS) + unsaid;
     violations.truncate(MAX_VIOLATIONS);
-    InvalidArguments { tool: tool.to_owned(), violations, omitted, complete, signature: line_of(tool, schema) }
+    InvalidArguments { tool: tool.to_owned(), violations, omitted, complete, signature: usage(tool, schema) }
 }
 
 struct Told {
@@ -225,7 +226,7 @@ impl<'a> Telling<'a> {
 
     fn missing(&mut self, error: &ValidationError<'_>, name: &str) {
         let properties = properties(error, self.document);
-        let kind = properties.and_then(|known| known.get(name)).map(|schema| line_type(schema, self.document));
+        let kind = properties.and_then(|known| known.get(name)).map(|schema| type_in_line(schema, self.document));
         let expected = match kind.filter(|kind| kind != "any") {
             Some(kind) => format!("property {} ({kind})", named(name)),
             None => format!("property {}", named(name)),
@@ -347,12 +348,12 @@ fn limit_words(kind: &ValidationErrorKind) -> String {
         Kind::AdditionalItems { limit } => format!("at most {}", counted(*limit, "item", "items")),
         Kind::Constant { expected_value } => shown(expected_value),
         Kind::Contains => "an array with an item that fits `contains`".to_owned(),
-        Kind::ContentEncoding { content_encoding } => format!("text encoded as {}", one_line(content_encoding, 40)),
-        Kind::ContentMediaType { content_media_type } => format!("text of type {}", one_line(content_media_type, 40)),
+        Kind::ContentEncoding { content_encoding } => format!("text encoded as {}", folded(content_encoding, 40)),
+        Kind::ContentMediaType { content_media_type } => format!("text of type {}", folded(content_media_type, 40)),
         Kind::ExclusiveMaximum { limit } => format!("a number less than {limit}"),
         Kind::ExclusiveMinimum { limit } => format!("a number greater than {limit}"),
         Kind::FalseSchema => "nothing here".to_owned(),
-        Kind::Format { format } => format!("a string of format {}", one_line(format, 40)),
+        Kind::Format { format } => format!("a string of format {}", folded(format, 40)),
         Kind::FromUtf8 { .. } => "base64 of UTF-8 text".to_owned(),
         Kind::MaxItems { limit } => format!("at most {}", plural(*limit, "item", "items")),
         Kind::Maximum { limit } => format!("a number of at most {limit}"),
@@ -363,11 +364,11 @@ fn limit_words(kind: &ValidationErrorKind) -> String {
         Kind::MinLength { limit } => format!("at least {}", plural(*limit, "character", "characters")),
         Kind::MinProperties { limit } => format!("at least {}", plural(*limit, "property", "properties")),
         Kind::MultipleOf { multiple_of } => format!("a multiple of {multiple_of}"),
-        Kind::Not { schema } => format!("anything but what fits {}", one_line(&schema.to_string(), 80)),
+        Kind::Not { schema } => format!("anything but what fits {}", folded(&schema.to_string(), 80)),
         Kind::OneOfMultipleValid { .. } => {
             "a value that fits exactly one alternative of `oneOf`, not several".to_owned()
         }
-        Kind::Pattern { pattern } => format!("a string that matches {}", one_line(pattern, 120)),
+        Kind::Pattern { pattern } => format!("a string that matches {}", folded(pattern, 120)),
         Kind::UnevaluatedItems { .. } => "no further items".to_owned(),
         Kind::UniqueItems => "items that all differ".to_owned(),
         other => format!("a value that fits `{}`", other.keyword()),

@@ -14,10 +14,8 @@ use std::sync::OnceLock;
 use serde_json::Value;
 
 pub use budget::{
-    Excess, MAX_EMBEDDED_RESOURCES, MAX_ENUM_VALUES, MAX_EXPANDED_SUBSCHEMAS, MAX_NESTED_SUBSCHEMAS, MAX_SCHEMA_BYTES,
-    MAX_SCHEMA_DEPTH, MAX_SUBSCHEMAS,
+    Excess, MAX_EMBEDDED_RESOURCES, MAX_ENUM_VALUES, MAX_EXPANDED_SUBSCHEMAS, MAX_NESTED_SUBSCHEMAS, MAX_SUBSCHEMAS,
 };
-pub(crate) use compile::SCHEMA_CAPS;
 use compile::{Checker, Compiled, State};
 pub use explain::{InvalidArguments, MAX_VIOLATIONS, Violation};
 use meter::{CHECK_LOOKS, Look, metered};
@@ -25,40 +23,12 @@ pub(crate) use pattern::affordable as affordable_patterns;
 pub use pattern::{MAX_PATTERN_ATOMS, MAX_PATTERN_ATOMS_IN_SCHEMA};
 use plain::Plain;
 
-use crate::json::{self, Caps, JsonProblem, RepeatedKeys};
-use crate::words::{SHOWN_CHARACTERS, quoted};
+use helve_model::text::{SHOWN_CHARACTERS, quoted};
+use helve_render::ArgumentLimits;
+use helve_render::schema::json::{self, JsonProblem};
 
-/// Bytes of the arguments of one call, unless said otherwise.
-pub const MAX_ARGUMENT_BYTES: usize = 4 * 1024 * 1024;
-/// Values in the arguments of one call, unless said otherwise: a long text is one value, a long list is many.
-pub const MAX_ARGUMENT_VALUES: usize = 200_000;
-/// Levels of arrays and objects in the arguments of one call, unless said otherwise.
-pub const MAX_ARGUMENT_DEPTH: usize = 64;
 /// Schemas that may be open at once while arguments are checked: each holds a piece of the stack.
 const MAX_FRAMES: u64 = 1_200;
-
-/// How much JSON of one call is looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ArgumentLimits {
-    /// Bytes of text.
-    pub bytes: usize,
-    /// Values, whatever their size.
-    pub values: usize,
-    /// Levels of arrays and objects, 127 at most.
-    pub depth: usize,
-}
-
-impl Default for ArgumentLimits {
-    fn default() -> Self {
-        Self { bytes: MAX_ARGUMENT_BYTES, values: MAX_ARGUMENT_VALUES, depth: MAX_ARGUMENT_DEPTH }
-    }
-}
-
-impl ArgumentLimits {
-    pub(crate) fn caps(self) -> Caps {
-        Caps { bytes: self.bytes, depth: self.depth, values: self.values, repeated_keys: RepeatedKeys::Refused }
-    }
-}
 
 /// The validator of one tool. Making one costs nothing: the schema is read at the first check, once.
 ///

@@ -7,10 +7,10 @@
 use helve_model::json::letters;
 use jsonschema::Draft;
 
-use crate::json::{self, Json, Object};
+use helve_render::schema::json::{self, Json, Object};
 
-use super::ArgumentLimits;
-use super::compile::{SCHEMA_CAPS, dialect};
+use super::compile::dialect;
+use helve_render::schema::limits::{ArgumentLimits, SCHEMA_CAPS};
 
 /// Properties of one object; each has a bit of the set of those that were seen.
 const MAX_PROPERTIES: usize = u64::BITS as usize;

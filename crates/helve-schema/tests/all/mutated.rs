@@ -1,9 +1,7 @@
 //! A hundred thousand schemas made from sound ones by chance: none may panic, and whatever comes out must hold together.
 
-use helve_schema::{
-    ArgumentLimits, LazyValidator, Provider, Strictness, Style, ToolEntry, Verdict, coerce, documented, signature,
-    statement, tool_array, with_defaults,
-};
+use helve_render::{Provider, Strictness, Style, ToolEntry, documented, signature, statement, tool_array};
+use helve_schema::{ArgumentLimits, LazyValidator, Verdict, coerce, with_defaults};
 use serde_json::{Map, Value, json};
 
 use crate::random::{check_python, check_typescript};

@@ -6,10 +6,9 @@ use std::time::{Duration, Instant};
 
 use helve_model::PromptOutcome;
 use helve_model::json::RawJson;
-use helve_schema::{
-    Elicitation, Form, MAX_FORM_CHOICES, MAX_FORM_FIELDS, MAX_TEMPLATE_VARIABLES, MAX_URI_BYTES, Provider,
-    SamplingRequest, TemplateValues, UriTemplate, provider_messages,
-};
+use helve_model::uri_template::{MAX_TEMPLATE_VARIABLES, MAX_URI_BYTES, TemplateValues, UriTemplate};
+use helve_render::{Provider, provider_messages};
+use helve_schema::{Elicitation, Form, MAX_FORM_CHOICES, MAX_FORM_FIELDS, SamplingRequest};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 

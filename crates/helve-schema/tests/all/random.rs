@@ -1,6 +1,7 @@
 //! Any JSON at all as a schema, and the forms that whatever is shown must keep.
 
-use helve_schema::{ArgumentLimits, LazyValidator, Style, ToolEntry, documented, signature, statement};
+use helve_render::{Style, ToolEntry, documented, signature, statement};
+use helve_schema::{ArgumentLimits, LazyValidator};
 use proptest::prelude::*;
 use serde_json::Value;
 

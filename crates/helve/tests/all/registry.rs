@@ -4,7 +4,7 @@ use helve::{CallContext, Host, Narrowing, Registry, Scope};
 use helve_model::name::Spelling;
 use helve_model::{Action, ErrorCode, QualifiedName, ServerName, ToolName};
 use helve_policy::Caller;
-use helve_schema::Provider;
+use helve_render::Provider;
 use helve_testkit::Scenario;
 use proptest::prelude::*;
 

@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use helve::{Narrowing, Registry, Tool, ToolContext, ToolFailure, definition};
 use helve_model::{Outcome, ToolDefinition};
 use helve_policy::Permit;
-use helve_schema::Provider;
+use helve_render::Provider;
 use helve_wire::BoxFuture;
 use serde_json::json;
 
