@@ -32,6 +32,9 @@ pub(crate) const LAYERS: &[Layer] = &[
     Layer::new("helve", "a terminal, listeners, ambient environment or home")
         .free_of(&[FACES, CONFIG_FILES, HOME, OTHER_SDKS])
         .silent_on(&[ENVIRONMENT, PRINTING]),
+    Layer::new("helve-setup", "a terminal, clap, printing, listeners, ambient environment or home")
+        .free_of(&[FACES, HOME, OTHER_SDKS, &["helve-serve", "helve-cli"]])
+        .silent_on(&[ENVIRONMENT, PRINTING, OWN_STREAMS, LISTENERS, CLOCK_OF_THE_DAY]),
     Layer::new("helve-serve", "listeners, configuration, a terminal, ambient environment or home")
         .free_of(&[FACES, CONFIG_FILES, HOME, OTHER_SDKS])
         .silent_on(&[SOCKETS, BORROWED_SOCKETS, CHILDREN, SURROUNDINGS, PRINTING])
@@ -176,6 +179,10 @@ const MCP: Packages = &["helve", "helve-serve", "helve-wire"];
 const PURE: &[Words] = &[ASYNC, CLOCK, SOCKETS, CHILDREN, FILE_SYSTEM, SURROUNDINGS, PRINTING];
 const ASYNC: Words = &["async", "await"];
 const CLOCK: Words = &["Instant::now", "SystemTime::now"];
+const CLOCK_OF_THE_DAY: Words = &["SystemTime::now"];
+/// The streams of a program, and what asks about a terminal.
+const OWN_STREAMS: Words = &["io::stdin", "io::stdout", "io::stderr", "rustix::termios", "IsTerminal"];
+const LISTENERS: Words = &["TcpListener", "UnixListener"];
 const SOCKETS: Words = &["std::net", "std::os::unix::net"];
 const CHILDREN: Words = &["std::process"];
 const BORROWED_SOCKETS: Words = &["tokio::net"];

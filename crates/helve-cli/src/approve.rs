@@ -4,13 +4,13 @@ use std::sync::{Arc, Mutex};
 
 use helve::{ApprovalAnswer, ApprovalRequest, Approver};
 use helve_policy::Approval;
+use helve_setup::store::Stores;
+use helve_setup::store::approvals::ApprovalFile;
 use helve_wire::BoxFuture;
 use tokio::task::spawn_blocking;
 
 use crate::context::Context;
 use crate::printer::{CLEAR_LINE, Line, Style, write_talk};
-use crate::store::Stores;
-use crate::store::approvals::ApprovalFile;
 use crate::tty;
 
 /// Arguments are shown up to this many characters.
@@ -31,7 +31,7 @@ impl TerminalApprover {
     pub(crate) fn new(context: &Context, yes: bool) -> Self {
         Self {
             yes,
-            can_ask: context.env.can_ask(),
+            can_ask: context.console.can_ask(),
             color: context.printer.stderr_color(),
             stores: context.stores().ok(),
             turn: Arc::clone(&context.turn),

@@ -14,16 +14,15 @@ use helve_model::{
 };
 use helve_policy::pin::DefinitionHash;
 use helve_policy::{Approvals, RuleSet, Settled, Subject, ToolPolicy};
+use helve_setup::store::approvals::ApprovalFile;
+use helve_setup::{Builtins, Wanted, asker};
 use helve_wire::ClientCapabilities;
 
-use crate::builtins::Builtins;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::plan::{compile_for_calls, plan};
 use crate::printer::{Line, Style};
 use crate::progress::Meter;
-use crate::running::{Manner, Wanted, asker, late, lists_directory, settled, with_host};
-use crate::store::approvals::ApprovalFile;
+use crate::running::{Manner, late, settled, with_host};
 
 /// How much has to be known about each tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,10 +89,10 @@ pub(crate) fn list(
     depth: Depth,
     freshness: Freshness,
 ) -> Result<Catalog, Failure> {
-    context.check_rules_are_known(configuration)?;
-    let mut plan = plan(context, configuration)?;
+    context.setup.check_rules_are_known(configuration)?;
+    let mut plan = context.setup.plan(configuration)?;
     let pins = plan.pins.take().unwrap_or_default();
-    let (rules, problems) = compile_for_calls(context, &plan);
+    let (rules, problems) = context.setup.compile_for_calls(&plan);
     for problem in problems {
         context.printer.warning(problem.to_string());
     }
@@ -148,8 +147,8 @@ fn in_words(age: Duration) -> String {
 
 /// The tools whose names are known without asking anybody, as `server/tool`: for completions.
 pub(crate) fn known_names(context: &Context, configuration: &Configuration) -> Vec<String> {
-    let Ok(plan) = plan(context, configuration) else { return Vec::new() };
-    let (rules, _) = compile_for_calls(context, &plan);
+    let Ok(plan) = context.setup.plan(configuration) else { return Vec::new() };
+    let (rules, _) = context.setup.compile_for_calls(&plan);
     let kept = Kept::open(context, configuration, Freshness::Recent);
     let mut names = Vec::new();
     for planned in plan.servers.iter().filter(|planned| planned.held.is_none()) {
@@ -167,7 +166,7 @@ pub(crate) fn known_definition(
     configuration: &Configuration,
     name: &QualifiedName,
 ) -> Option<ToolDefinition> {
-    let plan = plan(context, configuration).ok()?;
+    let plan = context.setup.plan(configuration).ok()?;
     let planned = plan.servers.iter().find(|planned| planned.spec.name == name.server && planned.held.is_none())?;
     let kept = Kept::open(context, configuration, Freshness::Recent);
     match known(context, planned, kept.as_ref(), Depth::Definitions)?.0 {
@@ -191,7 +190,7 @@ impl Kept {
             return None;
         }
         let settings = &configuration.settings;
-        let directory = lists_directory(context).filter(|_| settings.cache_tool_schemas.value)?;
+        let directory = context.setup.lists_directory().filter(|_| settings.cache_tool_schemas.value)?;
         let cache = SchemaCache::open(directory, Some(context.env.working_directory().to_owned())).ok()?;
         let (now, ttl) = (context.env.now(), settings.schema_cache_ttl.value);
         Some(Self { cache, now, ttl, asker: asker(settings), freshness })
@@ -365,7 +364,7 @@ pub(crate) fn find(
     };
     let (rules, server, definition) = found.map_err(|(failure, _)| failure)?;
     let name = QualifiedName::new(server.clone(), definition.name().clone());
-    let pinned = plan(context, configuration)?.pins.and_then(|pins| pins.get(&name).copied());
+    let pinned = context.setup.plan(configuration)?.pins.and_then(|pins| pins.get(&name).copied());
     let kept = context.stores().and_then(|stores| stores.read::<ApprovalFile>())?;
     let approvals: Approvals = kept.approvals().collect();
     let found = Found { rules, server, definition, pinned, approvals };
@@ -392,7 +391,7 @@ fn find_definition(
     freshness: Freshness,
 ) -> Result<(RuleSet, ServerName, ToolDefinition), (Failure, bool)> {
     let text = crate::spelling::own_spelling(configuration, text);
-    let plan = plan(context, configuration).map_err(|failure| (failure, false))?;
+    let plan = context.setup.plan(configuration).map_err(|error| (error.into(), false))?;
     let servers = plan.servers.iter().map(|planned| &planned.spec.name);
     let meant: Vec<String> =
         servers.filter(|server| begins_with_server(&text, server)).map(ToString::to_string).collect();

@@ -45,12 +45,13 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{Parser as _, Subcommand};
+use helve_setup::Environment;
 
 pub(crate) use completions::Shell;
 
 use crate::complete;
+use crate::console::Console;
 use crate::context::Context;
-use crate::env::Env;
 use crate::failure::Failure;
 use crate::log;
 use crate::options::{self, Cli};
@@ -107,16 +108,16 @@ pub(crate) enum Verb {
 const HELP: &str = "help";
 
 /// Does what the command line asks; gives the exit status.
-pub(crate) fn run(env: Env, arguments: Vec<OsString>) -> u8 {
+pub(crate) fn run(environment: Environment, console: Console, arguments: Vec<OsString>) -> u8 {
     let cli = match parse(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return options::refuse(&env, &arguments, &error),
+        Err(error) => return options::refuse(&environment, console, &arguments, &error),
     };
-    let env = match &cli.options.working_directory {
-        Some(directory) => env.standing_in(directory),
-        None => env,
+    let environment = match &cli.options.working_directory {
+        Some(directory) => environment.standing_in(directory),
+        None => environment,
     };
-    let context = Context::new(env, cli.options);
+    let context = Context::new(environment, console, cli.options);
     match dispatch(&context, cli.verb) {
         Ok(()) => 0,
         Err(failure) => {

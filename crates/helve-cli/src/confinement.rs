@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::describe::Detail;
-use crate::running::confining;
 
 /// Knows the machine, and asks it once.
 pub(crate) struct Confinement {
@@ -19,7 +18,7 @@ impl Confinement {
         let surroundings = Surroundings {
             environment: context.env.variables(),
             working_directory: Some(context.env.working_directory().to_owned()),
-            confining: confining(context),
+            confining: context.setup.confining(),
             ..Surroundings::default()
         };
         Self { surroundings }

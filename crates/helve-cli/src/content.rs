@@ -81,7 +81,7 @@ impl SavePlace {
     pub(crate) fn new(context: &Context, directory: Option<&Path>, subject: &str) -> Self {
         Self {
             named: directory.map(|directory| context.env.working_directory().join(directory)),
-            temporary: context.env.temporary_directory(),
+            temporary: context.env.temporary_directory().to_owned(),
             stem: stem(subject),
             now: context.env.now(),
             opened: None,

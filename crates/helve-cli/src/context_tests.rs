@@ -1,7 +1,9 @@
 //! Names that were nearly right, and a machine without a home.
 
+use helve_setup::Environment;
+
 use super::{Context, nearest};
-use crate::env::{Env, Surroundings};
+use crate::console::Console;
 use crate::options::GlobalOptions;
 
 #[test]
@@ -15,8 +17,7 @@ fn the_nearest_name_is_suggested_if_it_is_near() {
 
 #[test]
 fn without_a_home_nothing_can_be_remembered() {
-    let env = Env::new(Surroundings::empty());
-    let context = Context::new(env, GlobalOptions::default());
+    let context = Context::new(Environment::new("/"), Console::default(), GlobalOptions::default());
     let failure = context.stores().expect_err("nowhere to keep it");
     insta::assert_snapshot!(format!("{} ({})", failure.message(), context.printer.words.say_all(failure.hints()).join("; ")), @"there is no home directory to remember anything in (set HOME or XDG_STATE_HOME)");
 }

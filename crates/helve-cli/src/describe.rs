@@ -4,12 +4,12 @@ use helve_config::{Configuration, ConfiguredServer, looks_secret};
 use helve_model::{
     ConfigText, HttpFlavour, Listed, Origin, PrivateIdle, ServerSpec, StdioSpec, TransportSpec, Validation,
 };
+use helve_setup::held_word;
 use serde_json::{Map, Value, json};
 
 use crate::confinement;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::plan::{self, held};
 use crate::printer::{Line, Style};
 
 /// Whether texts that a file spells out are shown where they look like secrets.
@@ -237,10 +237,10 @@ pub(crate) fn as_json(context: &Context, server: &ConfiguredServer) -> Value {
 
 /// The same, with as much of it as the reader has to see.
 pub(crate) fn as_json_with(context: &Context, server: &ConfiguredServer, secrets: Secrets) -> Value {
-    let held = held(context, server);
+    let held = context.setup.held(server);
     let mut object = Map::new();
     object.insert("name".to_owned(), server.name.as_str().into());
-    object.insert("state".to_owned(), plan::word(held.as_ref()).into());
+    object.insert("state".to_owned(), held_word(held.as_ref()).into());
     if let Some(reason) = &held {
         object.insert("reason".to_owned(), reason.to_string().into());
     }

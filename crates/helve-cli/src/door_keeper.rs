@@ -12,12 +12,12 @@ use helve_model::text::one_line;
 use helve_model::{ErrorCode, Hint};
 use helve_policy::{Approval, Decider};
 use helve_serve::{Notice, Observer};
+use helve_setup::store::Stores;
+use helve_setup::store::approvals::ApprovalFile;
 use helve_wire::BoxFuture;
 
 use crate::context::Context;
 use crate::printer::{Line, Printer, Style, Verbosity};
-use crate::store::Stores;
-use crate::store::approvals::ApprovalFile;
 
 /// Of so many tools the first refusal is told; of further ones with `-v`.
 const TOLD_TOOLS: usize = 50;

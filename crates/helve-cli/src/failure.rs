@@ -187,6 +187,13 @@ impl Failure {
         self
     }
 
+    /// Adds causes that are words already.
+    #[must_use]
+    pub(crate) fn because_of(mut self, causes: &[String]) -> Self {
+        self.0.causes.extend_from_slice(causes);
+        self
+    }
+
     pub(crate) fn message(&self) -> &str {
         &self.0.message
     }

@@ -4,11 +4,12 @@ use helve::CallError;
 use helve_model::{ErrorCode, QualifiedName, ServerName, ToolName};
 
 use super::{Code, Failure, exit_status};
-use crate::env::{Env, Surroundings};
+use helve_setup::Environment;
+
 use crate::hint_words::HintWords;
 
 fn words() -> HintWords {
-    HintWords::new(&Env::new(Surroundings::empty()))
+    HintWords::new(&Environment::new("/"))
 }
 
 #[test]

@@ -11,7 +11,8 @@ use helve_model::text::one_line;
 use helve_model::{CallKind, Hint, Origin, QualifiedName, RuleHolds, ServerKey, ServerName};
 use helve_policy::rule_text;
 
-use crate::env::{Env, shown_from};
+use helve_setup::Environment;
+use helve_setup::environment::shown_from;
 
 /// How long the look at a file may take that tells how it spells a key.
 const READING: Duration = Duration::from_millis(200);
@@ -26,10 +27,10 @@ pub(crate) struct HintWords {
 }
 
 impl HintWords {
-    pub(crate) fn new(env: &Env) -> Self {
+    pub(crate) fn new(environment: &Environment) -> Self {
         Self {
-            working_directory: env.working_directory().to_owned(),
-            home: env.home().map(Into::into),
+            working_directory: environment.working_directory().to_owned(),
+            home: environment.home().map(Into::into),
             files: Mutex::default(),
         }
     }
@@ -96,6 +97,8 @@ impl HintWords {
             Hint::ShowTool { name } => format!("`helve tool {}` shows the whole schema", word(&name.to_string())),
             Hint::CheckConfiguration => "`helve doctor` says which".to_owned(),
             Hint::PollInstead => "poll the resource instead: `helve poll`, or the tool SubscribePolling".to_owned(),
+            Hint::NameDialect => "`--dialect` says it: `--dialect mcp-json`".to_owned(),
+            Hint::KeepSecret { name } => format!("`helve secret set {}` keeps one", word(name)),
             other => other.to_string(),
         }
     }

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use helve_config::{Dialect, FilePlace};
 use helve_model::{CallKind, Hint, Layer, Origin, QualifiedName, RuleHolds, ServerKey, ServerName, ToolName};
+use helve_setup::Environment;
 
 use super::HintWords;
-use crate::env::{Env, Surroundings};
 
 fn name(server: &str, tool: &str) -> QualifiedName {
     QualifiedName::new(ServerName::new(server).expect("a name"), ToolName::new(tool))
@@ -20,7 +20,7 @@ fn at(path: &Path, line: u32) -> Origin {
 
 #[test]
 fn commands_are_quoted_for_a_shell_and_name_just_what_was_refused() {
-    let words = HintWords::new(&Env::new(Surroundings::empty()));
+    let words = HintWords::new(&Environment::new("/"));
     let tool = |server, tool| Hint::AddRule { name: name(server, tool), kind: CallKind::Tool, pattern: None };
     let hints = [
         tool("github", "create_issue"),
@@ -56,11 +56,7 @@ fn commands_are_quoted_for_a_shell_and_name_just_what_was_refused() {
 #[test]
 fn c2_keys_are_those_of_the_dialect() {
     let home = tempfile::tempdir().expect("a directory");
-    let words = HintWords::new(&Env::new(Surroundings {
-        home: Some(home.path().to_owned()),
-        working_directory: home.path().join("elsewhere"),
-        ..Surroundings::empty()
-    }));
+    let words = HintWords::new(&Environment::new(home.path().join("elsewhere")).with_home(home.path()));
     let file = |file: &str, dialect: Dialect, text: &str| {
         let path = home.path().join(file);
         fs_err::write(&path, text).expect("written");

@@ -7,8 +7,9 @@ use std::path::Path;
 use helve_config::trust::Trust;
 use helve_config::{Blocker, Configuration, ConfiguredServer, Input};
 use helve_model::{ErrorCode, ServerName};
+use helve_setup::file_of;
 
-use crate::context::{Context, file_of};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::prompt;
 
@@ -20,7 +21,7 @@ const MAX_ATTEMPTS: usize = 3;
 pub(crate) fn load(context: &Context, is_meant: impl Fn(&ServerName) -> bool) -> Result<Configuration, Failure> {
     let configuration = context.load()?;
     let questions = questions(&configuration, is_meant);
-    if questions.is_empty() || !context.env.can_ask() {
+    if questions.is_empty() || !context.console.can_ask() {
         return Ok(configuration);
     }
     for input in questions {

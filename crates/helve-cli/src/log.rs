@@ -2,12 +2,13 @@
 
 use std::str::FromStr as _;
 
+use helve_setup::Environment;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::env::{Env, variable};
+use crate::console::variable;
 use crate::failure::Failure;
 use crate::printer::{Printer, Verbosity};
 
@@ -15,7 +16,7 @@ use crate::printer::{Printer, Verbosity};
 const OWN_TARGET: &str = "helve";
 
 /// Listens to what `HELVE_LOG` names, or to helve itself with `-v` and `-vv`.
-pub(crate) fn start(env: &Env, printer: &Printer) -> Result<(), Failure> {
+pub(crate) fn start(env: &Environment, printer: &Printer) -> Result<(), Failure> {
     let filter = match (env.variable(variable::HELVE_LOG).filter(|filter| !filter.is_empty()), printer.verbosity) {
         (Some(filter), _) => Targets::from_str(filter).map_err(|error| {
             Failure::usage(format!("HELVE_LOG is no log filter: {error}"))

@@ -3,14 +3,14 @@
 use helve::{CallError, Host, Offered, Offers, Plan};
 use helve_config::Configuration;
 use helve_model::DisabledReason;
+use helve_setup::Wanted;
 
 use crate::catalog::{held_back, no_server};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::inputs;
-use crate::plan::plan;
 use crate::progress::Meter;
-use crate::running::{Manner, Wanted, with_host};
+use crate::running::{Manner, with_host};
 
 /// Asks one server, or all. One that was named has to answer; of several, those that do not are told about on the side.
 pub(crate) fn ask<T>(
@@ -23,7 +23,7 @@ pub(crate) fn ask<T>(
         Some(only) => context.report_problems_of(&configuration, |server| server.as_str() == only),
         None => context.report_problems(&configuration),
     }
-    let plan = plan(context, &configuration)?;
+    let plan = context.setup.plan(&configuration)?;
     match only {
         Some(name) => check_server(context, &configuration, &plan, name)?,
         None => {

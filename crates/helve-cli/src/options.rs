@@ -9,9 +9,10 @@ use clap::error::ErrorKind;
 use clap::{ArgAction, Args, Parser, ValueEnum, ValueHint};
 use helve_config::Dialect;
 use helve_model::text;
+use helve_setup::{Choices, Environment};
 
 use crate::commands::Verb;
-use crate::env::Env;
+use crate::console::Console;
 use crate::failure::Failure;
 use crate::printer::{Color, Printer, write_talk};
 
@@ -88,6 +89,19 @@ pub(crate) struct GlobalOptions {
     pub(crate) no_mcp: bool,
 }
 
+impl GlobalOptions {
+    /// What of them is about files and servers.
+    pub(crate) fn choices(&self) -> Choices {
+        Choices {
+            files: self.files.clone(),
+            dialect: self.dialect,
+            only_files: self.no_discover,
+            timeout: self.timeout,
+            no_mcp: self.no_mcp,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorChoice {
     #[default]
@@ -103,9 +117,9 @@ pub(crate) fn alone<A: Args>(arguments: &[OsString], verb: fn(A) -> Verb) -> Opt
 }
 
 /// Says what is wrong with the command line, or what was asked about it; gives the exit status.
-pub(crate) fn refuse(env: &Env, arguments: &[OsString], error: &clap::Error) -> u8 {
+pub(crate) fn refuse(environment: &Environment, console: Console, arguments: &[OsString], error: &clap::Error) -> u8 {
     let options = GlobalOptions { json: asks_for_json(arguments), ..GlobalOptions::default() };
-    let printer = Printer::new(env, &options);
+    let printer = Printer::new(environment, console, &options);
     let rendered = |color: Color| match color {
         Color::On => error.render().ansi().to_string(),
         Color::Off => text::visible(&error.render().to_string()).into_owned(),

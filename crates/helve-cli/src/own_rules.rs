@@ -11,17 +11,17 @@ use helve_model::{Action, CallKind, ErrorCode, Layer, Origin, QualifiedName, Rul
 use helve_policy::{
     Caller, Decider, Ground, ListName, RuleSet, SourcedRule, Subject, ToolPolicy, Trust, place_rule, rule_text,
 };
+use helve_setup::file_of;
+use helve_setup::store::written_rules::WrittenRules;
 use serde_json::{Value, json};
 
 use crate::catalog::{self, Freshness};
-use crate::context::{Context, file_of};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::place::{self, Scope};
-use crate::plan::{compile_for_calls, plan};
 use crate::printer::Line;
 use crate::prompt;
 use crate::spelling::own_spelling;
-use crate::store::written_rules::WrittenRules;
 
 /// So many tools are named one by one.
 const SHOWN_TOOLS: usize = 8;
@@ -85,7 +85,7 @@ enum Effect {
 /// Writes a rule into the person's own file, or says why not.
 pub(crate) fn write(context: &Context, args: &RuleArgs, action: Action, consent: Consent) -> Result<(), Failure> {
     let configuration = context.load()?;
-    context.check_rules_are_known(&configuration)?;
+    context.setup.check_rules_are_known(&configuration)?;
     let draft = draft(context, &configuration, args, action)?;
     if let Some((action, ground)) = draft.effect.of_one()
         && *action == draft.rule.action
@@ -107,7 +107,7 @@ pub(crate) fn write(context: &Context, args: &RuleArgs, action: Action, consent:
     if let Ok(stores) = context.stores() {
         stores.update(|written: &mut WrittenRules| written.add(&draft.place.path, &draft.rule))?;
     }
-    let content = read_text(&draft.place, &edited.after, &context.environment);
+    let content = read_text(&draft.place, &edited.after, context.environment());
     let RuleChange::Insert { position, .. } = draft.change else { return Ok(()) };
     let origin = content.rules.get(position).map(|rule| rule.origin.clone());
     let place = origin.as_ref().map_or_else(|| context.env.shown(&draft.place.path), |origin| context.shown(origin));
@@ -156,7 +156,7 @@ fn draft(context: &Context, configuration: &Configuration, args: &RuleArgs, acti
         kind: (kind != CallKind::Tool).then_some(kind),
         action,
     };
-    let own = read_text(&place, &text, &context.environment).rules;
+    let own = read_text(&place, &text, context.environment()).rules;
     let as_read = Rule {
         tool: rule.tool.clone(),
         pattern: rule.pattern.clone(),
@@ -175,7 +175,7 @@ fn draft(context: &Context, configuration: &Configuration, args: &RuleArgs, acti
     let change = RuleChange::Insert { rule: rule.clone(), position };
     let after = edit_rules_text(&place, &text, &change)
         .map_err(|error| Failure::edit(&error, &context.env.shown(&place.path)))?;
-    let rules = rule_set(context, configuration, &place, &read_text(&place, &after, &context.environment).rules)?;
+    let rules = rule_set(context, configuration, &place, &read_text(&place, &after, context.environment()).rules)?;
     let effect = match meant.name {
         Some(name) => {
             let policy = policy(context, configuration, &rules, &name, kind);
@@ -197,7 +197,7 @@ struct Meant {
 
 fn meant(context: &Context, configuration: &Configuration, text: &str, kind: CallKind) -> Result<Meant, Failure> {
     let one = |name: QualifiedName| Meant { text: rule_text(&name), name: Some(name) };
-    let plan = plan(context, configuration)?;
+    let plan = context.setup.plan(configuration)?;
     let is_server = |name: &str| plan.servers.iter().any(|planned| planned.spec.name.as_str() == name);
     if is_server(text) {
         let server = ServerName::new(text).map_err(|error| Failure::usage(error.to_string()))?;
@@ -251,9 +251,9 @@ fn no_server(context: &Context, configuration: &Configuration, name: &str) -> Fa
 
 /// Refuses a rule that nothing could make anything of.
 fn check_readable(context: &Context, configuration: &Configuration, rule: &Rule) -> Result<(), Failure> {
-    let mut plan = plan(context, configuration)?;
+    let mut plan = context.setup.plan(configuration)?;
     plan.rules = Some(vec![SourcedRule { rule: rule.clone(), trust: Trust::Trusted }]);
-    let (_, problems) = compile_for_calls(context, &plan);
+    let (_, problems) = context.setup.compile_for_calls(&plan);
     match problems.into_iter().find(|problem| problem.origin == rule.origin) {
         Some(problem) => Err(Failure::usage(problem.message).hint(problem.hint)),
         None => Ok(()),
@@ -267,7 +267,7 @@ fn rule_set(
     place: &FilePlace,
     of_file: &[Rule],
 ) -> Result<RuleSet, Failure> {
-    let mut plan = plan(context, configuration)?;
+    let mut plan = context.setup.plan(configuration)?;
     let mut rules = plan.rules.take().unwrap_or_default();
     rules.retain(|source| file_of(&source.rule.origin) != Some(place.path.as_path()));
     // helve's own file is asked first in its layer.
@@ -275,7 +275,7 @@ fn rule_set(
     let new = of_file.iter().map(|rule| SourcedRule { rule: rule.clone(), trust: Trust::Trusted });
     rules.splice(position..position, new);
     plan.rules = Some(rules);
-    Ok(compile_for_calls(context, &plan).0)
+    Ok(context.setup.compile_for_calls(&plan).0)
 }
 
 /// What decides about one thing: with what its server claims, where that is known without asking.
@@ -308,9 +308,9 @@ fn several(
     }
     // A rule that denies, alone: what it denies is what it speaks of.
     let alone = Rule { action: Action::Deny, pattern: None, layer: Layer::CommandLine, ..rule.clone() };
-    let mut plan = plan(context, configuration)?;
+    let mut plan = context.setup.plan(configuration)?;
     plan.rules = Some(vec![SourcedRule { rule: alone, trust: Trust::Trusted }]);
-    let (alone, _) = compile_for_calls(context, &plan);
+    let (alone, _) = context.setup.compile_for_calls(&plan);
     let is_meant = |name: &QualifiedName| {
         let found = alone.for_tool(Subject::unknown(name.clone(), CallKind::Tool)).foresee(Caller::Agent);
         matches!(found, Some((_, Ground { decider: Decider::Rule(_), .. })))
@@ -343,7 +343,7 @@ impl Draft {
         if self.rule.pattern.is_some() {
             return Ok(false);
         }
-        let own = read_text(&self.place, &self.text, &context.environment).rules;
+        let own = read_text(&self.place, &self.text, context.environment()).rules;
         let rules = rule_set(context, configuration, &self.place, &own)?;
         let kind = self.rule.kind.unwrap_or(CallKind::Tool);
         let now = policy(context, configuration, &rules, name, kind).foresee(Caller::Agent);
@@ -470,7 +470,7 @@ fn ask(context: &Context, draft: &Draft, consent: Consent) -> Result<(), Failure
     if consent != Consent::Wanted {
         return Ok(());
     }
-    if !context.env.can_ask() {
+    if !context.console.can_ask() {
         return Err(Failure::new(ErrorCode::ApprovalRequired, "what may run from now on is for you to say")
             .hint("run this at a terminal, or add `--yes`"));
     }

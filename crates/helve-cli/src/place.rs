@@ -11,10 +11,11 @@ use helve_config::edit::{Change, EditError, Edited, edit_file};
 use helve_config::trust::TrustSubject;
 use helve_config::{Configuration, ConfiguredServer, Dialect, FilePlace, Source, discover};
 use helve_model::{ErrorCode, Layer, ServerName, text};
+use helve_setup::file_of;
+use helve_setup::store::trust::TrustFile;
 
-use crate::context::{Context, file_of};
+use crate::context::Context;
 use crate::failure::Failure;
-use crate::store::trust::TrustFile;
 
 /// Whose file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -37,7 +38,7 @@ pub(crate) fn target(context: &Context, scope: Option<Scope>) -> Result<FilePlac
         };
     }
     let scope = scope.unwrap_or_else(|| {
-        let project = discover::own_project_file(&context.environment, discover::PROJECT_FILE);
+        let project = discover::own_project_file(context.environment(), discover::PROJECT_FILE);
         if project.path.is_file() && !stands_at_home(context) { Scope::Project } else { Scope::User }
     });
     own_file(context, scope)
@@ -47,7 +48,7 @@ pub(crate) fn target(context: &Context, scope: Option<Scope>) -> Result<FilePlac
 pub(crate) fn own_file(context: &Context, scope: Scope) -> Result<FilePlace, Failure> {
     let name = match scope {
         Scope::User => {
-            return discover::own_user_file(&context.environment).ok_or_else(|| {
+            return discover::own_user_file(context.environment()).ok_or_else(|| {
                 Failure::other("there is no home directory for your own helve.toml").hint("set HOME or XDG_CONFIG_HOME")
             });
         }
@@ -57,7 +58,7 @@ pub(crate) fn own_file(context: &Context, scope: Scope) -> Result<FilePlace, Fai
     if stands_at_home(context) {
         return Err(Failure::usage("your home directory is no project").hint("use `--scope user`, or go to a project"));
     }
-    Ok(discover::own_project_file(&context.environment, name))
+    Ok(discover::own_project_file(context.environment(), name))
 }
 
 /// The file named with `--config`, when there is one.
@@ -77,7 +78,7 @@ pub(crate) fn named_file(context: &Context) -> Result<Option<FilePlace>, Failure
                 .hint(format!("say which one it has with --dialect: {}", names.join(", ")))
         })?,
     };
-    let project = discover::project_root(&context.environment);
+    let project = discover::project_root(context.environment());
     Ok(Some(FilePlace { path, application: dialect.name(), dialect, layer: Layer::Explicit, project }))
 }
 
@@ -125,7 +126,7 @@ pub(crate) fn trust_own_edit(context: &Context, place: &FilePlace, server: &str)
     let is_it = |subject: &TrustSubject| matches!(subject, TrustSubject::Server(name) if name == server);
     let request = configuration.untrusted.iter().find(|request| request.file == place.path && is_it(&request.subject));
     match request {
-        Some(request) => context.stores()?.update(|file: &mut TrustFile| file.trust(request)),
+        Some(request) => Ok(context.stores()?.update(|file: &mut TrustFile| file.trust(request))?),
         None => Ok(()),
     }
 }

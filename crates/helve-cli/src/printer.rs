@@ -9,9 +9,10 @@ use std::io::{self, Write as _};
 use std::sync::Arc;
 
 use helve_model::{Hint, text};
+use helve_setup::Environment;
 use serde::Serialize;
 
-use crate::env::{Env, variable};
+use crate::console::{Console, variable};
 use crate::failure::Failure;
 use crate::hint_words::HintWords;
 use crate::options::{ColorChoice, GlobalOptions};
@@ -46,7 +47,7 @@ pub(crate) struct Printer {
 }
 
 impl Printer {
-    pub(crate) fn new(env: &Env, options: &GlobalOptions) -> Self {
+    pub(crate) fn new(env: &Environment, console: Console, options: &GlobalOptions) -> Self {
         let verbosity = match (options.quiet, options.verbose) {
             (true, _) => Verbosity::Quiet,
             (false, 0) => Verbosity::Normal,
@@ -56,10 +57,10 @@ impl Printer {
         Self {
             verbosity,
             is_json: options.json,
-            is_terminal: env.stdout_is_terminal(),
-            stdout: color(env, options.color, env.stdout_is_terminal()),
-            stderr: color(env, options.color, env.stderr_is_terminal()),
-            width: env.width(),
+            is_terminal: console.stdout_is_terminal,
+            stdout: color(env, options.color, console.stdout_is_terminal),
+            stderr: color(env, options.color, console.stderr_is_terminal),
+            width: console.width(env),
             words: Arc::new(HintWords::new(env)),
         }
     }
@@ -232,7 +233,7 @@ impl Printer {
 pub(crate) const CLEAR_LINE: &str = "\r\x1b[K";
 
 /// Colours follow the person's word, then the variables everybody knows, then the terminal.
-pub(crate) fn color(env: &Env, choice: ColorChoice, is_terminal: bool) -> Color {
+pub(crate) fn color(env: &Environment, choice: ColorChoice, is_terminal: bool) -> Color {
     let is_set = |name: &str| env.variable_os(name).is_some_and(|value| !value.is_empty());
     let forced = is_set(variable::CLICOLOR_FORCE) && env.variable(variable::CLICOLOR_FORCE) != Some("0");
     let on = match choice {

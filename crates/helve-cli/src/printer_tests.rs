@@ -1,16 +1,15 @@
 //! Who decides about colours.
 
+use helve_setup::Environment;
+
 use super::{Color, color};
-use crate::env::{Env, Surroundings};
 use crate::options::ColorChoice;
 
 #[test]
 fn colours_follow_the_person_then_the_variables_then_the_terminal() {
     let shown = |choice, variables: &[(&str, &str)], is_terminal| {
-        let env = Env::new(Surroundings {
-            variables: variables.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
-            ..Surroundings::empty()
-        });
+        let variables = variables.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+        let env = Environment::new("/").with_variables(variables);
         color(&env, choice, is_terminal) == Color::On
     };
     use ColorChoice::{Always, Auto, Never};

@@ -7,8 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use helve_config::{Code, Configuration, Diagnostic, Severity};
 use helve_model::ServerName;
+use helve_setup::file_of;
 
-use crate::context::{Context, file_of};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::printer::Verbosity;
 

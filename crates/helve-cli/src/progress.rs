@@ -27,7 +27,7 @@ pub(crate) struct Meter {
 
 impl Meter {
     pub(crate) fn new(context: &Context) -> Self {
-        let is_shown = context.env.stderr_is_terminal()
+        let is_shown = context.console.stderr_is_terminal
             && !context.printer.is_json()
             && context.printer.verbosity > Verbosity::Quiet;
         Self { last: Arc::default(), is_shown, turn: Arc::clone(&context.turn) }

@@ -35,7 +35,7 @@ pub(crate) fn ask_hidden(context: &Context, question: &str) -> Result<String, Fa
 }
 
 fn put(context: &Context, question: &str) -> Result<(), Failure> {
-    if !context.env.can_ask() {
+    if !context.console.can_ask() {
         return Err(Failure::new(ErrorCode::ApprovalRequired, "there is no terminal to ask at")
             .hint("say yes beforehand with `--yes`"));
     }

@@ -104,7 +104,7 @@ impl CommandLineElicitor {
         Self {
             answers: arguments.answers.clone(),
             yes: arguments.yes,
-            can_ask: context.env.can_ask(),
+            can_ask: context.console.can_ask(),
             printer: context.printer.clone(),
             browser: Browser::new(&context.env),
             asked: Arc::clone(&context.asked),

@@ -1,48 +1,21 @@
 //! A host for one command: started with no more servers than the verb needs, bounded by `--timeout`, ended by Ctrl-C.
 
 use std::future::Future;
-use std::path::{Path, PathBuf};
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
-use helve::{
-    CallError, Confining, Host, HostBuilder, HostEvent, HostSettings, KeptProgram, Plan, ServerReport, Surroundings,
-};
-use helve_config::{Configuration, Settings};
-use helve_model::name::parse_slash;
-use helve_model::{DisabledReason, ErrorCode, PendingReason, QualifiedName, ServerStatus};
-use helve_policy::Approval;
-use helve_wire::launch::{Launcher, PlainLauncher, WardenLauncher, WardenProgram};
-use helve_wire::{ClientCapabilities, EraPreference, Nesting};
+use helve::{CallError, Host, HostEvent, ServerReport};
+use helve_config::Configuration;
+use helve_model::{ErrorCode, PendingReason, ServerStatus};
+use helve_setup::{ConfiguredRoots, Lifetime, Recipe, SetupError, Wanted};
+use helve_wire::EraPreference;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::approve::TerminalApprover;
-use crate::builtins::Builtins;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::keep::{self, Place};
-use crate::plan::plan;
 use crate::questions::{CommandLineElicitor, NobodyCalled, QuestionArgs};
-use crate::roots::ConfiguredRoots;
 use crate::sampler::{self, CommandSampler};
-use crate::secrets::Secrets;
-use crate::store::approvals::ApprovalFile;
-
-/// The verb that makes this program a warden: see `main`.
-pub(crate) const WARDEN_VERB: &str = "__warden";
-
-/// The directory below the cache directory that tool lists are kept in.
-const LISTS: &str = "tools";
-
-/// The directory below the cache directory that large results are kept in.
-const RESULTS: &str = "results";
-
-/// The directory below the cache directory that confined servers have theirs in.
-const SANDBOXES: &str = "sandbox";
-
-/// Events that a host keeps for a slow listener, where it is one of many.
-const EVENTS_KEPT_FOR_ONE: usize = 64;
 
 /// Longer than any start-up time-out: servers answer for themselves.
 const SETTLING: Duration = Duration::from_secs(3_600);
@@ -50,27 +23,21 @@ const SETTLING: Duration = Duration::from_secs(3_600);
 /// How long a question that is given up may take to leave the terminal as it was.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// Which servers a verb needs from the start; the others wait until a call wants them.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Wanted<'a> {
-    /// All that are on.
-    All,
-    /// These.
-    Only(&'a [String]),
-    /// Whichever a call turns out to need.
-    OnDemand,
-}
-
 /// What a host is started with, beside the servers.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Manner<'a> {
-    /// It runs until it is stopped: lists are followed, connections are kept alive.
-    pub(crate) stays: bool,
+    pub(crate) lifetime: Lifetime,
     /// It tells how servers are doing, and keeps to `--timeout` itself: one that does not come, required or not, is part
     /// of the answer.
     pub(crate) reports: bool,
     /// It calls something, and this is how it answers what it is asked meanwhile.
     pub(crate) questions: Option<&'a QuestionArgs>,
+}
+
+impl Default for Manner<'_> {
+    fn default() -> Self {
+        Self { lifetime: Lifetime::Short, reports: false, questions: None }
+    }
 }
 
 impl<'a> Manner<'a> {
@@ -154,42 +121,6 @@ pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> R
     result
 }
 
-/// What a host is to have, from the configuration.
-///
-/// # Errors
-/// `CONFIG` when it is not known which rules there are.
-pub(crate) fn host_plan(context: &Context, configuration: &Configuration, wanted: Wanted<'_>) -> Result<Plan, Failure> {
-    context.check_rules_are_known(configuration)?;
-    let mut plan = plan(context, configuration)?;
-    warn_of_depth(context, &plan);
-    for planned in &mut plan.servers {
-        let spec = &mut planned.spec;
-        spec.lazy = match wanted {
-            Wanted::All => spec.lazy,
-            Wanted::Only(names) => !names.iter().any(|name| name == spec.name.as_str()),
-            Wanted::OnDemand => true,
-        };
-        // What nobody asked for must not fail the verb.
-        spec.required = spec.required && !spec.lazy;
-    }
-    Ok(plan)
-}
-
-/// Says why a helve that was started by itself again and again starts nothing.
-fn warn_of_depth(context: &Context, plan: &Plan) {
-    let depth = plan.servers.iter().find_map(|planned| match planned.held {
-        Some(DisabledReason::Nested(depth)) => Some(depth),
-        _ => None,
-    });
-    if let Some(depth) = depth
-        && context.itself.is_first_warning()
-    {
-        let message = format!("nothing is started: helve runs as a server of helve, {depth} deep");
-        context.printer.warning(message);
-        context.printer.hint("one of the servers leads back to helve: remove it, or switch it off");
-    }
-}
-
 /// Waits until servers have come or failed, not longer than `--timeout`. True when all have.
 pub(crate) async fn settled(context: &Context, host: &Host) -> bool {
     host.settled(context.options.timeout.unwrap_or(SETTLING)).await
@@ -211,51 +142,6 @@ pub(crate) fn late(context: &Context, reports: &[ServerReport]) -> Option<Failur
     Some(Failure::new(ErrorCode::Timeout, message).hint("`--timeout` sets how long everything may take"))
 }
 
-/// `--timeout` counts for every server, whatever time its own entry gives it.
-pub(crate) fn hurry(context: &Context, plan: &mut Plan) {
-    if context.options.timeout.is_some() {
-        for planned in &mut plan.servers {
-            planned.spec.call_timeout = None;
-            planned.spec.startup_timeout = None;
-        }
-    }
-}
-
-/// What servers are told that a verb which lists tools can answer: forms and pages, and directories where some are
-/// configured. Lists are kept for whoever can do the same.
-pub(crate) fn asker(settings: &Settings) -> ClientCapabilities {
-    let has_roots = !settings.roots.value.is_empty();
-    ClientCapabilities {
-        elicitation_form: true,
-        elicitation_url: true,
-        roots: has_roots,
-        roots_list_changed: has_roots,
-        ..ClientCapabilities::default()
-    }
-}
-
-/// The directory tool lists are kept in.
-pub(crate) fn lists_directory(context: &Context) -> Option<PathBuf> {
-    context.env.directories.cache.as_ref().map(|cache| cache.join(LISTS))
-}
-
-/// The directory that results are kept in whole where agents get a part of them.
-fn spill_directory(context: &Context) -> Option<PathBuf> {
-    context.env.directories.cache.as_ref().map(|cache| cache.join(RESULTS))
-}
-
-/// Tools as a setting names them; what is no `server/tool` is told, and left out.
-fn cacheable(context: &Context, tools: &[String]) -> Vec<QualifiedName> {
-    let parse = |tool: &String| {
-        let name = parse_slash(tool);
-        if name.is_none() {
-            context.printer.warning(format!("`{tool}` in `cacheable_tools` is no tool: write server/tool"));
-        }
-        name
-    };
-    tools.iter().filter_map(parse).collect()
-}
-
 async fn start(
     context: &Context,
     configuration: &Configuration,
@@ -263,7 +149,7 @@ async fn start(
     manner: Manner<'_>,
 ) -> Result<Host, Failure> {
     let yes = manner.questions.is_some_and(|questions| questions.yes);
-    let mut recipe = Recipe::new(context, configuration, wanted, manner.stays)?;
+    let mut recipe = Recipe::new(&context.setup, configuration, wanted, manner.lifetime)?;
     let settings = &configuration.settings;
     let sampler = match manner.questions {
         Some(questions) => CommandSampler::new(context, questions.sampler.as_deref(), settings)?,
@@ -271,17 +157,17 @@ async fn start(
     };
     // Whoever keeps servers has told them that they cannot ask for a model or for directories.
     if sampler.is_none() && settings.roots.value.is_empty() {
-        recipe.take_kept(context, settings).await?;
+        recipe.take_kept(&context.setup, settings).await?;
     }
     // Not before: servers are kept under what their entries say.
-    hurry(context, &mut recipe.plan);
+    context.setup.hurry(&mut recipe.plan);
     if manner.reports {
         recipe.plan.servers.iter_mut().for_each(|planned| planned.spec.required = false);
     }
     let mut builder = recipe.builder().approver(TerminalApprover::new(context, yes));
     if let Some(questions) = manner.questions {
         // Somebody answers: servers that can ask in the older era alone are spoken to in that.
-        let answers = context.env.can_ask() || !questions.answers.is_empty();
+        let answers = context.console.can_ask() || !questions.answers.is_empty();
         if answers || sampler.is_some() || !settings.roots.value.is_empty() {
             builder = builder.era_preference(EraPreference::Legacy);
         }
@@ -303,117 +189,6 @@ async fn start(
         }
     }
     Ok(host)
-}
-
-/// What a host is made of, so that several can be made of the same.
-#[derive(Debug, Clone)]
-pub(crate) struct Recipe {
-    pub(crate) settings: HostSettings,
-    surroundings: Surroundings,
-    pub(crate) plan: Plan,
-    approvals: Vec<Approval>,
-    builtins: Arc<Builtins>,
-    mcp: bool,
-}
-
-impl Recipe {
-    /// `stays`: the host runs until it is stopped, lists are followed, connections are kept alive.
-    pub(crate) fn new(
-        context: &Context,
-        configuration: &Configuration,
-        wanted: Wanted<'_>,
-        stays: bool,
-    ) -> Result<Self, Failure> {
-        let settings = &configuration.settings;
-        let keeps = settings.cache_tool_schemas.value;
-        let host_settings = HostSettings {
-            call_timeout: settings.call_timeout.value,
-            startup_timeout: settings.startup_timeout.value,
-            max_retries: settings.max_retries.value,
-            schema_cache_ttl: keeps.then_some(settings.schema_cache_ttl.value),
-            in_flight_per_server: settings.calls_per_server.value as usize,
-            result_bytes: settings.result_bytes.value.map_or(usize::MAX, |bytes| bytes as usize),
-            result_cache_ttl: settings.result_cache_ttl.value,
-            validation: settings.validation.value,
-            cacheable: cacheable(context, &settings.cacheable_tools.value),
-            ping_interval: stays.then_some(Duration::from_secs(30)),
-            follow_changes: stays,
-            ..HostSettings::default()
-        };
-        let surroundings = Surroundings {
-            environment: context.env.variables(),
-            launcher: launcher(context),
-            working_directory: Some(context.env.working_directory().to_owned()),
-            cache_directory: lists_directory(context),
-            spill_directory: spill_directory(context).filter(|_| settings.result_bytes.value.is_some()),
-            confining: confining(context),
-            sign_ins: context.credentials().map(|credentials| Arc::clone(&credentials.sign_ins)),
-            secrets: Some(Arc::new(Secrets::new(context))),
-            nesting: context.itself.nesting(&context.env).clone(),
-            ..Surroundings::default()
-        };
-        let approvals = context.stores().and_then(|stores| stores.read::<ApprovalFile>())?;
-        Ok(Self {
-            settings: host_settings,
-            surroundings,
-            plan: host_plan(context, configuration, wanted)?,
-            approvals: approvals.approvals().collect(),
-            builtins: Arc::new(Builtins::new(&context.env)),
-            mcp: !context.options.no_mcp,
-        })
-    }
-
-    /// The same for one agent of many: every server is started at its first use only, and little is kept for listeners.
-    pub(crate) fn on_demand(mut self) -> Self {
-        self.settings.events_kept = EVENTS_KEPT_FOR_ONE;
-        self.plan = self.plan.on_demand();
-        self
-    }
-
-    /// Starts the program of a server, to be kept.
-    pub(crate) async fn start_program(&self, name: &str) -> Result<KeptProgram, CallError> {
-        match self.plan.servers.iter().find(|planned| planned.spec.name.as_str() == name && planned.held.is_none()) {
-            Some(planned) => KeptProgram::start(planned, &self.surroundings).await,
-            None => Err(CallError::new(ErrorCode::ServerNotFound, format!("there is no server `{name}`"))),
-        }
-    }
-
-    /// How deep its hosts run.
-    pub(crate) const fn nesting(&self) -> &Nesting {
-        &self.surroundings.nesting
-    }
-
-    /// Where these servers are kept, or would be.
-    pub(crate) fn place(&self, context: &Context) -> Result<Option<Place>, Failure> {
-        Place::of(context, &self.plan, &self.surroundings)
-    }
-
-    /// Takes servers from whoever keeps them; begins to keep them where the configuration says so.
-    async fn take_kept(&mut self, context: &Context, settings: &Settings) -> Result<(), Failure> {
-        if !settings.keep.value && Place::all(context).is_empty() {
-            return Ok(());
-        }
-        let Some(place) = self.place(context)? else { return Ok(()) };
-        if settings.keep.value
-            && !place.is_alive().await
-            && let Err(failure) = keep::start(context, &place, settings.keep_idle.value).await
-        {
-            context.printer.warning(format!("servers are not kept running: {}", failure.message()));
-            return Ok(());
-        }
-        self.surroundings.keeper = Some(Arc::new(place.connector()));
-        Ok(())
-    }
-
-    pub(crate) fn builder(&self) -> HostBuilder {
-        Host::builder()
-            .settings(self.settings.clone())
-            .surroundings(self.surroundings.clone())
-            .plan(self.plan.clone())
-            .builtins(Arc::clone(&self.builtins) as Arc<dyn helve::Builtins>)
-            .approvals(self.approvals.clone())
-            .mcp(self.mcp)
-    }
 }
 
 /// Not after Ctrl-C.
@@ -465,30 +240,26 @@ pub(crate) async fn until_stopped() -> Result<(), Failure> {
     }
 }
 
-/// Servers are held by a warden, so that not even a killed helve leaves one behind.
-pub(crate) fn launcher(context: &Context) -> Arc<dyn Launcher> {
-    match context.env.executable() {
-        Some(path) => {
-            Arc::new(WardenLauncher::new(WardenProgram { path: path.to_owned(), leading: vec![WARDEN_VERB.into()] }))
-        }
-        None => Arc::new(PlainLauncher),
-    }
-}
-
-/// How servers are confined. `None` where nobody knows where this program or a cache is: then none is started that is to be.
-pub(crate) fn confining(context: &Context) -> Option<Confining> {
-    let directories = &context.env.directories;
-    let stage = WardenProgram { path: context.env.executable()?.to_owned(), leading: vec![WARDEN_VERB.into()] };
-    let cache = directories.cache.as_ref()?;
-    // All of helve's own but the directories of confined servers themselves.
-    let own = [&directories.config, &directories.state].into_iter().flatten().cloned();
-    let own = own.chain([cache.join(LISTS), cache.join(RESULTS)]).collect();
-    Some(Confining::new(stage, cache.join(SANDBOXES), context.env.home().map(Path::to_owned), own))
-}
-
 impl From<CallError> for Failure {
     fn from(error: CallError) -> Self {
         let mut failure = Self::new(error.code(), error.chain()).with_may_have_run(error.may_have_run());
+        if let Some(server) = error.server() {
+            failure = failure.at_server(server.as_str());
+        }
+        if let Some(tool) = error.tool() {
+            failure = failure.at_tool(tool.as_str());
+        }
+        error.hints().iter().fold(failure, |failure, hint| failure.hint(hint))
+    }
+}
+
+impl From<SetupError> for Failure {
+    fn from(error: SetupError) -> Self {
+        let failure = match error.code() {
+            Some(code) => Self::new(code, error.message()),
+            None => Self::other(error.message()),
+        };
+        let mut failure = failure.because_of(error.causes());
         if let Some(server) = error.server() {
             failure = failure.at_server(server.as_str());
         }

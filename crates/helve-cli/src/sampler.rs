@@ -6,12 +6,13 @@ use helve::{Sampler, SamplingCall, SamplingLimits};
 use helve_config::Settings;
 use helve_model::json::RawJson;
 use helve_schema::MAX_SAMPLING_BYTES;
+use helve_setup::{Bounds, Program};
 use helve_wire::BoxFuture;
 
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::printer::Printer;
-use crate::program::{Bounds, Program};
+use crate::program;
 
 /// Lends a command to servers, as their model.
 #[derive(Debug)]
@@ -25,9 +26,9 @@ impl CommandSampler {
     /// The command of the command line, or that of the settings; servers get no model without one.
     pub(crate) fn new(context: &Context, flag: Option<&str>, settings: &Settings) -> Result<Option<Self>, Failure> {
         let program = match (flag, settings.sampling_command.value.as_slice()) {
-            (Some(text), _) => Program::parse(context, "--sampler", text)?,
+            (Some(text), _) => program::parse(context, "--sampler", text)?,
             (None, []) => return Ok(None),
-            (None, words) => Program::new(context, "sampling.command", words)?,
+            (None, words) => program::named(context, "sampling.command", words)?,
         };
         let time = settings.sampling_timeout.value;
         Ok(Some(Self { program, time, printer: context.printer.clone() }))

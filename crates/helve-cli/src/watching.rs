@@ -2,12 +2,13 @@
 
 use helve::{Change, WatchEvent};
 use helve_model::json::RawJson;
+use helve_setup::{Bounds, Program};
 use serde_json::{Map, Value, json};
 
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::printer::{Line, Style};
-use crate::program::{Bounds, Program};
+use crate::program;
 
 /// Bytes that a command may say about one change.
 const MOST_OUTPUT: usize = 16 * 1024 * 1024;
@@ -53,7 +54,7 @@ impl<'a> Reporter<'a> {
         let program = match &args.exec {
             None => None,
             Some(text) => {
-                let program = Program::parse(context, "--exec", text)?.with_variable("HELVE_SERVER", subject.server());
+                let program = program::parse(context, "--exec", text)?.with_variable("HELVE_SERVER", subject.server());
                 Some(match subject {
                     Subject::Resource { uri, .. } => program.with_variable("HELVE_URI", uri),
                     Subject::Tool { tool, .. } => program.with_variable("HELVE_TOOL", tool),

@@ -117,6 +117,13 @@ pub enum Hint {
     CheckConfiguration,
     /// Ask for a resource from time to time instead of watching it.
     PollInstead,
+    /// Say which application's form a file has that was named for this run.
+    NameDialect,
+    /// Keep a secret under this name.
+    KeepSecret {
+        /// Which name.
+        name: String,
+    },
 }
 
 /// Why a rule holds whatever else a person writes.
@@ -257,6 +264,8 @@ impl fmt::Display for Hint {
             Self::ShowTool { name } => write!(formatter, "look at the whole definition of `{}`", shown(name)),
             Self::CheckConfiguration => formatter.write_str("look for mistakes in the configuration"),
             Self::PollInstead => formatter.write_str("poll the resource instead"),
+            Self::NameDialect => formatter.write_str("say which application's form the file has"),
+            Self::KeepSecret { name } => write!(formatter, "keep a secret under the name `{}`", one_line(name)),
         }
     }
 }

@@ -122,6 +122,27 @@ fn written_out(text: &str, may_pass: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// JSON text in characters that a terminal does not obey: invisible ones are spelled as `\\u001b`, which reads back as the
+/// same character. Line breaks and tabs stay: in JSON they stand between values alone.
+#[must_use]
+pub fn escape_invisible_json(text: &str) -> Cow<'_, str> {
+    let must_be_spelled = |character: char| is_invisible(character) && !matches!(character, '\n' | '\r' | '\t');
+    if !text.contains(must_be_spelled) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len() + text.len() / 8);
+    for character in text.chars() {
+        if must_be_spelled(character) {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                escaped.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            escaped.push(character);
+        }
+    }
+    Cow::Owned(escaped)
+}
+
 #[cfg(test)]
 #[path = "text_tests.rs"]
 mod tests;

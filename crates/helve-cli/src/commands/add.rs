@@ -4,12 +4,12 @@ use clap::ValueEnum;
 use helve_config::edit::{Change, EditError, NewServer, NewTransport, edit_file};
 use helve_config::{FilePlace, looks_secret};
 use helve_model::{DisabledReason, ErrorCode, HttpFlavour, Layer};
+use helve_setup::{file_of, held_word};
 use serde_json::{Value, json};
 
-use crate::context::{Context, file_of};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::place::{self, Scope};
-use crate::plan::{self, held};
 use crate::printer::Line;
 
 /// Add a server: a command to start, or an address to reach
@@ -122,7 +122,7 @@ pub(super) fn settle(context: &Context, place: &FilePlace, name: &str, done: &st
         Some(server) if file_of(&server.origin) == Some(place.path.as_path()) => {
             printer.say(&Line::plain(format!("{done} server `{name}` at {}", context.shown(&server.origin))));
             context.report(&server.diagnostics);
-            match held(context, server) {
+            match context.setup.held(server) {
                 Some(DisabledReason::Itself) => {
                     printer.warning("it is helve itself, which is never started as a server of its own");
                 }
@@ -137,7 +137,7 @@ pub(super) fn settle(context: &Context, place: &FilePlace, name: &str, done: &st
         // The file is one that only --config reads, or one that --config overrules for this run.
         Some(_) | None => printer.say(&Line::plain(format!("{done} server `{name}` in {file}"))),
     }
-    let state = server.map(|server| plan::word(held(context, server).as_ref()));
+    let state = server.map(|server| held_word(context.setup.held(server).as_ref()));
     Ok(json!({ "server": name, "file": place.path.to_string_lossy(), "state": state }))
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         layer: Layer::User,
         project: target.project.clone(),
     };
-    let carried = carry(&from, &document, name.as_str(), &context.environment).map_err(|error| {
+    let carried = carry(&from, &document, name.as_str(), context.environment()).map_err(|error| {
         Failure::new(ErrorCode::Config, format!("this is no server: {error}")).at_server(name.as_str())
     })?;
     if carried.holds_secrets {

@@ -8,6 +8,7 @@ use helve::CallContext;
 use helve_model::json::RawJson;
 use helve_model::name::Spelling;
 use helve_model::{ErrorCode, ServerName};
+use helve_setup::Wanted;
 use serde_json::json;
 
 use crate::catalog::{Catalog, Depth, Freshness, Tools, list};
@@ -15,7 +16,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::inputs;
 use crate::questions::QuestionArgs;
-use crate::running::{Manner, Wanted, with_host};
+use crate::running::{Manner, with_host};
 
 /// Switches claude-loop's MCP support on when it is `true`.
 const ENABLE_MCP: &str = "ENABLE_MCP";

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use helve::{Host, Planned};
 use helve_model::{BuiltinSpec, ConfigText, Layer, Origin, ServerName, ServerSpec, ServerStatus, TransportSpec};
 use helve_serve::{Gateway, Naming, Options, Peer, face};
+use helve_setup::{Builtins, allow_all};
 use indexmap::IndexMap;
 
-use crate::builtins::Builtins;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::plan::allow_all;
 use crate::running::{block_on, until_stopped};
 use crate::stdio;
 

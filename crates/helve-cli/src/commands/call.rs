@@ -9,6 +9,7 @@ use helve_model::name::begins_with_server;
 use helve_model::{ErrorCode, OutcomeView, QualifiedName};
 use helve_render::{Style, ToolEntry, signature};
 use helve_schema::{WordError, coerce};
+use helve_setup::Wanted;
 use tokio::io::AsyncReadExt as _;
 
 use crate::catalog::no_server;
@@ -18,7 +19,7 @@ use crate::failure::Failure;
 use crate::inputs;
 use crate::progress::Meter;
 use crate::questions::QuestionArgs;
-use crate::running::{Manner, Wanted, timed_out, with_host};
+use crate::running::{Manner, timed_out, with_host};
 use crate::spelling;
 use crate::stdio;
 

@@ -7,6 +7,7 @@ use helve::{Host, Plan, ServerReport, Snapshot};
 use helve_config::{Code, Configuration, Severity};
 use helve_model::name::Spelling;
 use helve_model::{PendingReason, QualifiedName, ServerStatus, TransportSpec};
+use helve_setup::{Wanted, compile};
 use serde_json::{Value, json};
 
 use super::status::counted;
@@ -15,10 +16,9 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::hint_words::HintWords;
 use crate::inputs;
-use crate::plan::{compile, plan};
 use crate::printer::{Line, Style};
 use crate::progress::Meter;
-use crate::running::{Manner, Wanted, late, settled, with_host};
+use crate::running::{Manner, late, settled, with_host};
 use crate::sign_ins::described;
 use crate::suspicion;
 
@@ -59,7 +59,7 @@ struct Examined {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let is_meant = |name: &str| args.server.as_deref().is_none_or(|only| only == name);
     let configuration = inputs::load(context, |server| is_meant(server.as_str()))?;
-    let plan = plan(context, &configuration)?;
+    let plan = context.setup.plan(&configuration)?;
     if let Some(name) = &args.server
         && !plan.servers.iter().any(|planned| planned.spec.name.as_str() == name)
     {

@@ -3,12 +3,12 @@
 use helve_config::edit::Change;
 use helve_config::{Configuration, ConfiguredServer, FilePlace, read_text};
 use helve_model::{ErrorCode, Origin};
+use helve_setup::file_of;
 use serde_json::json;
 
-use crate::context::{Context, file_of};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::place;
-use crate::plan::held;
 use crate::printer::Line;
 
 /// Switch servers on
@@ -53,7 +53,7 @@ fn enable(context: &Context, name: &str) -> Result<(), Failure> {
         }
         Some(server) => {
             context.printer.say(&Line::plain(format!("server `{name}` is on")));
-            if let Some(reason) = held(context, server) {
+            if let Some(reason) = context.setup.held(server) {
                 context.printer.warning(format!("it does not run yet: {reason}"));
             }
             Ok(())
@@ -65,7 +65,7 @@ fn enable(context: &Context, name: &str) -> Result<(), Failure> {
 /// True when the entry says nothing but that a server of another file is off.
 fn is_switch(context: &Context, place: &FilePlace, name: &str) -> Result<bool, Failure> {
     let text = fs_err::read_to_string(&place.path).map_err(|error| Failure::file(&error))?;
-    let content = read_text(place, &text, &context.environment);
+    let content = read_text(place, &text, context.environment());
     Ok(content.servers.iter().any(|server| server.name.as_str() == name && server.is_switch()))
 }
 

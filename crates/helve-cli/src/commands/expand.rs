@@ -9,6 +9,7 @@ use helve::tags::{self, Piece, Seams, Tag, TagReader};
 use helve::{CallContext, CallError, CallOutcome, CallSource, Door, Host};
 use helve_model::ErrorCode;
 use helve_policy::Caller;
+use helve_setup::Wanted;
 use helve_wire::BoxFuture;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
@@ -19,7 +20,7 @@ use crate::failure::Failure;
 use crate::lossless::Lossless;
 use crate::progress::Meter;
 use crate::questions::QuestionArgs;
-use crate::running::{Manner, Wanted, block_on, bounded, hosted};
+use crate::running::{Manner, block_on, bounded, hosted};
 use crate::stdio;
 
 /// So much of the text is read at a time.
@@ -54,7 +55,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
             return output.finish();
         }
         // A spinner would stand in the middle of what is printed.
-        let is_quiet = output.is_whole || !context.env.stdout_is_terminal();
+        let is_quiet = output.is_whole || !context.console.stdout_is_terminal;
         // Most texts have no tags, and need neither servers nor a configuration.
         let first = bounded(context, text.until_a_call(&mut output)).await?;
         if let Some(pieces) = first {
@@ -93,7 +94,7 @@ impl Text {
             None => stdio::input().map_err(|error| Failure::file(&error))?,
         };
         // Somebody who types the text cannot answer questions before it is over.
-        let is_typed = file.is_none() && context.env.stdin_is_terminal();
+        let is_typed = file.is_none() && context.console.stdin_is_terminal;
         let is_gathered = is_typed || args.strict || context.printer.is_json();
         Ok(Self { input, lossless: Lossless::default(), tags: Some(TagReader::new()), is_gathered })
     }
@@ -220,7 +221,7 @@ struct Output<'a> {
 impl<'a> Output<'a> {
     fn new(context: &'a Context, args: &Args) -> Self {
         // A text that is there already need not be shown in the middle of questions.
-        let is_shown_late = args.file.is_some() && context.env.stdout_is_terminal();
+        let is_shown_late = args.file.is_some() && context.console.stdout_is_terminal;
         let is_whole = args.strict || context.printer.is_json() || is_shown_late;
         Self {
             context,

@@ -11,7 +11,6 @@ use crate::catalog::{Freshness, find};
 use crate::context::Context;
 use crate::describe;
 use crate::failure::Failure;
-use crate::plan::plan;
 use crate::running::{block_on, bounded};
 use crate::spelling::may_mean;
 
@@ -83,7 +82,7 @@ async fn places(
     name: &QualifiedName,
     arguments: &RawJson,
 ) -> Result<Vec<ArgumentPlace>, Failure> {
-    let plan = plan(context, configuration)?;
+    let plan = context.setup.plan(configuration)?;
     let Some(planned) = plan.servers.iter().find(|planned| planned.spec.name == name.server) else {
         return Ok(Vec::new());
     };

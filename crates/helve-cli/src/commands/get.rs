@@ -3,13 +3,13 @@
 use helve_config::trust::Trust;
 use helve_config::{Code, ConfiguredServer, Diagnostic, ShadowReason};
 use helve_model::Listed;
+use helve_setup::held_text;
 use serde_json::{Value, json};
 
 use crate::confinement::Confinement;
 use crate::context::Context;
 use crate::describe::{self, Detail, Secrets};
 use crate::failure::Failure;
-use crate::plan::{self, held};
 use crate::sign_ins::described;
 
 /// Show how one server is configured, and where
@@ -71,9 +71,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
 
 fn state(context: &Context, server: &ConfiguredServer) -> String {
     let trusted = if server.trust == Trust::Trusted { " (trusted)" } else { "" };
-    match (held(context, server), &server.disabled_by) {
+    match (context.setup.held(server), &server.disabled_by) {
         (None, _) => format!("on{trusted}"),
-        (Some(reason), Some(by)) => format!("{}, at {}", plan::state(Some(&reason)), context.shown(by)),
+        (Some(reason), Some(by)) => format!("{}, at {}", held_text(Some(&reason)), context.shown(by)),
         (Some(reason), None) => reason.to_string(),
     }
 }

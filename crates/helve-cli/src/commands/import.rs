@@ -5,6 +5,7 @@ use helve_config::edit::{Change, EditError, carry, edit_file};
 use helve_config::trust::Trust;
 use helve_config::{Configuration, ConfiguredServer, Dialect, FilePlace, discover};
 use helve_model::{ErrorCode, Layer};
+use helve_setup::held_text;
 use serde_json::{Value, json};
 
 use super::add::{only_in_own_file, settle};
@@ -12,7 +13,6 @@ use crate::context::Context;
 use crate::describe;
 use crate::failure::Failure;
 use crate::place::{self, Scope};
-use crate::plan::{self, held};
 use crate::printer::{Line, Style, Table};
 use crate::prompt;
 
@@ -121,7 +121,7 @@ fn all(context: &Context, configuration: &Configuration, found: &[&ConfiguredSer
             context
                 .printer
                 .say(&Line::plain(format!("`{}` at {origin} is left out: there is one at {own}", server.name)));
-        } else if plan::is_itself(context, server) {
+        } else if context.setup.is_itself(server) {
             context.printer.say(&Line::plain(format!("`{}` at {origin} is left out: it is helve itself", server.name)));
         } else if server.trust == Trust::Untrusted {
             context.printer.warning(format!("`{}` at {origin} is left out: nobody has trusted it yet", server.name));
@@ -152,7 +152,7 @@ fn choose(
     for server in found {
         let is_hidden = configuration.server(server.name.as_str()).is_none_or(|other| other.origin != server.origin);
         let name = if is_hidden { selector(server) } else { server.name.to_string() };
-        let state = plan::state(held(context, server).as_ref());
+        let state = held_text(context.setup.held(server).as_ref());
         table.row([
             Line::styled(Style::Name, name),
             Line::plain(server.application),
@@ -161,7 +161,7 @@ fn choose(
         ]);
     }
     printer.table(&table)?;
-    if !context.env.can_ask() {
+    if !context.console.can_ask() {
         printer.hint("copy some: `helve import NAME…`, or all: `helve import --all`");
         return Ok(None);
     }
@@ -218,7 +218,7 @@ fn import(
     let from = place::file_of_server(configuration, server)
         .ok_or_else(|| Failure::new(ErrorCode::Config, format!("`{name}` is not configured in a file")))?;
     let text = fs_err::read_to_string(&from.path).map_err(|error| Failure::file(&error))?;
-    let mut carried = carry(&from, &text, place::name_in_file(server), &context.environment).map_err(|error| {
+    let mut carried = carry(&from, &text, place::name_in_file(server), context.environment()).map_err(|error| {
         Failure::new(ErrorCode::Config, format!("`{name}` at {origin} cannot be copied: {error}")).at_server(name)
     })?;
     if server.disabled_by.is_some() {

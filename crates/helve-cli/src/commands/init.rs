@@ -85,7 +85,7 @@ fn mcp_json(context: &Context, scope: Scope) -> Result<PathBuf, Failure> {
         Scope::Project => {
             // The same directory that the project's helve.toml would be in.
             place::own_file(context, Scope::Project)?;
-            Ok(discover::own_project_file(&context.environment, NAME).path)
+            Ok(discover::own_project_file(context.environment(), NAME).path)
         }
         Scope::User => {
             let home = context.env.home().ok_or_else(|| Failure::other("there is no home directory"))?;
@@ -101,7 +101,7 @@ fn claude_loop(context: &Context, scope: Scope) -> Result<PathBuf, Failure> {
         return Err(Failure::usage("claude-loop's file is a project's: leave --scope away"));
     }
     place::own_file(context, Scope::Project)?;
-    Ok(discover::own_project_file(&context.environment, ".claude-loop/mcp-config.json").path)
+    Ok(discover::own_project_file(context.environment(), ".claude-loop/mcp-config.json").path)
 }
 
 fn create(path: &PathBuf, text: &str) -> std::io::Result<()> {

@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
+use helve_setup::keep::{self, Place, Preface, Report, Told};
+use helve_setup::{Lifetime, Recipe, Wanted};
 use serde_json::json;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::keep::{self, Place, Preface, Report, Told};
 use crate::options::duration;
 use crate::printer::{Line, Table};
-use crate::running::{Recipe, Wanted, block_on};
+use crate::resident;
+use crate::running::block_on;
 
 /// Keep servers running in the background
 ///
@@ -70,7 +72,7 @@ fn start(context: &Context, idle: Option<Duration>) -> Result<(), Failure> {
         let is_new = running.is_none();
         let report = match running {
             Some(report) => report,
-            None => keep::start(context, &place, idle).await?,
+            None => keep::start(&context.setup, &place, idle).await?,
         };
         if context.printer.is_json() {
             return context.printer.json(&shown(&report));
@@ -86,7 +88,7 @@ fn start(context: &Context, idle: Option<Duration>) -> Result<(), Failure> {
 }
 
 fn stop(context: &Context, all: bool) -> Result<(), Failure> {
-    let places = if all { Place::all(context) } else { vec![here(context)?] };
+    let places = if all { Place::all(&context.setup) } else { vec![here(context)?] };
     block_on(async {
         let mut stopped = Vec::new();
         for outcome in futures_util::future::join_all(places.iter().map(Place::stop)).await {
@@ -108,7 +110,7 @@ fn stop(context: &Context, all: bool) -> Result<(), Failure> {
 fn status(context: &Context) -> Result<(), Failure> {
     block_on(async {
         let mut reports = Vec::new();
-        for place in Place::all(context) {
+        for place in Place::all(&context.setup) {
             reports.extend(ask(&place, Preface::Status).await);
         }
         if context.printer.is_json() {
@@ -133,16 +135,16 @@ fn status(context: &Context) -> Result<(), Failure> {
 fn resident(context: &Context, idle: Option<Duration>) -> Result<(), Failure> {
     let configuration = context.load()?;
     let idle = idle.unwrap_or(configuration.settings.keep_idle.value);
-    let recipe = Recipe::new(context, &configuration, Wanted::OnDemand, true)?;
-    let place = recipe.place(context)?.ok_or_else(nowhere)?;
-    block_on(keep::run(context, &place, recipe, idle))
+    let recipe = Recipe::new(&context.setup, &configuration, Wanted::OnDemand, Lifetime::Long)?;
+    let place = recipe.place(&context.setup)?.ok_or_else(nowhere)?;
+    block_on(resident::run(context, &place, recipe, idle))
 }
 
 /// Where the servers of this configuration are kept, or would be.
 fn here(context: &Context) -> Result<Place, Failure> {
     let configuration = context.load()?;
-    let recipe = Recipe::new(context, &configuration, Wanted::OnDemand, false)?;
-    recipe.place(context)?.ok_or_else(nowhere)
+    let recipe = Recipe::new(&context.setup, &configuration, Wanted::OnDemand, Lifetime::Short)?;
+    recipe.place(&context.setup)?.ok_or_else(nowhere)
 }
 
 fn nowhere() -> Failure {

@@ -8,17 +8,16 @@ use helve::auth::ports::{BoxFuture, Person};
 use helve::auth::{AuthError, Facts, LoginWish, Page, SignIn};
 use helve::{Host, Plan, from_auth};
 use helve_model::{DisabledReason, ErrorCode, ServerSpec, ServerStatus};
+use helve_setup::{Credentials, Secrets};
 use serde_json::json;
 
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::inputs;
-use crate::plan::plan;
 use crate::printer::{Line, Style};
 use crate::questions::Browser;
 use crate::running::{block_on, bounded};
-use crate::secrets::Secrets;
-use crate::sign_ins::{Credentials, as_json, described};
+use crate::sign_ins::{as_json, described};
 use crate::tty;
 
 /// How long a server may take to say what it wants.
@@ -62,7 +61,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let spec = spec_of(context, &configuration, name)?;
     let credentials = credentials(context)?;
     block_on(async {
-        let secrets = Secrets::new(context);
+        let secrets = Secrets::new(&context.setup);
         let filled = helve::fill(&spec, Some(&secrets)).await?;
         let spec = filled.unwrap_or(spec);
         let sign_in = credentials.sign_ins.of(&spec)?.ok_or_else(|| not_signed_in_to(&spec))?;
@@ -92,7 +91,8 @@ pub(crate) fn spec_of(
     name: &str,
 ) -> Result<ServerSpec, Failure> {
     let server = context.server(configuration, name)?;
-    let planned = plan(context, configuration)?.servers.into_iter().find(|planned| planned.spec.name == server.name);
+    let planned =
+        context.setup.plan(configuration)?.servers.into_iter().find(|planned| planned.spec.name == server.name);
     match planned {
         Some(planned) => match planned.held {
             Some(DisabledReason::Untrusted) => {
@@ -188,7 +188,7 @@ impl Person for AtTerminal<'_> {
         {
             printer.warning(format!("{problem}; open the address above yourself"));
         }
-        if self.context.env.can_ask() {
+        if self.context.console.can_ask() {
             printer.say(&Line::plain(
                 "waiting for the browser; if it cannot come back here, paste the address it ended at",
             ));
@@ -197,7 +197,7 @@ impl Person for AtTerminal<'_> {
     }
 
     fn pasted(&self) -> BoxFuture<'_, String> {
-        if !self.context.env.can_ask() {
+        if !self.context.console.can_ask() {
             return Box::pin(std::future::pending());
         }
         let (sender, receiver) = tokio::sync::oneshot::channel();

@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::ValueEnum as _;
 use helve::{Host, HostEvent};
 use helve_model::json::RawJson;
+use helve_setup::{Lifetime, Wanted};
 use helve_wire::LogLevel;
 use serde_json::json;
 
@@ -12,10 +13,9 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::inputs;
 use crate::offered::check_server;
-use crate::plan::plan;
 use crate::printer::{Line, Style};
 use crate::progress::Meter;
-use crate::running::{Manner, Wanted, with_host};
+use crate::running::{Manner, with_host};
 use crate::watching::log_json;
 
 /// Between two looks at a server's stderr.
@@ -57,9 +57,9 @@ enum Level {
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let configuration = inputs::load(context, |server| server.as_str() == args.server)?;
     context.report_problems_of(&configuration, |server| server.as_str() == args.server);
-    check_server(context, &configuration, &plan(context, &configuration)?, &args.server)?;
+    check_server(context, &configuration, &context.setup.plan(&configuration)?, &args.server)?;
     let only = [args.server.clone()];
-    let manner = Manner { stays: true, ..Manner::default() };
+    let manner = Manner { lifetime: Lifetime::Long, ..Manner::default() };
     with_host(context, &configuration, Wanted::Only(&only), manner, async |host| follow(context, host, args).await)
 }
 

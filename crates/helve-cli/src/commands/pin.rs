@@ -3,15 +3,14 @@
 
 use helve_model::{Definition as _, ErrorCode, QualifiedName};
 use helve_policy::pin::{DefinitionHash, diff};
+use helve_setup::store::pins::PinFile;
 use serde_json::{Value, json};
 
 use crate::catalog::{Depth, Freshness, Tools, list};
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::plan::pin_project;
 use crate::printer::{Line, Style, Table};
 use crate::prompt;
-use crate::store::pins::PinFile;
 
 /// Pin tool definitions, and look at what changed
 #[derive(Debug, clap::Args)]
@@ -66,7 +65,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
             missing.push((server.name, failure));
             continue;
         }
-        let project = pin_project(context, &configuration, &server.name);
+        let project = context.setup.pin_project(&configuration, &server.name);
         for definition in server.definitions() {
             let name = QualifiedName::new(server.name.clone(), definition.name().clone());
             if !args.names.iter().any(|wanted| *wanted == name.to_string() || wanted == server.name.as_str()) {

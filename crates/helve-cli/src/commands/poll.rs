@@ -6,6 +6,7 @@ use helve::{Host, Watcher};
 use helve_config::Configuration;
 use helve_model::json::RawJson;
 use helve_model::{Outcome, QualifiedName, ReadOutcome};
+use helve_setup::{Lifetime, Wanted};
 
 use super::{call, read};
 use crate::content::{self, SavePlace};
@@ -14,10 +15,9 @@ use crate::failure::Failure;
 use crate::inputs;
 use crate::offered::check_server;
 use crate::options::duration;
-use crate::plan::plan;
 use crate::progress::Meter;
 use crate::questions::QuestionArgs;
-use crate::running::{Manner, Wanted, with_host};
+use crate::running::{Manner, with_host};
 use crate::spelling;
 use crate::watching::{EventArgs, Reporter, Subject, meaning};
 
@@ -65,13 +65,13 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let target = target(&configuration, args)?;
     let only: Vec<String> = match &target {
         Target::Resource { server, .. } => {
-            check_server(context, &configuration, &plan(context, &configuration)?, server)?;
+            check_server(context, &configuration, &context.setup.plan(&configuration)?, server)?;
             vec![(*server).to_owned()]
         }
         Target::Tool { .. } => Vec::new(),
     };
     let wanted = if only.is_empty() { Wanted::OnDemand } else { Wanted::Only(&only) };
-    let manner = Manner { stays: true, ..Manner::answering(&args.questions) };
+    let manner = Manner { lifetime: Lifetime::Long, ..Manner::answering(&args.questions) };
     with_host(context, &configuration, wanted, manner, async |host| match &target {
         Target::Resource { server, uri } => poll_resource(context, args, host, server, uri).await,
         Target::Tool { name, words } => poll_tool(context, args, host, name, words).await,

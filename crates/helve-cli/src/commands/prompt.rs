@@ -6,17 +6,17 @@ use helve_model::json::RawJson;
 use helve_model::name::Spelling;
 use helve_model::{ErrorCode, OutcomeView, PromptOutcome};
 use helve_render::{Provider, provider_messages};
+use helve_setup::Wanted;
 use serde_json::{Map, Value};
 
 use crate::context::{Context, nearest};
 use crate::failure::Failure;
 use crate::inputs;
 use crate::offered::check_server;
-use crate::plan::plan;
 use crate::printer::{Line, Style};
 use crate::progress::Meter;
 use crate::questions::QuestionArgs;
-use crate::running::{Manner, Wanted, with_host};
+use crate::running::{Manner, with_host};
 use crate::spelling;
 
 /// Get a prompt
@@ -56,7 +56,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let (named, words) = server_and_prompt(&configuration, &args.name, &args.words);
     let arguments = arguments(words)?;
     if let Some((server, _)) = &named {
-        check_server(context, &configuration, &plan(context, &configuration)?, server)?;
+        check_server(context, &configuration, &context.setup.plan(&configuration)?, server)?;
     }
     let manner = Manner::answering(&args.questions);
     let outcome = with_host(context, &configuration, Wanted::OnDemand, manner, async |host| {

@@ -8,17 +8,17 @@ use base64::engine::general_purpose::STANDARD;
 use helve::CallContext;
 use helve_model::uri_template::{FillProblem, TemplateValue, TemplateValues, UriTemplate};
 use helve_model::{ErrorCode, ResourceBody, ResourceContents};
+use helve_setup::Wanted;
 
 use crate::content::SavePlace;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::inputs;
 use crate::offered::check_server;
-use crate::plan::plan;
 use crate::printer::Line;
 use crate::progress::Meter;
 use crate::questions::QuestionArgs;
-use crate::running::{Manner, Wanted, with_host};
+use crate::running::{Manner, with_host};
 
 /// More text than this does not go to a terminal but to a file: nobody could read it there.
 const SHOWN_AT_A_TERMINAL: usize = 1024 * 1024;
@@ -56,7 +56,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let uri = uri(&args.uri, &args.words)?;
     let configuration = inputs::load(context, |server| server.as_str() == args.server)?;
     context.report_problems_of(&configuration, |server| server.as_str() == args.server);
-    check_server(context, &configuration, &plan(context, &configuration)?, &args.server)?;
+    check_server(context, &configuration, &context.setup.plan(&configuration)?, &args.server)?;
     let manner = Manner::answering(&args.questions);
     let read = with_host(context, &configuration, Wanted::OnDemand, manner, async |host| {
         let call = CallContext { uncut: true, ..context.call() };
@@ -126,7 +126,7 @@ pub(crate) fn show(context: &Context, contents: &[ResourceContents]) -> Result<(
     let mut place = SavePlace::new(context, None, "resource");
     for piece in contents {
         let text = match &piece.body {
-            ResourceBody::Text(text) if is_shown(context.env.stdout_is_terminal(), text) => text.clone(),
+            ResourceBody::Text(text) if is_shown(context.console.stdout_is_terminal, text) => text.clone(),
             ResourceBody::Text(text) => {
                 let mime = piece.mime_type.as_deref().or(Some("text/plain"));
                 place.save("text", mime, text.as_bytes())?

@@ -3,9 +3,10 @@
 use helve_config::edit::Change;
 use helve_config::{Configuration, ConfiguredServer, FilePlace};
 use helve_model::ErrorCode;
+use helve_setup::file_of;
 use serde_json::json;
 
-use crate::context::{Context, file_of};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::place::{self, Scope};
 use crate::printer::Line;

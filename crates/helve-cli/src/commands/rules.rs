@@ -5,6 +5,8 @@ use helve_config::trust::hash_content;
 use helve_config::{Configuration, FilePlace, discover};
 use helve_model::{Action, CallKind, ErrorCode, Layer, Listed, Rule, ServerSpec};
 use helve_policy::{SourcedRule, Trust};
+use helve_setup::store::approvals::ApprovalFile;
+use helve_setup::store::written_rules::WrittenRules;
 use serde_json::{Value, json};
 
 use crate::context::Context;
@@ -12,11 +14,8 @@ use crate::describe;
 use crate::failure::Failure;
 use crate::own_rules::{self, spelled};
 use crate::place;
-use crate::plan::plan;
 use crate::printer::{Line, Style, Table};
 use crate::prompt;
-use crate::store::approvals::ApprovalFile;
-use crate::store::written_rules::WrittenRules;
 
 /// List the rules about calls, in the order in which they are asked
 #[derive(Debug, clap::Args)]
@@ -92,7 +91,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
 
 /// All rules, with the trust they have, in the order in which they are asked.
 fn in_order(context: &Context, configuration: &Configuration) -> Result<Vec<SourcedRule>, Failure> {
-    let mut rules = plan(context, configuration)?.rules.unwrap_or_default();
+    let mut rules = context.setup.plan(configuration)?.rules.unwrap_or_default();
     rules.sort_by_key(|source| match (source.trust, source.rule.layer) {
         (_, Layer::CommandLine) => 0,
         (_, Layer::Explicit) => 1,
@@ -124,7 +123,7 @@ fn lists(context: &Context, configuration: &Configuration) -> Result<Vec<ListEnt
         found.extend(entries("tools", "listed", access.tools.as_deref().unwrap_or_default()));
         found
     };
-    Ok(plan(context, configuration)?.servers.iter().flat_map(|planned| of(&planned.spec)).collect())
+    Ok(context.setup.plan(configuration)?.servers.iter().flat_map(|planned| of(&planned.spec)).collect())
 }
 
 fn action(source: &SourcedRule) -> Line {
@@ -179,7 +178,7 @@ fn undo(context: &Context, yes: bool) -> Result<(), Failure> {
     };
     let configuration = context.load()?;
     let place = place::file_at(&configuration, &path)
-        .or_else(|| discover::own_user_file(&context.environment).filter(|place| place.path == path))
+        .or_else(|| discover::own_user_file(context.environment()).filter(|place| place.path == path))
         .or_else(|| named(context, &path));
     let Some(place) = place else {
         stores.update(|written: &mut WrittenRules| written.forget(&path, &rule))?;
@@ -213,7 +212,7 @@ fn ask(context: &Context, place: &FilePlace, rule: &NewRule, yes: bool) -> Resul
     if yes || rule.action == Action::Allow {
         return Ok(());
     }
-    if !context.env.can_ask() {
+    if !context.console.can_ask() {
         return Err(Failure::new(ErrorCode::ApprovalRequired, "what may run from now on is for you to say")
             .hint("run this at a terminal, or add `--yes`"));
     }

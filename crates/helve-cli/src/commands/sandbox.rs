@@ -3,6 +3,7 @@
 use helve::Host;
 use helve_model::{SandboxSpec, ServerSpec, ServerStatus};
 use helve_sandbox::Plan;
+use helve_setup::Wanted;
 use serde_json::{Value, json};
 
 use crate::confinement::Confinement;
@@ -12,7 +13,7 @@ use crate::failure::Failure;
 use crate::inputs;
 use crate::printer::{Line, Style};
 use crate::progress::Meter;
-use crate::running::{Manner, Wanted, settled, with_host};
+use crate::running::{Manner, settled, with_host};
 
 /// Look at what a server's sandbox holds
 #[derive(Debug, clap::Args)]

@@ -6,6 +6,7 @@ use std::time::UNIX_EPOCH;
 
 use clap::Subcommand;
 use helve_model::ErrorCode;
+use helve_setup::secret_record;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 
@@ -67,15 +68,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// The name of a secret's record.
-pub(crate) fn record(name: &str) -> String {
-    format!("secret {name}")
-}
-
 fn set(context: &Context, name: &str, from_stdin: bool) -> Result<(), Failure> {
     check(name)?;
     let credentials = credentials(context)?;
-    let value = if from_stdin || !context.env.can_ask() {
+    let value = if from_stdin || !context.console.can_ask() {
         let mut text = String::new();
         let read = std::io::stdin().take(VALUE_BYTES + 1).read_to_string(&mut text);
         read.map_err(|_| Failure::usage("what stdin holds is not text"))?;
@@ -91,7 +87,8 @@ fn set(context: &Context, name: &str, from_stdin: bool) -> Result<(), Failure> {
     if value.len() as u64 > VALUE_BYTES {
         return Err(Failure::usage("the value is longer than 64 KiB: nothing was kept"));
     }
-    let made_key = credentials.vault.write(&record(name), &SecretString::from(value), json!({"kind": "secret"}))?;
+    let made_key =
+        credentials.vault.write(&secret_record(name), &SecretString::from(value), json!({"kind": "secret"}))?;
     if made_key {
         let key = context.env.shown(credentials.vault.key_file());
         context.printer.warning(format!("it is sealed with the key in {key}: whoever can read your files can open it"));
@@ -101,11 +98,11 @@ fn set(context: &Context, name: &str, from_stdin: bool) -> Result<(), Failure> {
 }
 
 fn get(context: &Context, name: &str, reveal: bool) -> Result<(), Failure> {
-    if !context.env.stdout_is_terminal() && !reveal {
+    if !context.console.stdout_is_terminal && !reveal {
         return Err(Failure::new(ErrorCode::ApprovalRequired, "a secret is shown at a terminal only")
             .hint("`--reveal` prints it all the same"));
     }
-    let value = credentials(context)?.vault.read(&record(name))?.ok_or_else(|| absent(context, name))?;
+    let value = credentials(context)?.vault.read(&secret_record(name))?.ok_or_else(|| absent(context, name))?;
     if context.printer.is_json() {
         return context.printer.data(&format!("{}\n", json!({ "name": name, "value": value.expose_secret() })));
     }
@@ -139,7 +136,7 @@ fn list(context: &Context) -> Result<(), Failure> {
 fn remove(context: &Context, names: &[String]) -> Result<(), Failure> {
     let vault = &credentials(context)?.vault;
     for name in names {
-        if !vault.remove(&record(name))? {
+        if !vault.remove(&secret_record(name))? {
             return Err(absent(context, name));
         }
         context.printer.say(&Line::plain(format!("forgot `{name}`")));

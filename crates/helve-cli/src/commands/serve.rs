@@ -14,16 +14,16 @@ use helve_serve::face::http::{Guard, HttpFace};
 use helve_serve::{
     Authenticate, Discovery, Gateway, HostSource, KnownTokens, LocalUsers, Naming, Options, Purpose, Unlisted, face,
 };
+use helve_setup::store::approvals::ApprovalFile;
+use helve_setup::{Lifetime, Recipe, Reloader, Wanted};
 use helve_wire::BoxFuture;
 
 use crate::context::Context;
 use crate::door_keeper::{ApprovalKeeper, DoorKeeper};
-use crate::env::variable;
 use crate::failure::Failure;
 use crate::options::duration;
-use crate::reload::Reloader;
-use crate::running::{Recipe, Wanted, block_on, hurry, until_stopped};
-use crate::store::approvals::ApprovalFile;
+use crate::reload;
+use crate::running::{block_on, until_stopped};
 use crate::{listening, peer, stdio, token};
 
 /// How often the configuration files are looked at.
@@ -36,7 +36,7 @@ const CALL_TIME: Duration = Duration::from_secs(10 * 60);
 const MANAGEMENT: &str = "helve";
 
 /// The variable that a token can be handed over in.
-const TOKEN_VARIABLE: &str = variable::HELVE_SERVE_TOKEN;
+const TOKEN_VARIABLE: &str = helve_setup::environment::variable::HELVE_SERVE_TOKEN;
 
 /// Serve all servers as one MCP server, on standard input and output or over HTTP
 #[derive(Debug, clap::Args)]
@@ -190,7 +190,7 @@ async fn over_http(
             .hint(format!("put one into a file for --token-file, or into {TOKEN_VARIABLE}")));
     }
     // Before the servers are known: one of them may be what listens here.
-    context.itself.listens_at(bound, &guard.hosts);
+    context.setup.itself().listens_at(bound, &guard.hosts);
     let mut recipe = recipe(context, configuration)?;
     recipe.settings.denies_unlisted = denies_unlisted;
     guard.nesting = recipe.nesting().clone();
@@ -213,8 +213,8 @@ async fn over_http(
 }
 
 fn recipe(context: &Context, configuration: &Configuration) -> Result<Recipe, Failure> {
-    let mut recipe = Recipe::new(context, configuration, Wanted::All, true)?;
-    hurry(context, &mut recipe.plan);
+    let mut recipe = Recipe::new(&context.setup, configuration, Wanted::All, Lifetime::Long)?;
+    context.setup.hurry(&mut recipe.plan);
     if configuration.settings.call_timeout.origin == Origin::BuiltIn {
         recipe.settings.call_timeout = CALL_TIME;
     }
@@ -271,7 +271,7 @@ impl HostSource for ManyHosts {
             Purpose::OneAgent => self.recipe.clone().on_demand().builder(),
         };
         // What was approved for good since this program started counts for new ones, too.
-        let kept = self.context.stores().and_then(|stores| stores.read::<ApprovalFile>()).ok();
+        let kept = self.context.setup.stores().and_then(|stores| stores.read::<ApprovalFile>()).ok();
         let builder = match kept {
             Some(kept) => builder.approvals(kept.approvals().collect()),
             None => builder,
@@ -375,11 +375,11 @@ impl Reloads for Gateway {
 }
 
 async fn follow_configuration(context: &Context, reloads: &impl Reloads) -> Infallible {
-    let mut reloader = Reloader::new(context);
+    let mut reloader = Reloader::new(Arc::clone(&context.setup));
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
         if reloads.is_started() {
-            reloader.look(context, async |plan| reloads.apply(plan).await).await;
+            reload::look(context, &mut reloader, async |plan| reloads.apply(plan).await).await;
         }
     }
 }

@@ -1,12 +1,14 @@
 //! `helve servers`: how every server is doing. Connects to those that are on; nothing untrusted is started.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use helve::{Host, HostEvent, ServerReport};
 use helve_config::Configuration;
 use helve_model::{ErrorCode, SandboxSpec, ServerName, ServerSpec, ServerStatus};
+use helve_setup::{Lifetime, Logins, Reloader, Wanted, compile};
 use serde_json::{Value, json};
 
 use crate::confinement::Confinement;
@@ -15,12 +17,11 @@ use crate::describe;
 use crate::failure::Failure;
 use crate::hint_words::HintWords;
 use crate::inputs;
-use crate::plan::{compile, plan};
 use crate::printer::{Line, Style, Table};
 use crate::progress::Meter;
-use crate::reload::Reloader;
-use crate::running::{Manner, Wanted, late, settled, with_host};
-use crate::sign_ins::{Logins, as_json as login_json, described, issuer};
+use crate::reload;
+use crate::running::{Manner, late, settled, with_host};
+use crate::sign_ins::{as_json as login_json, described, issuer};
 
 /// How long a connected server may take to answer a ping; one that does not has no latency to show.
 const PING_TIME: Duration = Duration::from_secs(2);
@@ -46,12 +47,13 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         Some(_) => context.report_problems_of(&configuration, is_meant),
         None => context.report_problems(&configuration),
     }
-    for problem in compile(&plan(context, &configuration)?).1 {
+    for problem in compile(&context.setup.plan(&configuration)?).1 {
         context.printer.warning(problem.to_string());
     }
     let named: Vec<String> = args.server.iter().cloned().collect();
     let wanted = if named.is_empty() { Wanted::All } else { Wanted::Only(&named) };
-    let manner = Manner { stays: args.watch, ..Manner::reporting() };
+    let lifetime = if args.watch { Lifetime::Long } else { Lifetime::Short };
+    let manner = Manner { lifetime, ..Manner::reporting() };
     with_host(context, &configuration, wanted, manner, async |host| {
         if let Some(name) = &args.server
             && host.server_status(name).is_none()
@@ -67,7 +69,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
             meter.during("asking", ping(host, &is_meant)).await;
         }
         let sandboxes = Sandboxes::new(context, &configuration);
-        let logins = Logins::of(context, &configuration);
+        let logins = Logins::of(&context.setup, &configuration);
         let about = About { sandboxes: &sandboxes, logins: &logins };
         match &args.server {
             Some(name) => one(context, host, name, about),
@@ -277,7 +279,7 @@ async fn watch(context: &Context, host: &Host, only: Option<&str>, reloads: bool
     for report in host.status().iter().filter(|report| is_meant(report.name.as_str())) {
         tell(context, report.name.as_str(), &report.status.to_string())?;
     }
-    let mut reloader = Reloader::new(context);
+    let mut reloader = Reloader::new(Arc::clone(&context.setup));
     loop {
         tokio::select! {
             event = events.next() => match event {
@@ -291,7 +293,7 @@ async fn watch(context: &Context, host: &Host, only: Option<&str>, reloads: bool
                 None => return Ok(()),
             },
             () = tokio::time::sleep(RELOAD_EVERY), if reloads => {
-                reloader.look(context, async |plan| host.set_servers(plan).await).await;
+                reload::look(context, &mut reloader, async |plan| host.set_servers(plan).await).await;
             }
         }
     }

@@ -3,22 +3,22 @@
 use helve::{Plan, Planned};
 use helve_config::{Code, Configuration, Diagnostic};
 use helve_model::DisabledReason;
+use helve_setup::store::approvals::ApprovalFile;
+use helve_setup::{compile, held_text, held_word};
 use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::describe;
 use crate::failure::Failure;
-use crate::plan::{self, held, plan};
 use crate::printer::{Line, Style, Table, Verbosity};
-use crate::store::approvals::ApprovalFile;
 
 pub(crate) fn run(context: &Context) -> Result<(), Failure> {
     let configuration = context.load()?;
-    let plan = plan(context, &configuration)?;
+    let plan = context.setup.plan(&configuration)?;
     // What is not trusted stands in the table, with the way to trust it below.
     let is_news = |diagnostic: &&Diagnostic| diagnostic.code != Code::Untrusted;
     context.report(configuration.diagnostics.iter().filter(is_news));
-    for problem in plan::compile(&plan).1 {
+    for problem in compile(&plan).1 {
         context.printer.warning(problem.to_string());
     }
     if context.printer.is_json() {
@@ -38,12 +38,12 @@ fn table(context: &Context, configuration: &Configuration, plan: &Plan) -> Table
             Some(DisabledReason::Configured | DisabledReason::Itself) => Style::Dim,
             Some(_) => Style::Warning,
         };
-        Line::styled(style, plan::state(held))
+        Line::styled(style, held_text(held))
     };
     for server in &configuration.servers {
         table.row([
             Line::styled(Style::Name, server.name.as_str()),
-            state(held(context, server).as_ref()),
+            state(context.setup.held(server).as_ref()),
             Line::plain(server.spec.as_ref().map_or("-", |spec| describe::transport(&spec.transport))),
             Line::plain(context.shown(&server.origin)),
         ]);
@@ -107,7 +107,7 @@ fn say_next(context: &Context, configuration: &Configuration) {
         printer.hint("look at what this project would run, and trust it: `helve trust`");
     } else if configuration.broken_rules().is_some() {
         printer.hint("`helve doctor` says what is wrong");
-    } else if configuration.servers.iter().all(|server| plan::is_itself(context, server)) {
+    } else if configuration.servers.iter().all(|server| context.setup.is_itself(server)) {
         printer.hint("add a server: `helve add NAME -- COMMAND`, or `helve add NAME URL`");
         printer.hint("or start with a commented file: `helve init`");
     } else if configuration.servers.iter().all(|server| server.dialect != helve_config::Dialect::Helve) {
@@ -119,7 +119,7 @@ fn as_json(context: &Context, configuration: &Configuration, plan: &Plan) -> Val
     let defaults = defaults(configuration, plan).map(|planned| {
         json!({
             "name": planned.spec.name.as_str(),
-            "state": plan::word(planned.held.as_ref()),
+            "state": held_word(planned.held.as_ref()),
             "application": "helve",
             "layer": planned.spec.layer.to_string(),
             "origin": Value::Null,
@@ -142,7 +142,7 @@ fn as_json(context: &Context, configuration: &Configuration, plan: &Plan) -> Val
         })
         .collect();
     let diagnostics: Vec<Value> = configuration.diagnostics.iter().map(diagnostic_json).collect();
-    let directories = &context.env.directories;
+    let directories = context.env.directories();
     let approvals =
         context.stores().and_then(|stores| stores.read::<ApprovalFile>()).map_or(0, |file| file.approvals().count());
     json!({

@@ -6,18 +6,19 @@ use std::path::Path;
 use helve_config::trust::{NOT_COVERED, Part, Trust, TrustRequest, TrustSubject};
 use helve_config::{Configuration, ConfiguredServer};
 use helve_model::ErrorCode;
+use helve_setup::file_of;
+use helve_setup::store::approvals::ApprovalFile;
+use helve_setup::store::pins::PinFile;
+use helve_setup::store::trust::TrustFile;
 use serde_json::{Value, json};
 
 use crate::confinement;
-use crate::context::{Context, file_of};
+use crate::context::Context;
 use crate::describe::{self, Detail, Secrets};
 use crate::failure::Failure;
 use crate::place;
 use crate::printer::{Line, Style, Table};
 use crate::prompt;
-use crate::store::approvals::ApprovalFile;
-use crate::store::pins::PinFile;
-use crate::store::trust::TrustFile;
 
 /// Show what this project would run, and trust it
 #[derive(Debug, clap::Args)]
@@ -110,7 +111,7 @@ fn requests<'a>(
 }
 
 fn ask<'a>(context: &Context, requests: Vec<&'a TrustRequest>) -> Result<Vec<&'a TrustRequest>, Failure> {
-    if !context.env.can_ask() {
+    if !context.console.can_ask() {
         return Err(Failure::new(
             ErrorCode::ApprovalRequired,
             "there is no terminal to ask at, so nothing was trusted",
@@ -238,7 +239,7 @@ fn list(context: &Context) -> Result<(), Failure> {
 
 fn revoke(context: &Context, names: &[String]) -> Result<(), Failure> {
     let stores = context.stores()?;
-    let root = context.project();
+    let root = context.setup.project();
     let is_named = |name: &str| names.iter().any(|wanted| wanted == name);
     let trusted = stores.update(|file: &mut TrustFile| {
         file.revoke(|trusted| {

@@ -2,17 +2,17 @@
 
 use helve::CallContext;
 use helve_model::ReadOutcome;
+use helve_setup::{Lifetime, Wanted};
 
 use super::read;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::inputs;
 use crate::offered::check_server;
-use crate::plan::plan;
 use crate::printer::{Line, Style};
 use crate::progress::Meter;
 use crate::questions::QuestionArgs;
-use crate::running::{Manner, Wanted, with_host};
+use crate::running::{Manner, with_host};
 use crate::watching::{EventArgs, Reporter, Subject, Told, meaning};
 
 /// Tell when a resource changes, until Ctrl-C
@@ -48,10 +48,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let uri = read::uri(&args.uri, &args.words)?;
     let configuration = inputs::load(context, |server| server.as_str() == args.server)?;
     context.report_problems_of(&configuration, |server| server.as_str() == args.server);
-    check_server(context, &configuration, &plan(context, &configuration)?, &args.server)?;
+    check_server(context, &configuration, &context.setup.plan(&configuration)?, &args.server)?;
     let subject = Subject::Resource { server: &args.server, uri: &uri };
     let mut reporter = Reporter::new(context, &args.events, subject)?;
-    let manner = Manner { stays: true, ..Manner::answering(&args.questions) };
+    let manner = Manner { lifetime: Lifetime::Long, ..Manner::answering(&args.questions) };
     let only = [args.server.clone()];
     with_host(context, &configuration, Wanted::Only(&only), manner, async |host| {
         let watcher = host.watcher();

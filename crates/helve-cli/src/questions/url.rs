@@ -7,10 +7,11 @@ use std::process::{Command, Stdio};
 
 use helve::ElicitationAnswer;
 use helve_schema::UrlRequest;
+use helve_setup::Environment;
+use helve_setup::environment::find_in;
 
 use super::form::introduce;
 use super::widget::{Choice, Choices, Step, Terminal};
-use crate::env::{Env, find_in};
 use crate::printer::{Line, Style};
 
 /// What opens a page in the person's browser.
@@ -26,7 +27,7 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
-    pub(crate) fn new(env: &Env) -> Self {
+    pub(crate) fn new(env: &Environment) -> Self {
         Self { variables: env.variables() }
     }
 

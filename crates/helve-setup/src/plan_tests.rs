@@ -3,17 +3,15 @@
 use helve_config::{Environment, Request, load};
 use helve_policy::Trust;
 
-use super::{Plan, compile, plan, state};
-use crate::context::Context;
-use crate::env::{Env, Surroundings};
-use crate::options::GlobalOptions;
+use super::{Plan, compile, held_text};
+use crate::setup::{Choices, Setup};
 
 struct Planned {
     _directory: tempfile::TempDir,
     plan: Plan,
 }
 
-fn planned(files: &[(&str, &str)], trusted: bool, options: GlobalOptions) -> Planned {
+fn planned(files: &[(&str, &str)], trusted: bool, choices: Choices) -> Planned {
     let directory = tempfile::tempdir().expect("a directory");
     for (path, text) in files {
         let path = directory.path().join(path);
@@ -25,16 +23,14 @@ fn planned(files: &[(&str, &str)], trusted: bool, options: GlobalOptions) -> Pla
     let environment = Environment::new(&project).with_home(directory.path());
     let configuration =
         load(Request { trust: &|_: &helve_config::trust::TrustRequest| trusted, ..Request::new(&environment) });
-    let home = Some(directory.path().to_path_buf());
-    let env = Env::new(Surroundings { home, working_directory: project, ..Surroundings::empty() });
-    let context = Context::new(env, options);
-    Planned { plan: plan(&context, &configuration).expect("a plan"), _directory: directory }
+    let setup = Setup::new(crate::Environment::new(project).with_home(directory.path())).with_choices(choices);
+    Planned { plan: setup.plan(&configuration).expect("a plan"), _directory: directory }
 }
 
 impl Planned {
     fn servers(&self) -> String {
         let line = |planned: &helve::Planned| {
-            let held = state(planned.held.as_ref());
+            let held = held_text(planned.held.as_ref());
             format!("{} {:?} {held} readonly={:?}", planned.spec.name, planned.trust, planned.spec.access.readonly)
         };
         self.plan.servers.iter().map(line).collect::<Vec<_>>().join("\n")
@@ -77,7 +73,7 @@ const FILES: &[(&str, &str)] = &[(".config/helve/helve.toml", USER), ("project/h
 
 #[test]
 fn a_project_is_held_back_until_it_is_trusted() {
-    let untrusted = planned(FILES, false, GlobalOptions::default());
+    let untrusted = planned(FILES, false, Choices::default());
     insta::assert_snapshot!(untrusted.servers(), @"
     mine Trusted on readonly=None
     off Trusted off readonly=None
@@ -89,7 +85,7 @@ fn a_project_is_held_back_until_it_is_trusted() {
     user allow mine/* Trusted
     project allow theirs/* Untrusted
     ");
-    let trusted = planned(FILES, true, GlobalOptions::default());
+    let trusted = planned(FILES, true, Choices::default());
     insta::assert_snapshot!(trusted.servers(), @"
     theirs Trusted on readonly=None
     mine Trusted on readonly=None
@@ -106,7 +102,7 @@ fn a_project_is_held_back_until_it_is_trusted() {
 
 #[test]
 fn one_switch_turns_everything_off() {
-    let off = || GlobalOptions { no_mcp: true, ..GlobalOptions::default() };
+    let off = || Choices { no_mcp: true, ..Choices::default() };
     insta::assert_snapshot!(planned(FILES, true, off()).servers(), @"
     theirs Trusted MCP is off readonly=None
     mine Trusted MCP is off readonly=None
@@ -121,11 +117,11 @@ fn one_switch_turns_everything_off() {
 
 #[test]
 fn the_defaults_serve_only_where_nobody_configured_anything() {
-    insta::assert_snapshot!(planned(&[], false, GlobalOptions::default()).servers(), @"
+    insta::assert_snapshot!(planned(&[], false, Choices::default()).servers(), @"
     filesystem Trusted on readonly=None
     time Trusted on readonly=None
     ");
-    let named = GlobalOptions { files: vec!["empty.toml".into()], ..GlobalOptions::default() };
+    let named = Choices { files: vec!["empty.toml".into()], ..Choices::default() };
     assert_eq!(planned(&[], false, named).plan.servers.len(), 0, "the person chose the files");
 }
 
@@ -133,7 +129,7 @@ fn the_defaults_serve_only_where_nobody_configured_anything() {
 fn the_setting_readonly_holds_where_a_server_says_nothing() {
     let text =
         "[settings]\nreadonly = false\n[servers.a]\ncommand = \"a\"\n[servers.b]\ncommand = \"b\"\nreadonly = true\n";
-    insta::assert_snapshot!(planned(&[(".config/helve/helve.toml", text)], false, GlobalOptions::default()).servers(), @"
+    insta::assert_snapshot!(planned(&[(".config/helve/helve.toml", text)], false, Choices::default()).servers(), @"
     a Trusted on readonly=Some(false)
     b Trusted on readonly=Some(true)
     ");
@@ -144,7 +140,7 @@ fn hidden_entries_still_narrow() {
     let user = "[servers.a]\ncommand = \"mine\"\ndisabled_tools = [\"rm\"]\n";
     let project = "[servers.a]\ncommand = \"theirs\"\n";
     let both =
-        planned(&[(".config/helve/helve.toml", user), ("project/helve.toml", project)], true, GlobalOptions::default());
+        planned(&[(".config/helve/helve.toml", user), ("project/helve.toml", project)], true, Choices::default());
     assert_eq!(both.plan.servers.len(), 1);
     let [hidden] = &both.plan.narrowing[..] else { panic!("{:?}", both.plan.narrowing) };
     assert_eq!(hidden.trust, Trust::Trusted);
@@ -159,7 +155,7 @@ fn accepted_definitions_count_where_they_were_accepted() {
         {"project": "/elsewhere", "server": "theirs", "tool": "t", "definition": "{}"}
     ]}"#;
     let files = [FILES, &[(".local/state/helve/pins.json", pins)]].concat();
-    let plan = planned(&files, true, GlobalOptions::default()).plan;
+    let plan = planned(&files, true, Choices::default()).plan;
     let names: Vec<String> = plan.pins.expect("pins").keys().map(ToString::to_string).collect();
     assert_eq!(names, ["mine/t"]);
 }

@@ -4,14 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use helve::{CallError, SecretSource};
-use helve_model::{ErrorCode, LateSource};
+use helve_model::{ErrorCode, Hint, LateSource};
 use helve_wire::BoxFuture;
 use secrecy::{ExposeSecret as _, SecretString};
 
-use crate::commands::secret::record;
-use crate::context::Context;
 use crate::program::{Bounds, Program};
-use crate::redact;
+use crate::setup::Setup;
 use crate::vault::Vault;
 
 /// What a program that prints a secret may cost.
@@ -19,27 +17,39 @@ const BOUNDS: Bounds = Bounds { time: Some(Duration::from_secs(10)), output: 64 
 
 /// The person's secrets.
 #[derive(Debug)]
-pub(crate) struct Secrets {
+pub struct Secrets {
     vault: Option<Arc<Vault>>,
     /// How programs are started, with which variables.
-    program: Option<Program>,
+    program: Program,
+    /// Told every secret that comes by.
+    on_secret: Option<fn(&str)>,
+}
+
+/// The name of a secret's record in the vault.
+#[must_use]
+pub fn secret_record(name: &str) -> String {
+    format!("secret {name}")
 }
 
 impl Secrets {
-    pub(crate) fn new(context: &Context) -> Self {
-        let vault = context.credentials().map(|credentials| Arc::clone(&credentials.vault));
-        Self { vault, program: Program::new(context, "cmd", &["true".to_owned()]).ok() }
+    /// Those of the person whose setup this is.
+    #[must_use]
+    pub fn new(setup: &Setup) -> Self {
+        let vault = setup.credentials().map(|credentials| Arc::clone(&credentials.vault));
+        Self { vault, program: Program::new(setup, "true", &[]), on_secret: setup.on_secret() }
     }
 
     async fn kept(&self, name: &str) -> Result<SecretString, CallError> {
         let unusable = |message: String| CallError::new(ErrorCode::Config, message);
         let Some(vault) = self.vault.clone() else { return Err(unusable("there is no vault".to_owned())) };
-        let record = record(name);
+        let record = secret_record(name);
         let read = tokio::task::spawn_blocking(move || vault.read(&record)).await;
         match read {
             Ok(Ok(Some(value))) => Ok(value),
-            Ok(Ok(None)) => Err(unusable(format!("there is no secret `{name}`"))
-                .with_hint(format!("`helve secret set {name}` keeps one"))),
+            Ok(Ok(None)) => {
+                Err(unusable(format!("there is no secret `{name}`"))
+                    .with_hint(Hint::KeepSecret { name: name.to_owned() }))
+            }
             Ok(Err(error)) => {
                 let ours = unusable(error.to_string());
                 Err(error.hint().into_iter().fold(ours, |ours, hint| ours.with_hint(hint)))
@@ -52,7 +62,7 @@ impl Secrets {
     async fn printed(&self, command: &str) -> Result<SecretString, CallError> {
         let unusable = |message: String| CallError::new(ErrorCode::Config, message);
         let words = shell_words::split(command).map_err(|error| unusable(format!("it is not a command: {error}")))?;
-        let program = self.program.as_ref().and_then(|program| program.running(&words));
+        let program = self.program.running(&words);
         let Some(program) = program else { return Err(unusable("it names no command".to_owned())) };
         match program.run(b"", BOUNDS).await {
             Ok(said) => {
@@ -80,7 +90,9 @@ impl SecretSource for Secrets {
                 _ => Err(CallError::new(ErrorCode::Config, "this helve was built without the system's keyring")
                     .with_hint("keep the value in helve's own vault: ${secret:NAME}")),
             }?;
-            redact::remember(value.expose_secret());
+            if let Some(on_secret) = self.on_secret {
+                on_secret(value.expose_secret());
+            }
             Ok(value)
         })
     }

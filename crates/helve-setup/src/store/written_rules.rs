@@ -14,7 +14,7 @@ use super::{Stored, first_version};
 const MAX_REMEMBERED: usize = 100;
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct WrittenRules {
+pub struct WrittenRules {
     #[serde(default = "first_version")]
     version: u64,
     #[serde(default)]
@@ -39,7 +39,7 @@ struct WrittenRule {
 
 impl WrittenRules {
     /// Remembers a rule; the oldest is forgotten where there are too many.
-    pub(crate) fn add(&mut self, file: &Path, rule: &NewRule) {
+    pub fn add(&mut self, file: &Path, rule: &NewRule) {
         self.rules.push(WrittenRule {
             file: file.to_owned(),
             tool: rule.tool.clone(),
@@ -53,12 +53,12 @@ impl WrittenRules {
     }
 
     /// The newest that this version understands.
-    pub(crate) fn last(&self) -> Option<(PathBuf, NewRule)> {
+    pub fn last(&self) -> Option<(PathBuf, NewRule)> {
         self.rules.iter().rev().find_map(WrittenRule::read)
     }
 
     /// Forgets the newest of this file that says the same.
-    pub(crate) fn forget(&mut self, file: &Path, rule: &NewRule) {
+    pub fn forget(&mut self, file: &Path, rule: &NewRule) {
         let is_it = |written: &WrittenRule| written.read().is_some_and(|(known, said)| known == file && said == *rule);
         if let Some(position) = self.rules.iter().rposition(is_it) {
             self.rules.remove(position);

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::{Stored, first_version};
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct ApprovalFile {
+pub struct ApprovalFile {
     #[serde(default = "first_version")]
     version: u64,
     #[serde(default)]
@@ -21,7 +21,7 @@ pub(crate) struct ApprovalFile {
 
 /// One approval as it is kept.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct StoredApproval {
+pub struct StoredApproval {
     server: String,
     tool: String,
     kind: String,
@@ -38,17 +38,17 @@ pub(crate) struct StoredApproval {
 
 impl ApprovalFile {
     /// All of them as they are kept.
-    pub(crate) fn stored(&self) -> &[StoredApproval] {
+    pub fn stored(&self) -> &[StoredApproval] {
         &self.approvals
     }
 
     /// The approvals this version understands; the others do not count and stay in the file.
-    pub(crate) fn approvals(&self) -> impl Iterator<Item = Approval> {
+    pub fn approvals(&self) -> impl Iterator<Item = Approval> {
         self.approvals.iter().filter_map(StoredApproval::read)
     }
 
     /// Remembers an approval for good; others are not for keeping.
-    pub(crate) fn add(&mut self, approval: &Approval) {
+    pub fn add(&mut self, approval: &Approval) {
         if approval.span == Span::Always && !self.approvals().any(|known| known == *approval) {
             self.approvals.push(StoredApproval {
                 server: approval.tool.server.to_string(),
@@ -63,7 +63,7 @@ impl ApprovalFile {
     }
 
     /// Takes back every approval that `is_meant` picks; gives what was taken back.
-    pub(crate) fn revoke(&mut self, is_meant: impl Fn(&Approval) -> bool) -> Vec<Approval> {
+    pub fn revoke(&mut self, is_meant: impl Fn(&Approval) -> bool) -> Vec<Approval> {
         let taken = self.approvals.extract_if(.., |stored| stored.read().is_some_and(|approval| is_meant(&approval)));
         taken.filter_map(|stored| stored.read()).collect()
     }

@@ -6,7 +6,6 @@
 
 mod directory;
 mod preface;
-mod resident;
 
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -22,42 +21,42 @@ use rustix::process::geteuid;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::UnixStream;
 
-use crate::context::Context;
-use crate::failure::Failure;
-pub(crate) use preface::{Preface, Report, Told};
-pub(crate) use resident::run;
+use crate::environment::OwnProgram;
+use crate::error::SetupError;
+use crate::setup::Setup;
+pub use preface::{Preface, Report, Told, hear, say};
 
 /// The file with the key of the fingerprints, in the state directory.
 const KEY_FILE: &str = "keep.key";
 /// So much of the fingerprint is in a socket's name, which must not be long.
 const SHOWN_BYTES: usize = 12;
 /// How long a process that was started may take until it listens.
-const STARTING: Duration = Duration::from_secs(10);
+pub const STARTING: Duration = Duration::from_secs(10);
 /// How long a process that was told to end may take, with all its servers. One that has to be killed takes some seconds.
-const ENDING: Duration = Duration::from_secs(30);
-const LOOK_EVERY: Duration = Duration::from_millis(2);
+pub const ENDING: Duration = Duration::from_secs(30);
+pub const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// Where the process for one configuration is found, whether it runs or not.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
-    pub(crate) socket: PathBuf,
+pub struct Place {
+    pub socket: PathBuf,
 }
 
 impl Place {
     /// Where the servers of this plan are kept. `None` where nobody said where home is.
-    pub(crate) fn of(context: &Context, plan: &Plan, surroundings: &Surroundings) -> Result<Option<Self>, Failure> {
-        let Some(directory) = directory(context) else { return Ok(None) };
-        let Some(key) = key(context)? else { return Ok(None) };
+    pub fn of(setup: &Setup, plan: &Plan, surroundings: &Surroundings) -> Result<Option<Self>, SetupError> {
+        let Some(directory) = directory(setup) else { return Ok(None) };
+        let Some(key) = key(setup)? else { return Ok(None) };
         let servers: Vec<ServerSpec> =
             plan.servers.iter().filter(|planned| planned.held.is_none()).map(|planned| planned.spec.clone()).collect();
-        let print = fingerprint(&servers, surroundings, context.env.working_directory(), key);
+        let print = fingerprint(&servers, surroundings, setup.environment.working_directory(), key);
         let shown: String = print.iter().take(SHOWN_BYTES).map(|byte| format!("{byte:02x}")).collect();
         Ok(Some(Self { socket: directory.join(format!("keep-{shown}.sock")) }))
     }
 
     /// All that there may be.
-    pub(crate) fn all(context: &Context) -> Vec<Self> {
-        let Some(directory) = directory(context) else { return Vec::new() };
+    pub fn all(setup: &Setup) -> Vec<Self> {
+        let Some(directory) = directory(setup) else { return Vec::new() };
         // What lies in a directory of another user is not ours to speak with.
         if directory::check(&directory, geteuid().as_raw()).is_err() {
             return Vec::new();
@@ -73,16 +72,17 @@ impl Place {
     }
 
     /// True when somebody listens there.
-    pub(crate) async fn is_alive(&self) -> bool {
+    pub async fn is_alive(&self) -> bool {
         self.connect().await.is_ok()
     }
 
     /// The servers that are kept there.
-    pub(crate) fn connector(&self) -> Connector {
+    pub fn connector(&self) -> Connector {
         Connector { place: self.clone() }
     }
 
-    fn lock(&self) -> PathBuf {
+    /// The file that whoever listens has locked.
+    pub fn lock(&self) -> PathBuf {
         self.socket.with_extension("lock")
     }
 
@@ -103,7 +103,7 @@ impl Place {
     }
 
     /// Tells the process to end, and waits until it has. `None` where there is none.
-    pub(crate) async fn stop(&self) -> Result<Option<Report>, Failure> {
+    pub async fn stop(&self) -> Result<Option<Report>, SetupError> {
         let Ok(mut stream) = self.connect().await else { return Ok(None) };
         let told = async {
             preface::say(&mut stream, &Preface::Stop).await?;
@@ -113,17 +113,17 @@ impl Place {
         // It says nothing more, and hangs up by ending.
         match tokio::time::timeout(ENDING, stream.read_u8()).await {
             Ok(_) => Ok(Some(report)),
-            Err(_) => Err(Failure::other(format!(
+            Err(_) => Err(SetupError::machine(format!(
                 "process {} was told to end, and has not within {} s",
                 report.process,
                 ENDING.as_secs()
             ))
-            .hint(format!("`kill -9 {}` ends it; its servers end with it", report.process))),
+            .with_hint(format!("`kill -9 {}` ends it; its servers end with it", report.process))),
         }
     }
 
     /// Asks something about the process itself.
-    pub(crate) async fn ask(&self, what: Preface) -> io::Result<Told> {
+    pub async fn ask(&self, what: Preface) -> io::Result<Told> {
         let mut stream = self.connect().await?;
         preface::say(&mut stream, &what).await?;
         preface::hear(&mut stream).await
@@ -132,7 +132,7 @@ impl Place {
 
 /// Takes servers from whoever keeps them.
 #[derive(Debug)]
-pub(crate) struct Connector {
+pub struct Connector {
     place: Place,
 }
 
@@ -163,17 +163,17 @@ impl Connector {
 }
 
 /// Starts the process in the background and waits until it listens. Where one ends just now, the next one waits for that.
-pub(crate) async fn start(context: &Context, place: &Place, idle: Duration) -> Result<Report, Failure> {
-    let failed = |error: &io::Error| Failure::other("the background process cannot be started").cause(error);
-    let Some(executable) = context.env.executable() else {
-        return Err(Failure::other("helve does not know where it lies itself"));
+pub async fn start(setup: &Setup, place: &Place, idle: Duration) -> Result<Report, SetupError> {
+    let failed = |error: &io::Error| SetupError::machine("the background process cannot be started").with_cause(error);
+    let Some(program) = setup.environment.program() else {
+        return Err(SetupError::machine("helve does not know where it lies itself"));
     };
     let log = open_private(&place.log()).map_err(|error| match error.kind() {
-        io::ErrorKind::PermissionDenied => Failure::other(error.to_string())
-            .hint("XDG_RUNTIME_DIR has to be a directory of your own; without it one below HOME is used"),
+        io::ErrorKind::PermissionDenied => SetupError::machine(error.to_string())
+            .with_hint("XDG_RUNTIME_DIR has to be a directory of your own; without it one below HOME is used"),
         _ => failed(&error),
     })?;
-    let mut child = command(context, executable, idle)
+    let mut child = command(setup, program, idle)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(log)
@@ -196,47 +196,37 @@ pub(crate) async fn start(context: &Context, place: &Place, idle: Duration) -> R
             }
         };
         let words = fs_err::read_to_string(place.log()).unwrap_or_default();
-        let failure = Failure::other(format!("the background process did not start: {problem}"));
+        let error = SetupError::machine(format!("the background process did not start: {problem}"));
         let words = words.trim();
-        return Err(if words.is_empty() { failure } else { failure.hint(format!("it said: {words}")) });
+        return Err(if words.is_empty() { error } else { error.with_hint(format!("it said: {words}")) });
     }
 }
 
-/// The same program with the same configuration, as `helve keep run`.
+/// The same program with the same configuration, as the process that keeps servers.
 #[expect(clippy::disallowed_methods, reason = "the one process that is to outlive this one")]
-fn command(context: &Context, executable: &Path, idle: Duration) -> Command {
-    let options = &context.options;
-    let mut command = Command::new(executable);
-    command.current_dir(context.env.working_directory());
-    for file in &options.files {
-        command.arg("--config").arg(file);
-    }
-    if let Some(dialect) = &options.dialect {
-        command.arg("--dialect").arg(dialect.name());
-    }
-    if options.no_discover {
-        command.arg("--no-discover");
-    }
-    command.args(["keep", "run", "--idle"]).arg(format!("{}ms", idle.as_millis()));
+fn command(setup: &Setup, program: &OwnProgram, idle: Duration) -> Command {
+    let mut command = Command::new(&program.path);
+    command.current_dir(setup.environment.working_directory()).args((program.keeps)(&setup.choices, idle));
     command
 }
 
 /// Where sockets are: the runtime directory, or where nobody else can look.
-fn directory(context: &Context) -> Option<PathBuf> {
-    let directories = &context.env.directories;
+fn directory(setup: &Setup) -> Option<PathBuf> {
+    let directories = &setup.environment.directories();
     directories.runtime.clone().or_else(|| directories.state.as_ref().map(|state| state.join("run")))
 }
 
 /// The key of the fingerprints; made when it is first needed.
-fn key(context: &Context) -> Result<Option<[u8; 32]>, Failure> {
-    let Some(state) = &context.env.directories.state else { return Ok(None) };
+fn key(setup: &Setup) -> Result<Option<[u8; 32]>, SetupError> {
+    let Some(state) = &setup.environment.directories().state else { return Ok(None) };
     let path = state.join(KEY_FILE);
     let read = || fs_err::read(&path).ok().and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
     if let Some(key) = read() {
         return Ok(Some(key));
     }
     let mut key = [0; 32];
-    getrandom::fill(&mut key).map_err(|error| Failure::other("the system has no randomness").cause(&error))?;
+    getrandom::fill(&mut key)
+        .map_err(|error| SetupError::machine("the system has no randomness").with_cause(&error))?;
     let write = || -> io::Result<()> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state)?;
         let mut file = tempfile::Builder::new().prefix(".keep").tempfile_in(state)?;
@@ -248,11 +238,15 @@ fn key(context: &Context) -> Result<Option<[u8; 32]>, Failure> {
             Err(error) => Err(error.error),
         }
     };
-    write().map_err(|error| Failure::file(&error))?;
+    write().map_err(|error| SetupError::file(&error))?;
     Ok(read())
 }
 
-fn open_private(path: &Path) -> io::Result<std::fs::File> {
+/// Opens a file that its owner alone can read, empty, in a directory of its owner's alone.
+///
+/// # Errors
+/// It cannot be made, or somebody else could reach it.
+pub fn open_private(path: &Path) -> io::Result<std::fs::File> {
     if let Some(parent) = path.parent() {
         directory::ensure(parent)?;
     }

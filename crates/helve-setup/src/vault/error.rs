@@ -12,22 +12,22 @@ const LISTED: usize = 8;
 
 /// Why the vault cannot be used.
 #[derive(Debug)]
-pub(crate) struct VaultError {
+pub struct VaultError {
     message: String,
     hint: Option<String>,
 }
 
 impl VaultError {
-    pub(crate) fn new(message: impl Into<String>) -> Self {
+    pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), hint: None }
     }
 
-    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    pub(crate) fn hint(&self) -> Option<&str> {
+    pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
     }
 

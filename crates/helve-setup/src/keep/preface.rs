@@ -13,7 +13,7 @@ const MAX_LINE: usize = 1 << 20;
 /// What somebody who connects wants.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Preface {
+pub enum Preface {
     /// To speak with this server.
     Server(String),
     /// To know how the process is doing.
@@ -25,7 +25,7 @@ pub(crate) enum Preface {
 /// What he is told.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Told {
+pub enum Told {
     /// What follows is the program of the server, whose process has this number.
     Ready(u32),
     /// The server cannot be had.
@@ -36,25 +36,25 @@ pub(crate) enum Told {
 
 /// How a process that keeps servers is doing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Report {
-    pub(crate) process: u32,
-    pub(crate) directory: String,
-    pub(crate) running_seconds: u64,
+pub struct Report {
+    pub process: u32,
+    pub directory: String,
+    pub running_seconds: u64,
     /// It ends when nobody came for so long.
-    pub(crate) idle_seconds: u64,
-    pub(crate) connections: usize,
+    pub idle_seconds: u64,
+    pub connections: usize,
     /// Those that were used, with their state.
-    pub(crate) servers: Vec<(String, String)>,
+    pub servers: Vec<(String, String)>,
 }
 
-pub(crate) async fn say(stream: &mut UnixStream, what: &impl Serialize) -> io::Result<()> {
+pub async fn say(stream: &mut UnixStream, what: &impl Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(what)?;
     line.push(b'\n');
     stream.write_all(&line).await
 }
 
 /// Reads one line and not a byte more: what follows it is not for us.
-pub(crate) async fn hear<T: for<'de> Deserialize<'de>>(stream: &mut UnixStream) -> io::Result<T> {
+pub async fn hear<T: for<'de> Deserialize<'de>>(stream: &mut UnixStream) -> io::Result<T> {
     let mut line = Vec::new();
     let mut byte = [0];
     loop {

@@ -17,8 +17,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
 
-pub(crate) use error::VaultError;
-pub(crate) use records::VaultStore;
+pub use error::VaultError;
+pub use records::VaultStore;
 
 use file::{Content, Record};
 use key::{Key, SealedBy};
@@ -30,7 +30,7 @@ const MOST_RECORDS: usize = 10_000;
 
 /// Where the vault is, and where its key may be.
 #[derive(Debug)]
-pub(crate) struct Vault {
+pub struct Vault {
     directory: PathBuf,
     /// Where a key is kept if nobody gives one: in another directory than what it seals.
     key_file: PathBuf,
@@ -41,26 +41,21 @@ pub(crate) struct Vault {
 
 /// What may be known of a record without its key.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Listed {
-    pub(crate) name: String,
-    pub(crate) facts: Value,
+pub struct Listed {
+    pub name: String,
+    pub facts: Value,
     /// Seconds since 1970.
-    pub(crate) written: u64,
+    pub written: u64,
 }
 
 impl Vault {
     /// `given` is a key that the person hands over (32 bytes as base64 or hex).
-    pub(crate) fn new(
-        directory: PathBuf,
-        key_file: PathBuf,
-        given: Option<SecretString>,
-        clock: fn() -> SystemTime,
-    ) -> Self {
+    pub fn new(directory: PathBuf, key_file: PathBuf, given: Option<SecretString>, clock: fn() -> SystemTime) -> Self {
         Self { directory, key_file, given, clock, key: OnceLock::new() }
     }
 
     /// The record of this name.
-    pub(crate) fn read(&self, name: &str) -> Result<Option<SecretString>, VaultError> {
+    pub fn read(&self, name: &str) -> Result<Option<SecretString>, VaultError> {
         let Some(content) = file::read(&self.directory)? else { return Ok(None) };
         let Some(record) = content.records.get(name) else { return Ok(None) };
         let key = self.key(&content)?;
@@ -69,7 +64,7 @@ impl Vault {
     }
 
     /// Replaces a record, or makes it. Says whether a key was made for it.
-    pub(crate) fn write(&self, name: &str, secret: &SecretString, facts: Value) -> Result<bool, VaultError> {
+    pub fn write(&self, name: &str, secret: &SecretString, facts: Value) -> Result<bool, VaultError> {
         if secret.expose_secret().len() > RECORD_BYTES {
             return Err(VaultError::too_large(name));
         }
@@ -100,7 +95,7 @@ impl Vault {
     }
 
     /// Forgets a record; false when there was none. Takes no key.
-    pub(crate) fn remove(&self, name: &str) -> Result<bool, VaultError> {
+    pub fn remove(&self, name: &str) -> Result<bool, VaultError> {
         if file::read(&self.directory)?.is_none() {
             return Ok(false);
         }
@@ -115,17 +110,17 @@ impl Vault {
     }
 
     /// What is kept, without opening it.
-    pub(crate) fn list(&self) -> Result<Vec<Listed>, VaultError> {
+    pub fn list(&self) -> Result<Vec<Listed>, VaultError> {
         let records = file::read(&self.directory)?.map(|content| content.records).unwrap_or_default();
         let listed = |(name, record): (String, Record)| Listed { name, facts: record.facts, written: record.written };
         Ok(records.into_iter().map(listed).collect())
     }
 
-    pub(crate) fn path(&self) -> PathBuf {
+    pub fn path(&self) -> PathBuf {
         file::path(&self.directory)
     }
 
-    pub(crate) const fn key_file(&self) -> &PathBuf {
+    pub const fn key_file(&self) -> &PathBuf {
         &self.key_file
     }
 

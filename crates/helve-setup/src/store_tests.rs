@@ -80,7 +80,7 @@ fn a_broken_file_is_named_and_kept() {
         fs_err::write(&path, text).expect("written");
         let failure = stores.read::<TrustFile>().expect_err("refused");
         assert_eq!(failure.message(), format!("{} {expected}", path.display()));
-        assert_eq!(failure.exit_status(), 2);
+        assert_eq!(failure.code(), Some(helve_model::ErrorCode::Config));
         let request = request("/p", "a", "x");
         stores.update(|file: &mut TrustFile| file.trust(&request)).expect_err("refused");
         assert_eq!(fs_err::read_to_string(&path).expect("read"), text, "nothing is lost");

@@ -7,7 +7,7 @@ use helve_model::ServerName;
 
 /// The same directories for every server.
 #[derive(Debug)]
-pub(crate) struct ConfiguredRoots(pub(crate) Vec<PathBuf>);
+pub struct ConfiguredRoots(pub Vec<PathBuf>);
 
 impl RootsProvider for ConfiguredRoots {
     fn roots(&self, _: &ServerName) -> Vec<Root> {

@@ -10,34 +10,34 @@ use super::{Stored, first_version};
 
 /// All of the person's answers. Several hashes of one server may be trusted: a project has branches.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct TrustFile {
+pub struct TrustFile {
     #[serde(default = "first_version")]
     version: u64,
     #[serde(default)]
-    pub(crate) trusted: Vec<Trusted>,
+    pub trusted: Vec<Trusted>,
     #[serde(flatten)]
     unknown: Map<String, Value>,
 }
 
 /// One answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Trusted {
+pub struct Trusted {
     /// The project's directory.
-    pub(crate) project: String,
+    pub project: String,
     /// The file the answer was given for.
-    pub(crate) file: String,
+    pub file: String,
     /// The server; without one it is the file's rules and settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) server: Option<String>,
+    pub server: Option<String>,
     /// The hash of what would run.
-    pub(crate) hash: String,
+    pub hash: String,
     #[serde(flatten)]
     unknown: Map<String, Value>,
 }
 
 impl TrustFile {
     /// Remembers a yes.
-    pub(crate) fn trust(&mut self, request: &TrustRequest) {
+    pub fn trust(&mut self, request: &TrustRequest) {
         if self.is_trusted(request) {
             return;
         }
@@ -51,7 +51,7 @@ impl TrustFile {
     }
 
     /// Takes back every yes that `is_meant` picks; gives what was taken back.
-    pub(crate) fn revoke(&mut self, is_meant: impl Fn(&Trusted) -> bool) -> Vec<Trusted> {
+    pub fn revoke(&mut self, is_meant: impl Fn(&Trusted) -> bool) -> Vec<Trusted> {
         self.trusted.extract_if(.., |trusted| is_meant(trusted)).collect()
     }
 }
@@ -87,7 +87,7 @@ impl Default for TrustFile {
 }
 
 /// How a project is spelled in the file.
-pub(crate) fn text(path: &Path) -> String {
+pub fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 

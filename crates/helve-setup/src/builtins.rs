@@ -5,21 +5,21 @@ use std::path::{Path, PathBuf};
 use helve::CallError;
 use helve_model::{BuiltinSpec, ErrorCode, ServerSpec};
 
-use crate::env::Env;
+use crate::environment::Environment;
 
 /// The tools that ship inside.
 #[derive(Debug)]
-pub(crate) struct Builtins {
-    pub(crate) working_directory: PathBuf,
+pub struct Builtins {
+    pub working_directory: PathBuf,
     /// helve's own directories: what stands there decides what may be done.
-    pub(crate) own: Vec<PathBuf>,
+    pub own: Vec<PathBuf>,
 }
 
 impl Builtins {
-    pub(crate) fn new(env: &Env) -> Self {
-        let directories = &env.directories;
+    pub fn new(environment: &Environment) -> Self {
+        let directories = environment.directories();
         let own = [&directories.config, &directories.state].into_iter().flatten().cloned().collect();
-        Self { working_directory: env.working_directory().to_path_buf(), own }
+        Self { working_directory: environment.working_directory().to_path_buf(), own }
     }
 
     /// A server that writes gets no directory that holds helve's own: its tools could give themselves any right.

@@ -13,11 +13,11 @@ use rustix::process::{geteuid, setsid};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Notify;
 
-use super::preface::{Preface, Report, Told, hear, say};
-use super::{ENDING, LOOK_EVERY, Place, STARTING, open_private};
+use helve_setup::Recipe;
+use helve_setup::keep::{ENDING, LOOK_EVERY, Place, Preface, Report, STARTING, Told, hear, open_private, say};
+
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::running::Recipe;
 
 /// How long whoever connects may take to say what he wants.
 const PREFACE_WITHIN: Duration = Duration::from_secs(5);

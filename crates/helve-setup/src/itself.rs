@@ -18,9 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use helve_model::{ServerSpec, StdioSpec, TransportSpec};
 use helve_wire::{HttpTarget, Nesting};
 
-use crate::commands;
-use crate::env::{Env, variable};
-use crate::running::WARDEN_VERB;
+use crate::environment::{Environment, OwnProgram, variable};
 use command_line::{Invocation, invocations};
 
 /// Processes above this one that are looked at.
@@ -50,7 +48,7 @@ struct FileId {
 
 /// What this process knows about itself, found out when it is first asked.
 #[derive(Debug, Default)]
-pub(crate) struct Itself {
+pub struct Itself {
     files: OnceLock<BTreeSet<FileId>>,
     depth: OnceLock<u32>,
     nesting: OnceLock<Nesting>,
@@ -68,7 +66,7 @@ struct Listener {
 
 impl Itself {
     /// True when a server is this very program, serving, or what it listens at, or what it was started through.
-    pub(crate) fn is(&self, env: &Env, spec: &ServerSpec) -> bool {
+    pub fn is(&self, env: &Environment, spec: &ServerSpec) -> bool {
         match &spec.transport {
             TransportSpec::Stdio(stdio) => {
                 self.is_program(env, stdio) || self.nesting(env).came_through(stdio.written())
@@ -80,15 +78,16 @@ impl Itself {
 
     /// How many processes of this program stand above this one: as it was told, or as the system says, which no server
     /// can lower.
-    pub(crate) fn depth(&self, env: &Env) -> u32 {
+    pub fn depth(&self, env: &Environment) -> u32 {
         *self.depth.get_or_init(|| {
             let told = env.variable(variable::HELVE_DEPTH).and_then(|depth| depth.parse().ok());
-            told.unwrap_or(0).max(ancestors(self.files(env)))
+            let above = env.program().map_or(0, |own| ancestors(self.files(env), own));
+            told.unwrap_or(0).max(above)
         })
     }
 
     /// What servers are told about it.
-    pub(crate) fn nesting(&self, env: &Env) -> &Nesting {
+    pub fn nesting(&self, env: &Environment) -> &Nesting {
         self.nesting.get_or_init(|| {
             let trail = env.variable(variable::HELVE_TRAIL).unwrap_or_default();
             Nesting::new(self.depth(env), trail)
@@ -96,27 +95,25 @@ impl Itself {
     }
 
     /// The depth, where it is too deep to start anything.
-    pub(crate) fn too_deep(&self, env: &Env) -> Option<u32> {
+    pub fn too_deep(&self, env: &Environment) -> Option<u32> {
         Some(self.depth(env)).filter(|depth| *depth > Nesting::DEEPEST)
     }
 
     /// Once for each process: true, so that the person hears of it one time.
-    pub(crate) fn is_first_warning(&self) -> bool {
+    pub fn is_first_warning(&self) -> bool {
         !self.has_warned.swap(true, Ordering::Relaxed)
     }
 
     /// From now on this is its address.
-    pub(crate) fn listens_at(&self, address: SocketAddr, hosts: &[String]) {
+    pub fn listens_at(&self, address: SocketAddr, hosts: &[String]) {
         // A process listens once.
         drop(self.listener.set(Listener { address, hosts: hosts.to_vec() }));
     }
 
-    fn is_program(&self, env: &Env, stdio: &StdioSpec) -> bool {
+    fn is_program(&self, env: &Environment, stdio: &StdioSpec) -> bool {
         let words = || std::iter::once(&stdio.command).chain(&stdio.arguments).map(|word| word.expose());
         // Most servers name none of the verbs, and cost no look at any file.
-        if !words().any(commands::may_serve) {
-            return false;
-        }
+        let Some(own) = env.program().filter(|own| words().any(own.may_serve)) else { return false };
         let variable = |name: &str| match stdio.environment.get(name) {
             Some(value) => Some(value.expose().to_owned()),
             None => env.variable(name).map(str::to_owned),
@@ -124,13 +121,12 @@ impl Itself {
         let directory = stdio.working_directory.as_deref().unwrap_or_else(|| env.working_directory());
         let directory = env.working_directory().join(directory);
         invocations(words().map(str::to_owned).collect(), &variable).iter().any(|invocation| {
-            commands::serves(&invocation.arguments)
-                && self.runs(env, invocation, &directory, variable("PATH").as_deref())
+            (own.serves)(&invocation.arguments) && self.runs(env, invocation, &directory, variable("PATH").as_deref())
         })
     }
 
     /// True when it is this program that would be started there.
-    fn runs(&self, env: &Env, invocation: &Invocation, directory: &Path, search_path: Option<&str>) -> bool {
+    fn runs(&self, env: &Environment, invocation: &Invocation, directory: &Path, search_path: Option<&str>) -> bool {
         let own = self.files(env);
         let directory = match &invocation.directory {
             Some(inside) => directory.join(inside),
@@ -151,7 +147,7 @@ impl Itself {
     }
 
     /// True when a package runner would find this program under that name.
-    fn is_package(&self, env: &Env, package: &str, directory: &Path) -> bool {
+    fn is_package(&self, env: &Environment, package: &str, directory: &Path) -> bool {
         let program = program_of(package);
         let above =
             directory.ancestors().take(MAX_PARENTS).map(|parent| parent.join("node_modules/.bin").join(program));
@@ -164,7 +160,7 @@ impl Itself {
     }
 
     /// True for this program, and for the script of a package that starts the program beside it.
-    fn is_or_starts(&self, env: &Env, path: &Path) -> bool {
+    fn is_or_starts(&self, env: &Environment, path: &Path) -> bool {
         let Some(file) = file_id(path) else { return false };
         if self.files(env).contains(&file) {
             return true;
@@ -178,7 +174,7 @@ impl Itself {
         own.is_some() && own == packages(path)
     }
 
-    fn files(&self, env: &Env) -> &BTreeSet<FileId> {
+    fn files(&self, env: &Environment) -> &BTreeSet<FileId> {
         self.files.get_or_init(|| {
             let Some(named) = env.executable() else { return BTreeSet::new() };
             // Replaced while it runs: what has its name now is it, too.
@@ -236,13 +232,13 @@ fn is_program(path: &Path) -> bool {
 }
 
 /// The processes above this one that run this program. A warden only holds a server, and does not count.
-fn ancestors(own: &BTreeSet<FileId>) -> u32 {
+fn ancestors(own: &BTreeSet<FileId>, program: &OwnProgram) -> u32 {
     let mut count = 0;
     let mut next = rustix::process::getppid().map(|parent| parent.as_raw_nonzero().get());
     for _ in 0..MAX_ANCESTORS {
         let Some(process) = next.filter(|process| *process > 0 && !own.is_empty()) else { break };
         let directory = PathBuf::from(format!("/proc/{process}"));
-        if file_id(&directory.join("exe")).is_some_and(|file| own.contains(&file)) && !is_warden(&directory) {
+        if file_id(&directory.join("exe")).is_some_and(|file| own.contains(&file)) && !is_warden(&directory, program) {
             count += 1;
         }
         next = parent_of(&directory);
@@ -250,9 +246,10 @@ fn ancestors(own: &BTreeSet<FileId>) -> u32 {
     count
 }
 
-fn is_warden(process: &Path) -> bool {
+fn is_warden(process: &Path, program: &OwnProgram) -> bool {
     let words = about(&process.join("cmdline")).unwrap_or_default();
-    words.split(|byte| *byte == 0).nth(1) == Some(WARDEN_VERB.as_bytes())
+    let first = program.warden.first().map(|word| word.as_encoded_bytes());
+    first.is_some() && words.split(|byte| *byte == 0).nth(1) == first
 }
 
 fn parent_of(process: &Path) -> Option<i32> {

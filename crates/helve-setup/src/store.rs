@@ -4,20 +4,20 @@
 //! that this version does not know stay. A file that cannot be understood is reported and left as it is: nothing is
 //! ever guessed, and nothing overwritten.
 
-pub(crate) mod approvals;
-pub(crate) mod pins;
-pub(crate) mod trust;
-pub(crate) mod written_rules;
+pub mod approvals;
+pub mod pins;
+pub mod trust;
+pub mod written_rules;
 
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use helve_model::ErrorCode;
+use helve_model::text::escape_invisible_json;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::failure::Failure;
-use crate::printer::json;
+use crate::error::SetupError;
 
 /// What the name of a file begins with that is being written.
 const UNFINISHED: &str = ".unfinished-";
@@ -29,7 +29,7 @@ const MAX_SWEPT: usize = 1_000;
 const SURELY_LEFT: std::time::Duration = std::time::Duration::from_secs(3_600);
 
 /// The content of one file.
-pub(crate) trait Stored: Default + Serialize + DeserializeOwned {
+pub trait Stored: Default + Serialize + DeserializeOwned {
     /// The file's name.
     const FILE: &'static str;
     /// The version of its format; a file of a later one is not touched.
@@ -46,42 +46,42 @@ pub(crate) trait Stored: Default + Serialize + DeserializeOwned {
 
 /// The directory all files are in.
 #[derive(Debug, Clone)]
-pub(crate) struct Stores {
+pub struct Stores {
     directory: PathBuf,
 }
 
 impl Stores {
-    pub(crate) fn new(directory: impl Into<PathBuf>) -> Self {
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self { directory: directory.into() }
     }
 
     /// Where it is remembered.
-    pub(crate) fn path<T: Stored>(&self) -> PathBuf {
+    pub fn path<T: Stored>(&self) -> PathBuf {
         self.directory.join(T::FILE)
     }
 
     /// What is remembered; nothing when there is no file.
-    pub(crate) fn read<T: Stored>(&self) -> Result<T, Failure> {
+    pub fn read<T: Stored>(&self) -> Result<T, SetupError> {
         let path = self.path::<T>();
         let text = match fs_err::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(T::default()),
-            Err(error) => return Err(Failure::file(&error)),
+            Err(error) => return Err(SetupError::file(&error)),
         };
         parse(&path, &text)
     }
 
     /// Changes what is remembered. Two programs that do so at once take turns.
-    pub(crate) fn update<T: Stored, R>(&self, change: impl FnOnce(&mut T) -> R) -> Result<R, Failure> {
+    pub fn update<T: Stored, R>(&self, change: impl FnOnce(&mut T) -> R) -> Result<R, SetupError> {
         create_private(&self.directory)?;
         let lock = fs_err::OpenOptions::new()
             .create(true)
             .truncate(false)
             .write(true)
             .open(self.directory.join(format!("{}.lock", T::FILE)))
-            .map_err(|error| Failure::file(&error))?;
+            .map_err(|error| SetupError::file(&error))?;
         // Released when the file is closed.
-        lock.file().lock().map_err(|error| Failure::file(&error))?;
+        lock.file().lock().map_err(|error| SetupError::file(&error))?;
         let mut content: T = self.read()?;
         if *content.version() < T::VERSION {
             content.end_old();
@@ -94,7 +94,7 @@ impl Stores {
     }
 
     /// Ends what an earlier version knew and this one cannot go by; names it, once.
-    pub(crate) fn retire<T: Stored>(&self) -> Result<Vec<String>, Failure> {
+    pub fn retire<T: Stored>(&self) -> Result<Vec<String>, SetupError> {
         let mut content: T = self.read()?;
         if *content.version() >= T::VERSION {
             return Ok(Vec::new());
@@ -106,11 +106,13 @@ impl Stores {
         Ok(ended)
     }
 
-    fn write<T: Stored>(&self, content: &T) -> Result<(), Failure> {
+    fn write<T: Stored>(&self, content: &T) -> Result<(), SetupError> {
         let path = self.directory.join(T::FILE);
-        let failed =
-            |error: std::io::Error| Failure::other(format!("{} cannot be written", path.display())).cause(&error);
-        let text = json::render(content).map_err(|error| failed(error.into()))?;
+        let failed = |error: std::io::Error| {
+            SetupError::machine(format!("{} cannot be written", path.display())).with_cause(&error)
+        };
+        let text = serde_json::to_string_pretty(content).map_err(|error| failed(error.into()))?;
+        let text = format!("{}\n", escape_invisible_json(&text));
         // Readable by its owner alone, and so is what it becomes. Its name has a beginning of our own, by which what a
         // killed writer left is known.
         let prefix = format!("{UNFINISHED}{}.", T::FILE);
@@ -138,20 +140,22 @@ impl Stores {
     }
 }
 
-fn parse<T: Stored>(path: &Path, text: &str) -> Result<T, Failure> {
+fn parse<T: Stored>(path: &Path, text: &str) -> Result<T, SetupError> {
     let shown = path.display();
     let value: serde_json::Value = serde_json::from_str(text).map_err(|error| broken(path, &error))?;
     if let Some(version) = value.get("version").filter(|version| version.as_u64().is_none_or(|it| it > T::VERSION)) {
         let message = format!("{shown} was written by a later helve (its version is {version})");
-        return Err(Failure::new(ErrorCode::Config, message).hint("use that helve, or move the file out of the way"));
+        return Err(
+            SetupError::new(ErrorCode::Config, message).with_hint("use that helve, or move the file out of the way")
+        );
     }
     serde_json::from_value(value).map_err(|error| broken(path, &error))
 }
 
-fn broken(path: &Path, error: &serde_json::Error) -> Failure {
-    Failure::new(ErrorCode::Config, format!("{} cannot be understood", path.display()))
-        .cause(&std::io::Error::other(error.to_string()))
-        .hint("repair it, or move it out of the way and answer again what it knew")
+fn broken(path: &Path, error: &serde_json::Error) -> SetupError {
+    SetupError::new(ErrorCode::Config, format!("{} cannot be understood", path.display()))
+        .with_cause(&std::io::Error::other(error.to_string()))
+        .with_hint("repair it, or move it out of the way and answer again what it knew")
 }
 
 /// The names that earlier versions gave unfinished files: `.tmp` and six letters or digits.
@@ -160,14 +164,14 @@ fn is_unnamed(name: &str) -> bool {
     random.is_some_and(|random| random.len() == 6 && random.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
-fn create_private(directory: &Path) -> Result<(), Failure> {
+fn create_private(directory: &Path) -> Result<(), SetupError> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder
-        .create(directory)
-        .map_err(|error| Failure::other(format!("the directory {} cannot be made", directory.display())).cause(&error))
+    builder.create(directory).map_err(|error| {
+        SetupError::machine(format!("the directory {} cannot be made", directory.display())).with_cause(&error)
+    })
 }
 
 /// The version of files that do not say theirs.

@@ -8,37 +8,38 @@ use helve::auth::{AuthError, Facts, RecordKind, RecordName, Result};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 
-use crate::redact;
-
 use super::error::VaultError;
 use super::{Listed, Vault, locks};
 
 /// Logins, registrations and logins under way, in a vault.
 #[derive(Debug)]
-pub(crate) struct VaultStore {
+pub struct VaultStore {
     vault: Arc<Vault>,
     /// A key file was made: the person has to be told once.
     made_key: AtomicBool,
+    /// Told every secret that comes by.
+    on_secret: Option<fn(&str)>,
 }
 
 impl VaultStore {
-    pub(crate) const fn new(vault: Arc<Vault>) -> Self {
-        Self { vault, made_key: AtomicBool::new(false) }
+    /// `on_secret` is told every secret that comes by, so that nobody says it.
+    pub const fn new(vault: Arc<Vault>, on_secret: Option<fn(&str)>) -> Self {
+        Self { vault, made_key: AtomicBool::new(false), on_secret }
     }
 
     /// True once, when a key file was made since.
-    pub(crate) fn has_made_key(&self) -> bool {
+    pub fn has_made_key(&self) -> bool {
         self.made_key.swap(false, Ordering::Relaxed)
     }
 
     /// What is known of a login, without opening it.
-    pub(crate) fn facts(&self, name: &RecordName) -> std::result::Result<Option<Facts>, VaultError> {
+    pub fn facts(&self, name: &RecordName) -> std::result::Result<Option<Facts>, VaultError> {
         let name = name.to_string();
         Ok(self.vault.list()?.into_iter().find(|listed| listed.name == name).map(|listed| from_json(&listed)))
     }
 
     /// Every login, by its resource.
-    pub(crate) fn logins(&self) -> std::result::Result<Vec<(String, Facts)>, VaultError> {
+    pub fn logins(&self) -> std::result::Result<Vec<(String, Facts)>, VaultError> {
         let listed = self.vault.list()?.into_iter();
         let logins = listed.filter_map(|listed| {
             let resource = listed.name.strip_prefix("login ")?.to_owned();
@@ -48,8 +49,17 @@ impl VaultStore {
     }
 
     /// Forgets a login by the name it has in [`VaultStore::logins`].
-    pub(crate) fn forget(&self, resource: &str) -> std::result::Result<bool, VaultError> {
+    pub fn forget(&self, resource: &str) -> std::result::Result<bool, VaultError> {
         self.vault.remove(&format!("login {resource}"))
+    }
+
+    /// What a record holds is for requests alone.
+    fn never_say(&self, record: &SecretString) {
+        let Some(on_secret) = self.on_secret else { return };
+        let Ok(value) = serde_json::from_str::<Value>(record.expose_secret()) else { return };
+        let client = value.get("client").unwrap_or(&value);
+        let secrets = ["access_token", "refresh_token", "verifier", "dpop"].map(|name| value.get(name));
+        secrets.into_iter().chain([client.get("secret")]).flatten().filter_map(Value::as_str).for_each(on_secret);
     }
 
     async fn aside<T: Send + 'static>(
@@ -69,14 +79,14 @@ impl Store for VaultStore {
         let name = name.to_string();
         Box::pin(async move {
             let record = self.aside(move |vault| vault.read(&name)).await?;
-            record.iter().for_each(never_say);
+            record.iter().for_each(|record| self.never_say(record));
             Ok(record)
         })
     }
 
     fn write<'a>(&'a self, name: &'a RecordName, secret: SecretString, facts: Facts) -> BoxFuture<'a, Result<()>> {
         let (name, facts) = (name.to_string(), to_json(name.kind(), &facts));
-        never_say(&secret);
+        self.never_say(&secret);
         Box::pin(async move {
             if self.aside(move |vault| vault.write(&name, &secret, facts)).await? {
                 self.made_key.store(true, Ordering::Relaxed);
@@ -96,16 +106,6 @@ impl Store for VaultStore {
             let held = locks::record(&self.vault.directory, &name).await.map_err(to_auth)?;
             Ok(Box::new(held) as Box<dyn Send + Sync>)
         })
-    }
-}
-
-/// What a record holds is for requests alone.
-fn never_say(record: &SecretString) {
-    let Ok(value) = serde_json::from_str::<Value>(record.expose_secret()) else { return };
-    let client = value.get("client").unwrap_or(&value);
-    let secrets = ["access_token", "refresh_token", "verifier", "dpop"].map(|name| value.get(name));
-    for secret in secrets.into_iter().chain([client.get("secret")]).flatten().filter_map(Value::as_str) {
-        redact::remember(secret);
     }
 }
 

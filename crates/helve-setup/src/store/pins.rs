@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::{Stored, first_version};
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct PinFile {
+pub struct PinFile {
     #[serde(default = "first_version")]
     version: u64,
     #[serde(default)]
@@ -19,47 +19,43 @@ pub(crate) struct PinFile {
 
 /// One accepted definition.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Pin {
+pub struct Pin {
     /// The project the server belongs to; without one it is the person's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) project: Option<String>,
+    pub project: Option<String>,
     server: String,
     tool: String,
     /// The definition as the server gave it, as JSON text: what changed can be shown only beside what was.
-    pub(crate) definition: String,
+    pub definition: String,
     #[serde(flatten)]
     unknown: Map<String, Value>,
 }
 
 impl PinFile {
-    pub(crate) fn pins(&self) -> &[Pin] {
+    pub fn pins(&self) -> &[Pin] {
         &self.pins
     }
 
     /// All of them for scripts, sorted by tool.
-    pub(crate) fn as_json(&self) -> Vec<Value> {
+    pub fn as_json(&self) -> Vec<Value> {
         let mut pins: Vec<&Pin> = self.pins.iter().collect();
         pins.sort_by_key(|pin| (pin.tool(), pin.project.clone()));
         pins.into_iter().filter_map(Pin::as_json).collect()
     }
 
     /// The definitions that were accepted for a server's tools.
-    pub(crate) fn of_server(
-        &self,
-        project: Option<&str>,
-        server: &ServerName,
-    ) -> impl Iterator<Item = (QualifiedName, &Pin)> {
+    pub fn of_server(&self, project: Option<&str>, server: &ServerName) -> impl Iterator<Item = (QualifiedName, &Pin)> {
         let is_meant = move |pin: &&Pin| pin.project.as_deref() == project && pin.server == server.as_str();
         self.pins.iter().filter(is_meant).filter_map(|pin| Some((pin.tool()?, pin)))
     }
 
     /// The definition that was accepted for a tool.
-    pub(crate) fn get(&self, project: Option<&str>, tool: &QualifiedName) -> Option<&Pin> {
+    pub fn get(&self, project: Option<&str>, tool: &QualifiedName) -> Option<&Pin> {
         self.pins.iter().find(|pin| pin.is(project, tool))
     }
 
     /// Accepts a definition, in place of the one before.
-    pub(crate) fn accept(&mut self, project: Option<&str>, tool: &QualifiedName, definition: &str) {
+    pub fn accept(&mut self, project: Option<&str>, tool: &QualifiedName, definition: &str) {
         self.pins.retain(|pin| !pin.is(project, tool));
         self.pins.push(Pin {
             project: project.map(ToOwned::to_owned),
@@ -71,14 +67,14 @@ impl PinFile {
     }
 
     /// Forgets every pin that `is_meant` picks; gives what was forgotten.
-    pub(crate) fn forget(&mut self, is_meant: impl Fn(&Pin) -> bool) -> Vec<Pin> {
+    pub fn forget(&mut self, is_meant: impl Fn(&Pin) -> bool) -> Vec<Pin> {
         self.pins.extract_if(.., |pin| is_meant(pin)).collect()
     }
 }
 
 impl Pin {
     /// What scripts see of it: the definition by its hash, which is what counts.
-    pub(crate) fn as_json(&self) -> Option<Value> {
+    pub fn as_json(&self) -> Option<Value> {
         let name = self.tool()?.to_string();
         let definition = DefinitionHash::of(&self.definition).to_string();
         Some(match &self.project {
@@ -88,7 +84,7 @@ impl Pin {
     }
 
     /// The tool it is about; `None` when the file names no server.
-    pub(crate) fn tool(&self) -> Option<QualifiedName> {
+    pub fn tool(&self) -> Option<QualifiedName> {
         Some(QualifiedName::new(ServerName::new(&self.server).ok()?, ToolName::new(&self.tool)))
     }
 

@@ -1,0 +1,86 @@
+//! The person's logins: the vault they are kept in, and who is signed in where.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use helve::SignIns;
+use helve::auth::Facts;
+use helve::auth::ports::Store;
+use helve_config::Configuration;
+use helve_model::{ErrorCode, ServerName, ServerSpec};
+use secrecy::SecretString;
+
+use crate::environment::{Environment, variable};
+use crate::error::SetupError;
+use crate::setup::Setup;
+use crate::vault::{Vault, VaultError, VaultStore};
+
+/// The file that holds the vault's key, in the directory of the person's own configuration.
+const KEY_FILE: &str = "vault.key";
+
+/// Everything about logins that lives as long as the program.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Credentials {
+    /// What is sealed.
+    pub vault: Arc<Vault>,
+    /// Logins in it.
+    pub store: Arc<VaultStore>,
+    /// Who is signed in where.
+    pub sign_ins: Arc<SignIns>,
+}
+
+impl Credentials {
+    /// `None` where nobody said where home is: then nothing can be kept.
+    pub(crate) fn new(environment: &Environment, on_secret: Option<fn(&str)>) -> Option<Self> {
+        let state = environment.directories().state.clone()?;
+        let config = environment.directories().config.clone()?;
+        let given = environment.variable(variable::HELVE_VAULT_KEY).filter(|key| !key.is_empty());
+        let given = given.map(|key| SecretString::from(key.to_owned()));
+        let vault = Arc::new(Vault::new(state, config.join(KEY_FILE), given, environment.clock()));
+        let store = Arc::new(VaultStore::new(Arc::clone(&vault), on_secret));
+        let sign_ins = Arc::new(SignIns::new(Arc::clone(&store) as Arc<dyn Store>, environment.clock()));
+        Some(Self { vault, store, sign_ins })
+    }
+
+    /// What is known about the login to a server, without opening it; `None` when there is none, or the server is not one
+    /// that is signed in to.
+    ///
+    /// # Errors
+    /// The vault cannot be read, or the server's entry makes no sense.
+    pub fn facts(&self, spec: &ServerSpec) -> Result<Option<Facts>, SetupError> {
+        let Some(sign_in) = self.sign_ins.of(spec)? else { return Ok(None) };
+        Ok(self.store.facts(sign_in.record())?)
+    }
+}
+
+/// Who is signed in where, of the servers of a configuration. Nothing is opened for it.
+#[derive(Debug, Default)]
+pub struct Logins(BTreeMap<ServerName, Facts>);
+
+impl Logins {
+    /// A vault that cannot be read is told by whoever needs what is in it.
+    #[must_use]
+    pub fn of(setup: &Setup, configuration: &Configuration) -> Self {
+        let Some(credentials) = setup.credentials() else { return Self::default() };
+        let specs = configuration.servers.iter().filter_map(|server| server.spec.as_ref());
+        let known = specs.filter_map(|spec| Some((spec.name.clone(), credentials.facts(spec).ok()??)));
+        Self(known.collect())
+    }
+
+    /// The login to one server.
+    #[must_use]
+    pub fn get(&self, name: &ServerName) -> Option<&Facts> {
+        self.0.get(name)
+    }
+}
+
+impl From<VaultError> for SetupError {
+    fn from(error: VaultError) -> Self {
+        let ours = Self::new(ErrorCode::Config, error.to_string());
+        match error.hint() {
+            Some(hint) => ours.with_hint(hint),
+            None => ours,
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! From files to a running host, without a person in front: which servers there are and what holds each back, what a host
+//! is made of, what is remembered between runs, servers that are kept in the background, files that change meanwhile.
+//!
+//! Everything is handed in by an [`Environment`]; what went wrong is a [`SetupError`], and what a person should hear although
+//! nothing failed is a [`Notice`]. Nothing here prints, asks or listens.
+
+mod builtins;
+mod credentials;
+pub mod environment;
+mod error;
+mod itself;
+pub mod keep;
+mod notice;
+mod plan;
+mod program;
+mod recipe;
+mod reload;
+mod roots;
+mod secrets;
+mod setup;
+mod start_guard;
+pub mod store;
+pub mod vault;
+
+pub use builtins::Builtins;
+pub use credentials::{Credentials, Logins};
+pub use environment::{Directories, Environment, OwnProgram};
+pub use error::SetupError;
+pub use itself::Itself;
+pub use notice::{Notice, NoticeSink};
+pub use plan::{allow_all, compile, held_text, held_word};
+pub use program::{Bounds, Broken, Program, Said};
+pub use recipe::{Lifetime, Recipe, Wanted, asker};
+pub use reload::{Reload, Reloader};
+pub use roots::ConfiguredRoots;
+pub use secrets::{Secrets, secret_record};
+pub use setup::{Choices, Setup, file_of};

@@ -1,0 +1,223 @@
+//! From a configuration to what a host is started with: each server with its trust and what holds it back, the rules
+//! with the trust they have, and the definitions the person accepted.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use helve::{Plan, Planned, Surroundings};
+use helve_config::trust::Trust as ConfigTrust;
+use helve_config::{Blocker, Configuration, ConfiguredServer};
+use helve_model::{Action, DisabledReason, Layer, Origin, QualifiedName, Rule, ServerName, ServerSpec, TransportSpec};
+use helve_policy::pin::DefinitionHash;
+use helve_policy::{Problem, RuleSet, ServerAccess, SourcedRule, Trust};
+
+use crate::error::SetupError;
+use crate::setup::{Setup, file_of};
+use crate::start_guard;
+use crate::store::pins::PinFile;
+
+impl Setup {
+    /// Makes the plan. Without any configured server, and unless the person chose the files, the built-in ones serve; not
+    /// where servers may be configured in a file that cannot be used.
+    ///
+    /// # Errors
+    /// The pins cannot be read: without them nobody knows which definitions were accepted.
+    pub fn plan(&self, configuration: &Configuration) -> Result<Plan, SetupError> {
+        let readonly = &configuration.settings.readonly;
+        let mut servers = Vec::new();
+        for server in &configuration.servers {
+            let Some(spec) = &server.spec else { continue };
+            let mut spec = spec.clone();
+            if readonly.origin != Origin::BuiltIn {
+                spec.access.readonly.get_or_insert(readonly.value);
+            }
+            let guard = start_guard::guard(server);
+            servers.push(Planned { spec, trust: trust_of(server), held: self.held(server), guard });
+        }
+        if self.has_defaults(configuration) {
+            let held = self.choices.no_mcp.then_some(DisabledReason::HostOff);
+            let defaults = helve_builtin::defaults(self.environment.working_directory());
+            let is_free = |spec: &ServerSpec| !configuration.servers.iter().any(|server| server.name == spec.name);
+            servers.extend(
+                defaults.into_iter().filter(is_free).map(|spec| Planned { held: held.clone(), ..Planned::from(spec) }),
+            );
+        }
+        let hidden = configuration.shadowed.iter().map(|shadowed| &shadowed.server);
+        let narrowing = hidden.filter_map(|server| Some(ServerAccess::new(server.spec.as_ref()?, trust_of(server))));
+        // What is hidden does not run: no approval is for it.
+        let narrowing = narrowing.map(|access| ServerAccess { identity: None, ..access }).collect();
+        let pins = self.pins(configuration, &servers)?;
+        Ok(Plan { servers, narrowing, rules: Some(rules(configuration)), pins: Some(pins) })
+    }
+
+    /// True where the built-in servers serve: no other one is configured but helve itself.
+    fn has_defaults(&self, configuration: &Configuration) -> bool {
+        configuration.servers.iter().all(|server| self.is_itself(server))
+            && self.choices.files.is_empty()
+            && configuration.broken_rules().is_none()
+    }
+
+    /// True when a server is this very program.
+    pub fn is_itself(&self, server: &ConfiguredServer) -> bool {
+        server.spec.as_ref().is_some_and(|spec| self.itself.is(&self.environment, spec))
+    }
+
+    /// What holds a server back, the first of all reasons.
+    pub fn held(&self, server: &ConfiguredServer) -> Option<DisabledReason> {
+        if self.choices.no_mcp {
+            return Some(DisabledReason::HostOff);
+        }
+        if server.disabled_by.is_some() {
+            return Some(DisabledReason::Configured);
+        }
+        // Before trust is asked for: what is never started needs none.
+        if self.is_itself(server) {
+            return Some(DisabledReason::Itself);
+        }
+        if let Some(depth) = self.itself.too_deep(&self.environment)
+            && !server.spec.as_ref().is_some_and(|spec| matches!(spec.transport, TransportSpec::Builtin(_)))
+        {
+            return Some(DisabledReason::Nested(depth));
+        }
+        // A mistake is told before a question: nobody should answer it for nothing.
+        let mistake = server.blockers.iter().find_map(|blocker| match blocker {
+            Blocker::UnsetVariable { .. } => None,
+            Blocker::NeedsInput { id, .. } => Some(DisabledReason::NeedsInput(id.clone())),
+            Blocker::Unsupported(what) => Some(DisabledReason::Unsupported(what.clone())),
+            _ => Some(DisabledReason::Invalid),
+        });
+        if mistake.is_some() || server.spec.is_none() {
+            return mistake.or(Some(DisabledReason::Invalid));
+        }
+        if server.trust == ConfigTrust::Untrusted {
+            return Some(DisabledReason::Untrusted);
+        }
+        server.blockers.iter().find_map(|blocker| match blocker {
+            Blocker::UnsetVariable { variable, .. } => Some(DisabledReason::UnsetVariable(variable.clone())),
+            _ => None,
+        })
+    }
+
+    /// The rules and lists of a plan as calls meet them: with where each server runs, which rules about relative paths
+    /// depend on; and what is wrong with them.
+    #[must_use]
+    pub fn compile_for_calls(&self, plan: &Plan) -> (RuleSet, Vec<Problem>) {
+        let surroundings = Surroundings {
+            environment: self.environment.variables(),
+            working_directory: Some(self.environment.working_directory().to_owned()),
+            ..Surroundings::default()
+        };
+        let own = plan.servers.iter().map(|planned| ServerAccess {
+            directories: helve::server_directories(&planned.spec, &surroundings),
+            ..ServerAccess::new(&planned.spec, planned.trust)
+        });
+        let rules = plan.rules.iter().flatten().cloned();
+        RuleSet::compile(rules, own.chain(plan.narrowing.iter().cloned()))
+    }
+
+    /// The project in which definitions of a server are accepted: another one may mean another server by the same name.
+    /// The person's own servers are the same everywhere.
+    #[must_use]
+    pub fn pin_project(&self, configuration: &Configuration, server: &ServerName) -> Option<String> {
+        let is_of_project = configuration.server(server.as_str())?.layer == Layer::Project;
+        is_of_project.then(|| self.project())
+    }
+
+    /// The accepted definitions of the configured servers.
+    fn pins(
+        &self,
+        configuration: &Configuration,
+        servers: &[Planned],
+    ) -> Result<HashMap<QualifiedName, DefinitionHash>, SetupError> {
+        let Ok(stores) = self.stores() else { return Ok(HashMap::new()) };
+        let file: PinFile = stores.read()?;
+        let mut pins = HashMap::new();
+        if file.pins().is_empty() {
+            return Ok(pins);
+        }
+        for planned in servers {
+            let name = &planned.spec.name;
+            let project = self.pin_project(configuration, name);
+            for (tool, pin) in file.of_server(project.as_deref(), name) {
+                pins.insert(tool, DefinitionHash::of(&pin.definition));
+            }
+        }
+        Ok(pins)
+    }
+}
+
+/// The rule of a host whose calls were decided elsewhere, or need no decision.
+#[must_use]
+pub fn allow_all() -> SourcedRule {
+    let rule = Rule {
+        tool: "*/*".to_owned(),
+        pattern: None,
+        risk: None,
+        kind: None,
+        action: Action::Allow,
+        origin: Origin::Program,
+        layer: Layer::CommandLine,
+    };
+    SourcedRule { rule, trust: Trust::Trusted }
+}
+
+/// The state of a server in one word, for scripts.
+#[must_use]
+pub const fn held_word(held: Option<&DisabledReason>) -> &'static str {
+    match held {
+        None => "on",
+        Some(DisabledReason::Configured | DisabledReason::Toggled | DisabledReason::HostOff | DisabledReason::Gone) => {
+            "off"
+        }
+        Some(DisabledReason::Untrusted) => "untrusted",
+        Some(DisabledReason::UnsetVariable(_)) => "unset-variable",
+        Some(DisabledReason::Invalid) => "invalid",
+        Some(DisabledReason::NeedsInput(_)) => "needs-input",
+        Some(DisabledReason::Unsupported(_)) => "unsupported",
+        Some(DisabledReason::Itself) => "itself",
+        Some(DisabledReason::Nested(_)) => "nested",
+    }
+}
+
+/// The state of a server in a few words, for people.
+#[must_use]
+pub fn held_text(held: Option<&DisabledReason>) -> String {
+    match held {
+        None => "on".to_owned(),
+        Some(DisabledReason::Configured | DisabledReason::Toggled) => "off".to_owned(),
+        Some(DisabledReason::Untrusted) => "not trusted".to_owned(),
+        Some(DisabledReason::Invalid) => "mistakes".to_owned(),
+        Some(reason) => reason.to_string(),
+    }
+}
+
+/// The rules and lists of a plan, compiled, and what is wrong with them.
+#[must_use]
+pub fn compile(plan: &Plan) -> (RuleSet, Vec<Problem>) {
+    let own = plan.servers.iter().map(|planned| ServerAccess::new(&planned.spec, planned.trust));
+    let rules = plan.rules.iter().flatten().cloned();
+    RuleSet::compile(rules, own.chain(plan.narrowing.iter().cloned()))
+}
+
+fn trust_of(server: &ConfiguredServer) -> Trust {
+    if server.trust == ConfigTrust::Untrusted { Trust::Untrusted } else { Trust::Trusted }
+}
+
+/// The rules of a project file count as a whole or only where they narrow. An `allow` that counts tells that its file
+/// is trusted. Withheld rules come along for explanations alone.
+fn rules(configuration: &Configuration) -> Vec<SourcedRule> {
+    let allowing = configuration.rules.iter().filter(|rule| rule.action == Action::Allow);
+    let trusted: HashSet<Option<&Path>> = allowing.map(|rule| file_of(&rule.origin)).collect();
+    let is_trusted = |rule: &Rule| rule.layer != Layer::Project || trusted.contains(&file_of(&rule.origin));
+    let counting = configuration.rules.iter().map(|rule| SourcedRule {
+        trust: if is_trusted(rule) { Trust::Trusted } else { Trust::Untrusted },
+        rule: rule.clone(),
+    });
+    let withheld =
+        configuration.withheld_rules.iter().map(|rule| SourcedRule { rule: rule.clone(), trust: Trust::Untrusted });
+    counting.chain(withheld).collect()
+}
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;

@@ -1,0 +1,291 @@
+//! What a host is made of: settings, surroundings, plan, approvals; so that several can be made of the same.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use helve::{CallError, Confining, Host, HostBuilder, HostSettings, KeptProgram, Plan, Surroundings};
+use helve_config::{Configuration, Settings};
+use helve_model::name::parse_slash;
+use helve_model::{DisabledReason, ErrorCode, QualifiedName};
+use helve_policy::Approval;
+use helve_wire::launch::{Launcher, PlainLauncher, WardenLauncher};
+use helve_wire::{ClientCapabilities, Nesting};
+
+use crate::builtins::Builtins;
+use crate::environment::Environment;
+use crate::error::SetupError;
+use crate::keep::{self, Place};
+use crate::notice::Notice;
+use crate::secrets::Secrets;
+use crate::setup::Setup;
+use crate::store::approvals::ApprovalFile;
+
+/// The directory below the cache directory that tool lists are kept in.
+const LISTS: &str = "tools";
+
+/// The directory below the cache directory that large results are kept in.
+const RESULTS: &str = "results";
+
+/// The directory below the cache directory that confined servers have theirs in.
+const SANDBOXES: &str = "sandbox";
+
+/// Events that a host keeps for a slow listener, where it is one of many.
+const EVENTS_KEPT_FOR_ONE: usize = 64;
+
+/// How often a host that stays asks whether its servers are there.
+const PING_EVERY: Duration = Duration::from_secs(30);
+
+/// Which servers are needed from the start; the others wait until a call wants them.
+#[derive(Debug, Clone, Copy)]
+pub enum Wanted<'a> {
+    /// All that are on.
+    All,
+    /// These.
+    Only(&'a [String]),
+    /// Whichever a call turns out to need.
+    OnDemand,
+}
+
+/// How long a host runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lifetime {
+    /// It does one thing and ends.
+    Short,
+    /// It runs until it is stopped: lists are followed, connections are kept alive.
+    Long,
+}
+
+/// What a host is made of, so that several can be made of the same.
+#[derive(Debug, Clone)]
+pub struct Recipe {
+    /// Times and limits.
+    pub settings: HostSettings,
+    /// Servers and rules.
+    pub plan: Plan,
+    surroundings: Surroundings,
+    approvals: Vec<Approval>,
+    builtins: Arc<Builtins>,
+    mcp: bool,
+}
+
+impl Setup {
+    /// What a host is to have, from the configuration.
+    ///
+    /// # Errors
+    /// `CONFIG` when it is not known which rules there are.
+    pub fn host_plan(&self, configuration: &Configuration, wanted: Wanted<'_>) -> Result<Plan, SetupError> {
+        self.check_rules_are_known(configuration)?;
+        let mut plan = self.plan(configuration)?;
+        self.warn_of_depth(&plan);
+        for planned in &mut plan.servers {
+            let spec = &mut planned.spec;
+            spec.lazy = match wanted {
+                Wanted::All => spec.lazy,
+                Wanted::Only(names) => !names.iter().any(|name| name == spec.name.as_str()),
+                Wanted::OnDemand => true,
+            };
+            // What nobody asked for must not fail the host.
+            spec.required = spec.required && !spec.lazy;
+        }
+        Ok(plan)
+    }
+
+    /// Says why a helve that was started by itself again and again starts nothing.
+    fn warn_of_depth(&self, plan: &Plan) {
+        let depth = plan.servers.iter().find_map(|planned| match planned.held {
+            Some(DisabledReason::Nested(depth)) => Some(depth),
+            _ => None,
+        });
+        if let Some(depth) = depth
+            && self.itself.is_first_warning()
+        {
+            self.notices.hear(Notice::TooDeep(depth));
+        }
+    }
+
+    /// The time that the person gave the whole counts for every server, whatever time its own entry gives it.
+    pub fn hurry(&self, plan: &mut Plan) {
+        if self.choices.timeout.is_some() {
+            for planned in &mut plan.servers {
+                planned.spec.call_timeout = None;
+                planned.spec.startup_timeout = None;
+            }
+        }
+    }
+
+    /// The directory tool lists are kept in.
+    #[must_use]
+    pub fn lists_directory(&self) -> Option<PathBuf> {
+        self.environment.directories().cache.as_ref().map(|cache| cache.join(LISTS))
+    }
+
+    /// The directory that results are kept in whole where agents get a part of them.
+    fn spill_directory(&self) -> Option<PathBuf> {
+        self.environment.directories().cache.as_ref().map(|cache| cache.join(RESULTS))
+    }
+
+    /// How servers are confined. `None` where nobody knows where this program or a cache is: then none is started that
+    /// is to be.
+    #[must_use]
+    pub fn confining(&self) -> Option<Confining> {
+        let directories = self.environment.directories();
+        let stage = self.environment.program()?.as_warden();
+        let cache = directories.cache.as_ref()?;
+        // All of helve's own but the directories of confined servers themselves.
+        let own = [&directories.config, &directories.state].into_iter().flatten().cloned();
+        let own = own.chain([cache.join(LISTS), cache.join(RESULTS)]).collect();
+        Some(Confining::new(stage, cache.join(SANDBOXES), self.environment.home().map(Path::to_owned), own))
+    }
+
+    /// Tools as a setting names them; what is no `server/tool` is told, and left out.
+    fn cacheable(&self, tools: &[String]) -> Vec<QualifiedName> {
+        let parse = |tool: &String| {
+            let name = parse_slash(tool);
+            if name.is_none() {
+                self.notices.hear(Notice::NotATool { setting: "cacheable_tools", text: tool.clone() });
+            }
+            name
+        };
+        tools.iter().filter_map(parse).collect()
+    }
+}
+
+impl Recipe {
+    /// What a host of this configuration is made of.
+    ///
+    /// # Errors
+    /// `CONFIG` when it is not known which rules there are; whatever keeps approvals and pins from being read.
+    pub fn new(
+        setup: &Setup,
+        configuration: &Configuration,
+        wanted: Wanted<'_>,
+        lifetime: Lifetime,
+    ) -> Result<Self, SetupError> {
+        let settings = &configuration.settings;
+        let keeps = settings.cache_tool_schemas.value;
+        let stays = lifetime == Lifetime::Long;
+        let host_settings = HostSettings {
+            call_timeout: settings.call_timeout.value,
+            startup_timeout: settings.startup_timeout.value,
+            max_retries: settings.max_retries.value,
+            schema_cache_ttl: keeps.then_some(settings.schema_cache_ttl.value),
+            in_flight_per_server: settings.calls_per_server.value as usize,
+            result_bytes: settings.result_bytes.value.map_or(usize::MAX, |bytes| bytes as usize),
+            result_cache_ttl: settings.result_cache_ttl.value,
+            validation: settings.validation.value,
+            cacheable: setup.cacheable(&settings.cacheable_tools.value),
+            ping_interval: stays.then_some(PING_EVERY),
+            follow_changes: stays,
+            ..HostSettings::default()
+        };
+        let environment = &setup.environment;
+        let surroundings = Surroundings {
+            environment: environment.variables(),
+            launcher: launcher(environment),
+            working_directory: Some(environment.working_directory().to_owned()),
+            cache_directory: setup.lists_directory(),
+            spill_directory: setup.spill_directory().filter(|_| settings.result_bytes.value.is_some()),
+            confining: setup.confining(),
+            sign_ins: setup.credentials().map(|credentials| Arc::clone(&credentials.sign_ins)),
+            secrets: Some(Arc::new(Secrets::new(setup))),
+            nesting: setup.itself.nesting(environment).clone(),
+            ..Surroundings::default()
+        };
+        let approvals = setup.stores().and_then(|stores| stores.read::<ApprovalFile>())?;
+        Ok(Self {
+            settings: host_settings,
+            surroundings,
+            plan: setup.host_plan(configuration, wanted)?,
+            approvals: approvals.approvals().collect(),
+            builtins: Arc::new(Builtins::new(environment)),
+            mcp: !setup.choices.no_mcp,
+        })
+    }
+
+    /// The same for one agent of many: every server is started at its first use only, and little is kept for listeners.
+    #[must_use]
+    pub fn on_demand(mut self) -> Self {
+        self.settings.events_kept = EVENTS_KEPT_FOR_ONE;
+        self.plan = self.plan.on_demand();
+        self
+    }
+
+    /// Starts the program of a server, to be kept.
+    ///
+    /// # Errors
+    /// There is no such server, or it does not start.
+    pub async fn start_program(&self, name: &str) -> Result<KeptProgram, CallError> {
+        match self.plan.servers.iter().find(|planned| planned.spec.name.as_str() == name && planned.held.is_none()) {
+            Some(planned) => KeptProgram::start(planned, &self.surroundings).await,
+            None => Err(CallError::new(ErrorCode::ServerNotFound, format!("there is no server `{name}`"))),
+        }
+    }
+
+    /// How deep its hosts run.
+    #[must_use]
+    pub const fn nesting(&self) -> &Nesting {
+        &self.surroundings.nesting
+    }
+
+    /// Where these servers are kept, or would be.
+    ///
+    /// # Errors
+    /// The key of the fingerprints cannot be read or made.
+    pub fn place(&self, setup: &Setup) -> Result<Option<Place>, SetupError> {
+        Place::of(setup, &self.plan, &self.surroundings)
+    }
+
+    /// Takes servers from whoever keeps them; begins to keep them where the configuration says so.
+    ///
+    /// # Errors
+    /// The key of the fingerprints cannot be read or made.
+    pub async fn take_kept(&mut self, setup: &Setup, settings: &Settings) -> Result<(), SetupError> {
+        if !settings.keep.value && Place::all(setup).is_empty() {
+            return Ok(());
+        }
+        let Some(place) = self.place(setup)? else { return Ok(()) };
+        if settings.keep.value
+            && !place.is_alive().await
+            && let Err(error) = keep::start(setup, &place, settings.keep_idle.value).await
+        {
+            setup.notices.hear(Notice::NotKept(error));
+            return Ok(());
+        }
+        self.surroundings.keeper = Some(Arc::new(place.connector()));
+        Ok(())
+    }
+
+    /// A host of this, not started yet: whoever has somebody to ask adds an approver, an elicitor and so on.
+    pub fn builder(&self) -> HostBuilder {
+        Host::builder()
+            .settings(self.settings.clone())
+            .surroundings(self.surroundings.clone())
+            .plan(self.plan.clone())
+            .builtins(Arc::clone(&self.builtins) as Arc<dyn helve::Builtins>)
+            .approvals(self.approvals.clone())
+            .mcp(self.mcp)
+    }
+}
+
+/// What servers are told that a verb which lists tools can answer: forms and pages, and directories where some are
+/// configured. Lists are kept for whoever can do the same.
+#[must_use]
+pub fn asker(settings: &Settings) -> ClientCapabilities {
+    let has_roots = !settings.roots.value.is_empty();
+    ClientCapabilities {
+        elicitation_form: true,
+        elicitation_url: true,
+        roots: has_roots,
+        roots_list_changed: has_roots,
+        ..ClientCapabilities::default()
+    }
+}
+
+/// Servers are held by a warden where this program can be one, so that not even a killed helve leaves one behind.
+pub(crate) fn launcher(environment: &Environment) -> Arc<dyn Launcher> {
+    match environment.program() {
+        Some(program) => Arc::new(WardenLauncher::new(program.as_warden())),
+        None => Arc::new(PlainLauncher),
+    }
+}
