@@ -20,6 +20,9 @@ type Outcome = Result<(), String>;
 const WORKED: i32 = 0;
 const REFUSED: i32 = 1;
 
+/// Seconds that one attempt may take.
+const LONGEST: usize = 5;
+
 fn main() {
     let mut arguments = std::env::args_os().skip(1);
     let own = std::env::current_exe().ok();
@@ -29,6 +32,8 @@ fn main() {
             let name = name.to_str().unwrap_or_default();
             let attempt = ATTEMPTS.iter().find(|(known, _)| *known == name).map(|(_, attempt)| attempt);
             let Some(attempt) = attempt else { exit(3) };
+            // An attempt that hangs ends by the signal of its alarm, and says nothing.
+            raw(37, &[LONGEST]).ok();
             match attempt() {
                 Ok(()) => exit(WORKED),
                 Err(why) => {
@@ -208,6 +213,27 @@ const ATTEMPTS: &[(&str, fn() -> Outcome)] = &[
     // The network.
     ("connect to a port of this machine", || TcpStream::connect(("127.0.0.1", port())).map(drop).map_err(text)),
     ("connect to a port by another address", || TcpStream::connect(("127.8.8.8", port())).map(drop).map_err(text)),
+    ("be an agent of helve's own port", || {
+        let mut stream = TcpStream::connect(("127.0.0.1", number("ESCAPES_HELVE") as u16)).map_err(text)?;
+        let mut answer = [0; 7];
+        stream.read_exact(&mut answer).map_err(text)?;
+        if &answer == b"welcome" { Ok(()) } else { Err(String::from_utf8_lossy(&answer).into_owned()) }
+    }),
+    ("be an agent of helve's own port unseen", || {
+        // A process that cannot be looked at by others of its user.
+        call(157, &[4, 0])?;
+        let mut stream = TcpStream::connect(("127.0.0.1", number("ESCAPES_HELVE") as u16)).map_err(text)?;
+        let mut answer = [0; 7];
+        stream.read_exact(&mut answer).map_err(text)?;
+        if &answer == b"welcome" { Ok(()) } else { Err(String::from_utf8_lossy(&answer).into_owned()) }
+    }),
+    ("be an agent of helve's own port by a daemon", || {
+        let port = number("ESCAPES_HELVE");
+        let script = format!("exec 3<>/dev/tcp/127.0.0.1/{port}; head -c 7 <&3");
+        let output = Command::new("setsid").args(["bash", "-c", &format!("(setsid bash -c '{script}' &) | cat")]).output();
+        let output = output.map_err(text)?;
+        if output.stdout == b"welcome" { Ok(()) } else { Err(String::from_utf8_lossy(&output.stdout).into_owned()) }
+    }),
     ("send a datagram", || {
         let socket = UdpSocket::bind("127.0.0.1:0").map_err(text)?;
         socket.send_to(b"x", ("127.0.0.1", port())).map(drop).map_err(text)

@@ -25,6 +25,7 @@ enum What {
     Cli(Cli),
     Host(Host),
     Pure(Pure),
+    Sandbox(Sandbox),
     Serve(Serve),
     Wire(Wire),
 }
@@ -98,6 +99,19 @@ struct Pure {
     rounds: Option<usize>,
 }
 
+/// Sandboxes: what one adds to a server's start, and its proxy to a connection
+///
+/// Medians of differences, start by start, with and without. Fails when a goal is missed.
+#[derive(Debug, Args)]
+struct Sandbox {
+    /// End with one line of JSON: {"measures": [{"name", "ratio", "goal", "met"}]}
+    #[arg(long)]
+    json: bool,
+    /// Starts to compare [default: 201]
+    #[arg(long, value_name = "N")]
+    rounds: Option<usize>,
+}
+
 /// The wire: calls, throughput, large results, listings, HTTP, memory, connecting
 ///
 /// Subjects run interleaved, each in a process of its own, under real-time priority where the machine allows it.
@@ -127,6 +141,7 @@ impl Bench {
             What::Cli(cli) => cli.run(root),
             What::Host(host) => host.run(root),
             What::Pure(pure) => pure.run(root),
+            What::Sandbox(sandbox) => sandbox.run(root),
             What::Serve(serve) => serve.run(root),
             What::Wire(wire) => wire.run(root),
         }
@@ -204,6 +219,22 @@ impl Pure {
             if let Some(value) = value {
                 command.args([option, value]);
             }
+        }
+        finish(&mut command)
+    }
+}
+
+impl Sandbox {
+    fn run(&self, root: &Path) -> Result<()> {
+        let built = build(root, "xtask", Profile::Measure, &["xtask-bench"])?;
+        let [bench] = built.as_slice() else { bail!("not everything was built") };
+        let mut command = Command::new(bench);
+        command.args(["sandbox", "--check"]);
+        if self.json {
+            command.arg("--json");
+        }
+        if let Some(rounds) = self.rounds {
+            command.args(["--rounds", &rounds.to_string()]);
         }
         finish(&mut command)
     }

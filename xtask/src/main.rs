@@ -6,6 +6,7 @@
 
 mod attack;
 mod bench;
+mod confined_servers;
 mod conformance;
 mod docs;
 mod escapes;
@@ -37,6 +38,7 @@ struct Arguments {
 enum Chore {
     Attack(attack::Attack),
     Bench(bench::Bench),
+    ConfinedServers(confined_servers::ConfinedServers),
     Conformance(conformance::Conformance),
     Docs(docs::Docs),
     Escapes(escapes::Escapes),
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.chore {
         Chore::Attack(attack) => attack.run(&root),
         Chore::Bench(bench) => bench.run(&root),
+        Chore::ConfinedServers(servers) => servers.run(&root),
         Chore::Conformance(conformance) => conformance.run(&root),
         Chore::Docs(docs) => docs.run(&root),
         Chore::Escapes(escapes) => escapes.run(&root),

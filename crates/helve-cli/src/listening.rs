@@ -13,6 +13,8 @@ use helve_serve::{Peer, behind_the_others};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+#[cfg(target_os = "linux")]
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::peer;
@@ -20,6 +22,10 @@ use punctual::Heads;
 
 /// How long an agent may take to say what it wants, once it has connected or begun to.
 const HEAD_WITHIN: Duration = Duration::from_secs(30);
+
+/// How long whoever is refused may take to hear so.
+#[cfg(target_os = "linux")]
+const REFUSAL_WITHIN: Duration = Duration::from_secs(1);
 
 /// How long nothing is accepted after the machine refused to: out of files, most likely.
 const REFUSED_FOR: Duration = Duration::from_millis(100);
@@ -70,6 +76,11 @@ pub(crate) async fn serve(listener: TcpListener, face: Arc<HttpFace>) {
 }
 
 async fn connection(stream: TcpStream, address: SocketAddr, number: u64, face: Arc<HttpFace>) {
+    #[cfg(target_os = "linux")]
+    if is_confined(&stream, address).await {
+        tracing::warn!("a server that runs in a sandbox tried to be an agent here, and was refused");
+        return refuse(stream).await;
+    }
     // Before a byte is read: an agent that has closed its end is nobody's any more.
     let user = match stream.local_addr() {
         Ok(local) if face.wants_user() && address.ip().is_loopback() => {
@@ -102,4 +113,28 @@ async fn connection(stream: TcpStream, address: SocketAddr, number: u64, face: A
         () = place.has_to_leave() => tracing::debug!(?peer, "the connection was closed to make room for another"),
     }
     face.connection_ended(peer);
+}
+
+/// True when a server in a sandbox is at the other end: it must not have others do what it may not.
+#[cfg(target_os = "linux")]
+async fn is_confined(stream: &TcpStream, address: SocketAddr) -> bool {
+    let Ok(local) = stream.local_addr() else { return false };
+    // From another machine, unless it comes from one of our own addresses.
+    if !address.ip().is_loopback() && address.ip() != local.ip() {
+        return false;
+    }
+    // What could not be found out is not known, as where the system does not tell.
+    tokio::task::spawn_blocking(move || peer::is_confined(address, local)).await.unwrap_or(false)
+}
+
+#[cfg(target_os = "linux")]
+async fn refuse(stream: TcpStream) {
+    let body = "this server runs in a sandbox of helve's and cannot be its agent\n";
+    let length = body.len();
+    let answer = format!(
+        "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    );
+    let mut stream = stream;
+    // Whether it hears is its own business.
+    drop(tokio::time::timeout(REFUSAL_WITHIN, stream.write_all(answer.as_bytes())).await);
 }

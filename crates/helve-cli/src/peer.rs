@@ -15,8 +15,22 @@ const HELD_STATES: [u8; 3] = [1, 4, 5];
 /// `still_there` says whether our own end of that very connection is still up. It is asked last: an address is free for
 /// others from the moment on that both ends are gone, and what was found might be theirs.
 pub(crate) fn user_of(peer: SocketAddr, local: SocketAddr, still_there: impl FnOnce() -> bool) -> Option<u32> {
-    let user = holder(peer, local)?;
-    still_there().then_some(user)
+    let holder = holder(peer, local)?;
+    still_there().then_some(holder.user)
+}
+
+/// Who holds a socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Holder {
+    user: u32,
+    inode: u64,
+}
+
+/// True when the other end is held by a server that some helve of this machine runs in a sandbox. What the system does not tell
+/// counts as no. May block.
+#[cfg(target_os = "linux")]
+pub(crate) fn is_confined(peer: SocketAddr, local: SocketAddr) -> bool {
+    holder(peer, local).is_some_and(|holder| helve_wire::launch::warden::confines_holder_of(holder.inode))
 }
 
 /// Can this system tell whose a connection to `address` is? Tried with a connection of our own.
@@ -24,25 +38,25 @@ pub(crate) fn can_tell(address: IpAddr) -> io::Result<bool> {
     can_tell_by(address, holder)
 }
 
-fn can_tell_by(address: IpAddr, lookup: impl FnOnce(SocketAddr, SocketAddr) -> Option<u32>) -> io::Result<bool> {
+fn can_tell_by(address: IpAddr, lookup: impl FnOnce(SocketAddr, SocketAddr) -> Option<Holder>) -> io::Result<bool> {
     let listener = TcpListener::bind((address, 0))?;
     let near = TcpStream::connect(listener.local_addr()?)?;
     let ours = near.local_addr()?;
     let told = lookup(ours, near.peer_addr()?);
     drop(near);
-    Ok(told == Some(rustix::process::geteuid().as_raw()))
+    Ok(told.map(|holder| holder.user) == Some(rustix::process::geteuid().as_raw()))
 }
 
-fn holder(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
+fn holder(peer: SocketAddr, local: SocketAddr) -> Option<Holder> {
     #[cfg(target_os = "linux")]
-    if let Ok(user) = diagnosis::user_of(peer, local) {
-        return user;
+    if let Ok(holder) = diagnosis::holder(peer, local) {
+        return holder;
     }
     listed(peer, local)
 }
 
 /// Reads the table of all connections, which takes long where many fit: for kernels that cannot be asked for one.
-fn listed(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
+fn listed(peer: SocketAddr, local: SocketAddr) -> Option<Holder> {
     let table = match peer {
         SocketAddr::V4(_) => "/proc/net/tcp",
         SocketAddr::V6(_) => "/proc/net/tcp6",
@@ -50,7 +64,7 @@ fn listed(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
     find(&fs_err::read_to_string(table).ok()?, peer, local)
 }
 
-fn find(table: &str, peer: SocketAddr, local: SocketAddr) -> Option<u32> {
+fn find(table: &str, peer: SocketAddr, local: SocketAddr) -> Option<Holder> {
     // Both ends: one address may have connections to several others, of several users.
     let (near, far) = (spelled(peer), spelled(local));
     table.lines().skip(1).find_map(|line| {
@@ -61,7 +75,8 @@ fn find(table: &str, peer: SocketAddr, local: SocketAddr) -> Option<u32> {
         let state = u8::from_str_radix(fields.next()?, 16).ok()?;
         // After the state: two queues, a timer, retransmits, the user, a time-out, the inode.
         let user = fields.nth(3)?.parse().ok()?;
-        (HELD_STATES.contains(&state) && fields.nth(1)? != "0").then_some(user)
+        let inode = fields.nth(1)?.parse().ok()?;
+        (HELD_STATES.contains(&state) && inode != 0).then_some(Holder { user, inode })
     })
 }
 
@@ -86,6 +101,7 @@ fn octets(address: IpAddr) -> Vec<u8> {
 mod diagnosis {
     use std::net::SocketAddr;
 
+    use super::Holder;
     use rustix::io::Result;
     use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with};
 
@@ -108,7 +124,7 @@ mod diagnosis {
 
     /// `Ok(None)`: there is no such socket any more, or nobody holds it. Where there is no such connection, the kernel may
     /// name whoever listens at its address: the state tells.
-    pub(super) fn user_of(peer: SocketAddr, local: SocketAddr) -> Result<Option<u32>> {
+    pub(super) fn holder(peer: SocketAddr, local: SocketAddr) -> Result<Option<Holder>> {
         let flags = SocketFlags::CLOEXEC;
         let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(netlink::SOCK_DIAG))?;
         send(&socket, &question(peer, local), SendFlags::empty())?;
@@ -141,12 +157,12 @@ mod diagnosis {
         question
     }
 
-    fn read(answer: &[u8]) -> Option<u32> {
+    fn read(answer: &[u8]) -> Option<Holder> {
         let kind = u16::from_ne_bytes(answer.get(KIND_AT..KIND_AT + 2)?.try_into().ok()?);
         let number = |at: usize| Some(u32::from_ne_bytes(answer.get(at..at + 4)?.try_into().ok()?));
         let (user, inode) = (number(USER_AT)?, number(INODE_AT)?);
         let is_held = kind == BY_FAMILY && super::HELD_STATES.contains(answer.get(STATE_AT)?);
-        (is_held && inode != 0).then_some(user)
+        (is_held && inode != 0).then_some(Holder { user, inode: u64::from(inode) })
     }
 }
 

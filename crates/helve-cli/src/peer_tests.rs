@@ -15,7 +15,7 @@ const TABLE: &str = "\
 #[test]
 fn s2_the_user_of_a_connection_by_both_its_ends() {
     let local = "127.0.0.1:7332".parse().unwrap();
-    let of = |peer: &str| find(TABLE, peer.parse().unwrap(), local);
+    let of = |peer: &str| find(TABLE, peer.parse().unwrap(), local).map(|holder| holder.user);
     assert_eq!(of("127.0.0.1:50000"), Some(1000));
     assert_eq!(of("127.0.0.1:50001"), None, "there is none");
     assert_eq!(of("127.0.0.1:50002"), None, "nobody holds it");
@@ -36,7 +36,7 @@ fn s2_a_connection_of_our_own_is_ours_until_it_is_closed() {
         let local = far.local_addr().unwrap();
         let up = || far.peer_addr().is_ok();
         assert_eq!(user_of(peer, local, up), ourselves, "{address}");
-        assert_eq!(listed(peer, local), ourselves, "{address}");
+        assert_eq!(listed(peer, local).map(|holder| holder.user), ourselves, "{address}");
         assert_eq!(user_of(peer, local, || false), None, "{address}: what was found may be of another");
         near.shutdown(std::net::Shutdown::Write).unwrap();
         assert_eq!(user_of(peer, local, up), ourselves, "{address}");
@@ -50,7 +50,9 @@ fn s2_a_connection_of_our_own_is_ours_until_it_is_closed() {
 fn s2_a_system_that_cannot_tell_is_noticed() {
     let address = IpAddr::from([127, 0, 0, 1]);
     assert!(!can_tell_by(address, |_, _| None).unwrap());
-    assert!(!can_tell_by(address, |_, _| Some(rustix::process::geteuid().as_raw() + 1)).unwrap());
+    assert!(
+        !can_tell_by(address, |_, _| Some(Holder { user: rustix::process::geteuid().as_raw() + 1, inode: 1 })).unwrap()
+    );
     #[cfg(target_os = "linux")]
     assert!(can_tell(address).unwrap());
 }
@@ -62,7 +64,8 @@ fn the_kernel_answers_for_one_socket_and_no_listener() {
     let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (far, peer) = listener.accept().unwrap();
     let local = far.local_addr().unwrap();
-    assert_eq!(diagnosis::user_of(peer, local), Ok(Some(rustix::process::getuid().as_raw())));
-    assert_eq!(diagnosis::user_of(local, listener.local_addr().unwrap()), Ok(None));
+    let holder = diagnosis::holder(peer, local).unwrap();
+    assert_eq!(holder.map(|holder| holder.user), Some(rustix::process::getuid().as_raw()));
+    assert_eq!(diagnosis::holder(local, listener.local_addr().unwrap()), Ok(None));
     drop(near);
 }

@@ -70,6 +70,6 @@ fn run(
     eprintln!("{}", plan.report);
     let mut command = Command::new(&subject.program);
     command.args(arguments).envs(plan.environment.iter().map(|(name, value)| (name, value)));
-    confine(&plan.rules)?;
+    confine(&plan.rules, &[])?;
     Err(command.exec().into())
 }

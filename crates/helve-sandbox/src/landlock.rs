@@ -11,7 +11,7 @@ use landlock::{
 };
 use rustix::fs::{FileType, Mode, OFlags, fstat, open, readlink};
 
-use crate::rules::{Access, NetworkRule, Rules};
+use crate::rules::{Access, Calls, NetworkRule, Rules};
 use crate::stage::StageError;
 
 const ABI_OF_TCP: u8 = 4;
@@ -52,7 +52,9 @@ pub(crate) fn restrict(rules: &Rules) -> Result<(), StageError> {
         created = created.add_rule(PathBeneath::new(file, rights)).map_err(failed)?;
     }
     // Its own directory there, and nobody else's: the number stays this process's when it becomes the program.
-    if let Ok(own) = open("/proc/self", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
+    if rules.calls == Calls::Most
+        && let Ok(own) = open("/proc/self", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+    {
         let rights = AccessFs::ReadFile | AccessFs::ReadDir;
         created = created.add_rule(PathBeneath::new(own, rights)).map_err(failed)?;
     }
@@ -91,6 +93,7 @@ fn rights(access: Access, abi: ABI, is_directory: bool, unix: bool) -> BitFlags<
         write &= !BitFlags::from(AccessFs::MakeSock);
     }
     let mut rights = match access {
+        Access::List => AccessFs::ReadDir.into(),
         Access::Read => read,
         Access::Run => read | AccessFs::Execute,
         Access::Write => read | write,

@@ -7,6 +7,9 @@
 //!
 //! Nothing here knows MCP, configuration files or an async runtime, and nothing is read from the environment.
 
+mod engine;
+#[cfg(target_os = "linux")]
+mod engine_calls;
 mod files;
 mod host_pattern;
 #[cfg(target_os = "linux")]
@@ -24,12 +27,15 @@ mod report;
 mod rules;
 mod runtime;
 #[cfg(target_os = "linux")]
+mod sealed;
+#[cfg(target_os = "linux")]
 mod seccomp;
 #[cfg(target_os = "linux")]
 mod stage;
 mod system;
 mod variables;
 
+pub use engine::{Engine, engine};
 pub use files::{Disk, Files, Kind};
 pub use host_pattern::{BadHostPattern, HostPattern};
 pub use plan::{Plan, Private, Refusal, Subject, plan};
@@ -38,7 +44,9 @@ pub use policy::{Demand, Limits, Network, Policy, Profile};
 pub use probe::probe;
 pub use protected::Owner;
 pub use report::{Files as FilesHeld, LeftOut, Metadata, NetworkHeld, Report};
-pub use rules::{Access, BadRules, Grant, Machine, NetworkRule, Rules};
+pub use rules::{Access, BadRules, Calls, Grant, Machine, NetworkRule, Rules};
+#[cfg(target_os = "linux")]
+pub use sealed::SealedCopy;
 #[cfg(target_os = "linux")]
 pub use stage::{StageError, confine};
 

@@ -43,13 +43,17 @@ fn unshare(flags: UnshareFlags) -> rustix::io::Result<()> {
     rustix::thread::unshare(flags)
 }
 
-/// Makes everything read-only but the writable grants.
-pub(crate) fn make_read_only(rules: &Rules) -> Result<(), StageError> {
+/// What happens to mounts from here on stays in here.
+pub(crate) fn part_from_host() -> Result<(), StageError> {
+    let root = Path::new("/");
+    mount_change(root, MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
+        .map_err(|error| StageError::at("cannot take its mounts apart from the host's, at", root, error))
+}
+
+/// Makes everything read-only but the writable grants. After [`part_from_host`].
+pub(crate) fn make_read_only(rules: &Rules, covered: &[&Path]) -> Result<(), StageError> {
     let failed = |what: &str, path: &Path, error: Errno| StageError::at(what, path, error);
     let root = Path::new("/");
-    // What happens in here stays in here.
-    mount_change(root, MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
-        .map_err(|error| failed("cannot take its mounts apart from the host's, at", root, error))?;
     let writable: Vec<&Path> =
         rules.grants.iter().filter(|grant| grant.access.is_writable()).map(|grant| grant.path.as_path()).collect();
     for path in &writable {
@@ -59,7 +63,8 @@ pub(crate) fn make_read_only(rules: &Rules) -> Result<(), StageError> {
         }
     }
     for Mount { point, flags } in mounts()? {
-        if writable.iter().any(|path| point.starts_with(path)) {
+        let is_covered = covered.contains(&point.as_path());
+        if !is_covered && writable.iter().any(|path| point.starts_with(path)) {
             continue;
         }
         match mount_remount(&point, flags | MountFlags::BIND | MountFlags::RDONLY, c"") {

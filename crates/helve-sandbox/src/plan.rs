@@ -140,6 +140,7 @@ pub fn plan(policy: &Policy, subject: &Subject, machine: &Machine, files: &dyn F
     rules.network = network;
     rules.unix = policy.unix;
     rules.limits = policy.limits;
+    rules.scratch = machine.mounts.then(|| subject.private.temporary.clone());
     let mut missing = Vec::new();
     if hosts_missing {
         missing.push("it has no network namespaces, which hold a program to named hosts");
@@ -297,7 +298,8 @@ impl Planner<'_> {
 
     fn covers(&self, path: &Path, access: Access) -> bool {
         let includes = |own: Access| match access {
-            Access::Read => true,
+            Access::List => true,
+            Access::Read => own != Access::List,
             Access::Run => matches!(own, Access::Run | Access::WriteRun),
             Access::Write => matches!(own, Access::Write | Access::WriteRun),
             Access::WriteRun => own == Access::WriteRun,

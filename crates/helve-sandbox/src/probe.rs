@@ -11,7 +11,7 @@ pub fn probe() -> Machine {
     let mut rules = Rules::new(0);
     rules.network = NetworkRule::Open;
     let namespaces = mounts::leave_namespaces(false).is_ok();
-    let mounts = namespaces && mounts::make_read_only(&rules).is_ok();
+    let mounts = namespaces && mounts::part_from_host().is_ok() && mounts::make_read_only(&rules, &[]).is_ok();
     // Inside the first, as a new network needs no more rights than that has.
     let network = namespaces && network::is_to_be_had();
     let landlock_abi = landlock::abi_by_use();

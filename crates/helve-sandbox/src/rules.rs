@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::policy::Limits;
 
 /// How rules are written; another number is not understood.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The longest rules that are read: a thousand long paths.
 const MAX_BYTES: usize = 4 << 20;
@@ -29,6 +29,21 @@ pub struct Rules {
     pub unix: bool,
     /// What a process may use.
     pub limits: Limits,
+    /// Which system calls there are.
+    pub calls: Calls,
+    /// A directory of this program alone, which covered copies pass through. Without one nothing is covered.
+    #[serde(default, with = "optional_path_bytes")]
+    pub(crate) scratch: Option<PathBuf>,
+}
+
+/// Which system calls a process may make.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Calls {
+    /// All but a list: for programs that nobody knows.
+    Most,
+    /// A list and nothing else: for an interpreter that computes and talks over its pipes. See [`crate::engine()`].
+    Engine,
 }
 
 /// One path, and all below it.
@@ -45,6 +60,8 @@ pub struct Grant {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Access {
+    /// See the names in directories, and read nothing.
+    List,
     /// Read.
     Read,
     /// Read, and run what is there.
@@ -100,6 +117,8 @@ impl Rules {
             network: NetworkRule::Closed,
             unix: false,
             limits: Limits::default(),
+            calls: Calls::Most,
+            scratch: None,
         }
     }
 
@@ -145,6 +164,7 @@ impl Access {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::List => "list",
             Self::Read => "read",
             Self::Run => "read, run",
             Self::Write => "read, write",
@@ -180,5 +200,24 @@ mod path_bytes {
             Bytes::Text(text) => PathBuf::from(text),
             Bytes::Raw(bytes) => PathBuf::from(OsString::from_vec(bytes)),
         })
+    }
+}
+
+/// The same for a path that may be missing.
+mod optional_path_bytes {
+    use std::path::PathBuf;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct Spelled(#[serde(with = "super::path_bytes")] PathBuf);
+
+    #[expect(clippy::ref_option, reason = "the signature is the derive's")]
+    pub(super) fn serialize<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+        path.clone().map(Spelled).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
+        Ok(Option::<Spelled>::deserialize(deserializer)?.map(|Spelled(path)| path))
     }
 }

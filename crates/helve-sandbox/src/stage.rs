@@ -10,8 +10,9 @@ use rustix::thread::{
 };
 
 use crate::policy::Limits;
-use crate::rules::{NetworkRule, Rules};
-use crate::{landlock, mounts, network, seccomp};
+use crate::rules::{Calls, NetworkRule, Rules};
+use crate::sealed::{self, SealedCopy};
+use crate::{engine_calls, landlock, mounts, network, seccomp};
 
 /// One of the steps failed: the process must end, because it may be half confined.
 #[derive(Debug)]
@@ -22,9 +23,11 @@ pub struct StageError {
 /// Confines this process, and with it all that it becomes and starts. To be called while it has one thread, right before it
 /// becomes the program.
 ///
+/// Where the rules have mounts, each of `copies` lies over the file at its path from then on.
+///
 /// # Errors
 /// A rule cannot be put in force. End the process then.
-pub fn confine(rules: &Rules) -> Result<(), StageError> {
+pub fn confine(rules: &Rules, copies: &[SealedCopy]) -> Result<(), StageError> {
     let failed = |what: &'static str| move |error: rustix::io::Errno| StageError::new(what, error);
     let way_out = match &rules.network {
         NetworkRule::Proxy { hand_over_to } => Some(network::connect(hand_over_to)?),
@@ -37,13 +40,32 @@ pub fn confine(rules: &Rules) -> Result<(), StageError> {
         network::hand_out_listener(way_out)?;
     }
     if rules.mounts {
-        mounts::make_read_only(rules)?;
+        mounts::part_from_host()?;
+        sealed::cover(rules, copies)?;
+        mounts::make_read_only(rules, &copies.iter().map(|copy| copy.path.as_path()).collect::<Vec<_>>())?;
     }
     limit(&rules.limits)?;
+    if rules.calls == Calls::Engine {
+        limit_engine()?;
+        // No directory that it could ask its way from.
+        rustix::process::chdir(c"/").map_err(failed("cannot leave its directory"))?;
+    }
     set_no_new_privs(true).map_err(failed("cannot give up new privileges"))?;
     landlock::restrict(rules)?;
     drop_capabilities()?;
-    seccomp::apply(rules)
+    match rules.calls {
+        Calls::Most => seccomp::apply(rules),
+        Calls::Engine => engine_calls::apply(),
+    }
+}
+
+/// What an engine has no use for at all.
+fn limit_engine() -> Result<(), StageError> {
+    for resource in [Resource::Memlock, Resource::Msgqueue] {
+        setrlimit(resource, Rlimit { current: Some(0), maximum: Some(0) })
+            .map_err(|error| StageError::new("cannot limit an engine", error))?;
+    }
+    Ok(())
 }
 
 fn limit(limits: &Limits) -> Result<(), StageError> {

@@ -1,9 +1,18 @@
 //! The files of a project's server, as the person trusted them, looked after whenever it is started.
 
+#[cfg(target_os = "linux")]
+use std::io;
+
 use helve::{ChangedFile, Guard, GuardedStart, StartGuard};
 use helve_config::ConfiguredServer;
 use helve_config::trust::{self, CoveredFile, Difference, HeldFile, Trust};
 use helve_wire::launch::Executable;
+#[cfg(target_os = "linux")]
+use helve_wire::launch::SealedFile;
+
+/// How many files are copied for a sandbox; further ones are looked at again after the start, as without one.
+#[cfg(target_os = "linux")]
+const MAX_COPIES: usize = 64;
 
 /// The guard of a server that runs files of a project.
 pub(crate) fn guard(server: &ConfiguredServer) -> Option<Guard> {
@@ -33,6 +42,28 @@ impl StartGuard for TrustedFiles {
 impl GuardedStart for Held {
     fn executable(&self) -> Option<Executable> {
         self.executable.clone()
+    }
+
+    #[cfg(target_os = "linux")]
+    fn sealed_copies(&self) -> Result<Vec<SealedFile>, ChangedFile> {
+        let mut copies = Vec::new();
+        // A program for the system itself is run from its descriptor.
+        for file in self.files.iter().filter(|file| !file.is_program()).take(MAX_COPIES) {
+            let mut changed = None;
+            let copy = SealedFile::new(file.path(), |copy| {
+                file.copy_to(copy).map_err(|why| {
+                    changed = Some(why);
+                    io::Error::other("it changed")
+                })
+            });
+            match (copy, changed) {
+                (_, Some(changed)) => return Err(told(changed)),
+                (Ok(copy), None) => copies.push(copy),
+                // No room for a copy: the file is looked at again after the start, as without a sandbox.
+                (Err(error), None) => tracing::debug!(%error, "a file is not copied for its sandbox"),
+            }
+        }
+        Ok(copies)
     }
 
     fn check(&self) -> Result<(), ChangedFile> {

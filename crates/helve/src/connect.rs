@@ -100,6 +100,10 @@ pub(crate) async fn connect(
             #[cfg(target_os = "linux")]
             let sandbox = confine::of_spec(spec, stdio, surroundings)?.map(Arc::new);
             #[cfg(target_os = "linux")]
+            if let (Some(begun), Some(_)) = (&begun, &sandbox) {
+                command.sealed = begun.copies(&spec.name).await?;
+            }
+            #[cfg(target_os = "linux")]
             let connected = match &sandbox {
                 Some(sandbox) => {
                     let launcher = SandboxedLauncher::new(&launcher, Arc::clone(sandbox));

@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use helve_model::{ErrorCode, ServerName};
 use helve_wire::launch::Executable;
+#[cfg(target_os = "linux")]
+use helve_wire::launch::SealedFile;
 use tokio::task::spawn_blocking;
 
 use crate::error::CallError;
@@ -25,6 +27,16 @@ pub trait StartGuard: fmt::Debug + Send + Sync {
 pub trait GuardedStart: fmt::Debug + Send + Sync {
     /// The program itself, where it is one of the files and can be run from its descriptor.
     fn executable(&self) -> Option<Executable>;
+
+    /// Copies of the files, with the content that may be: they lie over the files for a server whose sandbox has mounts. May
+    /// block. None where there is no such thing.
+    ///
+    /// # Errors
+    /// A file was written since the start was begun.
+    #[cfg(target_os = "linux")]
+    fn sealed_copies(&self) -> Result<Vec<SealedFile>, ChangedFile> {
+        Ok(Vec::new())
+    }
 
     /// Looks again. Called after the server's first answer; may block.
     ///
@@ -74,6 +86,17 @@ impl PartialEq for Guard {
 pub(crate) struct Begun(Arc<dyn GuardedStart>);
 
 impl Begun {
+    /// The copies for a sandbox, made off the threads that serve.
+    #[cfg(target_os = "linux")]
+    pub(crate) async fn copies(&self, server: &ServerName) -> Result<Vec<SealedFile>, CallError> {
+        let start = Arc::clone(&self.0);
+        match spawn_blocking(move || start.sealed_copies()).await {
+            Ok(Ok(copies)) => Ok(copies),
+            Ok(Err(changed)) => Err(untrusted(server, &changed)),
+            Err(_) => Err(unknown(server)),
+        }
+    }
+
     /// Looks again, off the threads that serve.
     pub(crate) async fn check_again(&self, server: &ServerName) -> Result<(), CallError> {
         let start = Arc::clone(&self.0);

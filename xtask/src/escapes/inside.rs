@@ -9,19 +9,23 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
-use helve_sandbox::{Demand, Machine, Network, Policy, Profile, Refusal};
+use helve_sandbox::{Demand, Disk, Engine, Machine, Network, Policy, Profile, Refusal};
 use helve_wire::launch::{
-    Environment, Launched, Launcher, RefusedHosts, Sandbox, SandboxedLauncher, ServerCommand, WardenLauncher,
-    WardenProgram, probe,
+    Confinement, Environment, ExitReport, Launched, Launcher, PlainLauncher, RefusedHosts, Sandbox, SandboxedLauncher,
+    ServerCommand, WardenLauncher, WardenProgram, probe, warden,
 };
 use seccompiler::{SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule};
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::judge::{self, CONTROL};
 use super::{Attempt, Case, Missing, WARDEN};
 
+/// What the program says of an attempt that neither worked nor was refused.
+const ENDED: &str = "ended";
 /// The flag of a user namespace.
 const NEW_USER: u64 = 0x1000_0000;
+/// What the shim leads to.
+const PYTHON: &str = ".pyenv/versions/3.12.0/bin/python3";
 /// Landlock's three system calls.
 const LANDLOCK: [i64; 3] = [444, 445, 446];
 
@@ -79,26 +83,38 @@ struct Place {
     stage: WardenProgram,
     machine: Machine,
     port: u16,
+    /// Where an agent is welcomed unless it is a confined server.
+    helve_port: u16,
     name: String,
 }
 
 async fn all(missing: Missing, directory: &Path, attempts: &Path) -> Result<Vec<Case>> {
     let stage = WardenProgram { path: std::env::current_exe()?, leading: vec![WARDEN.into()] };
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    // On every address of the machine.
+    let listener = tokio::net::TcpListener::bind("0.0.0.0:0").await?;
     let port = listener.local_addr()?.port();
     let name = format!("escapes-{}", std::process::id());
     let _by_name = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
     let _by_path = UnixListener::bind(directory.join("socket"))?;
     let _datagrams = UnixDatagram::bind(directory.join("datagrams"))?;
     tokio::spawn(async move { while listener.accept().await.is_ok() {} });
+    let helve_port = listen_as_helve().await?;
     let home = make_home(directory, attempts)?;
     let machine = probe(&stage)?;
-    let place =
-        Place { home, directory: directory.to_owned(), attempts: attempts.to_owned(), stage, machine, port, name };
+    let place = Place {
+        home,
+        directory: directory.to_owned(),
+        attempts: attempts.to_owned(),
+        stage,
+        machine,
+        port,
+        helve_port,
+        name,
+    };
     let is_root = rustix::process::geteuid().is_root();
 
     let mut cases = Vec::new();
-    let control = place.attempt(&WardenLauncher::new(place.stage.clone()), &place.command(attempts, "project")).await?;
+    let control = place.attempt(&PlainLauncher, &place.command(attempts, "project")).await?;
     let wrong = if missing == Missing::Nothing { judge::wrong_control(&control, is_root) } else { Vec::new() };
     cases.push(Case { name: CONTROL.to_owned(), status: format!("{machine:?}"), attempts: control.clone(), wrong });
     check_machine(missing, machine, &mut cases);
@@ -119,7 +135,38 @@ async fn all(missing: Missing, directory: &Path, attempts: &Path) -> Result<Vec<
     ] {
         cases.push(place.case(name, policy, program, directory, &control).await?);
     }
+    cases.push(place.engine(&control).await?);
     Ok(cases)
+}
+
+/// A port as `serve --http` has it: it looks who is there before it listens to anybody.
+async fn listen_as_helve() -> Result<u16> {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    let port = listener.local_addr()?.port();
+    tokio::spawn(async move {
+        while let Ok((mut stream, peer)) = listener.accept().await {
+            let socket = stream.local_addr().ok().and_then(|local| socket_of(peer, local));
+            let is_confined = socket.is_some_and(warden::confines_holder_of);
+            let answer: &[u8] = if is_confined { b"refused" } else { b"welcome" };
+            stream.write_all(answer).await.ok();
+        }
+    });
+    Ok(port)
+}
+
+/// The number of the socket at the other end, as the table of connections has it.
+fn socket_of(peer: std::net::SocketAddr, local: std::net::SocketAddr) -> Option<u64> {
+    let spelled = |address: std::net::SocketAddr| match address.ip() {
+        std::net::IpAddr::V4(ip) => format!("{:08X}:{:04X}", u32::from_ne_bytes(ip.octets()), address.port()),
+        std::net::IpAddr::V6(_) => String::new(),
+    };
+    let (near, far) = (spelled(peer), spelled(local));
+    let table = fs_err::read_to_string("/proc/net/tcp").ok()?;
+    table.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        (fields.get(1) == Some(&near.as_str()) && fields.get(2) == Some(&far.as_str()))
+            .then(|| fields.get(9)?.parse().ok())?
+    })
 }
 
 /// A probe must find what is there, and nothing that was taken away.
@@ -148,6 +195,7 @@ fn make_home(directory: &Path, attempts: &Path) -> Result<PathBuf> {
         ".cache/pip",
         ".cache/helve/sandbox/other/cache",
         ".pyenv/shims",
+        ".pyenv/versions/3.12.0/bin",
     ] {
         fs_err::create_dir_all(home.join(path))?;
     }
@@ -165,8 +213,9 @@ fn make_home(directory: &Path, attempts: &Path) -> Result<PathBuf> {
     }
     fs_err::copy("/bin/true", home.join("tools/true"))?;
     fs_err::copy(attempts, home.join(".local/bin/attempts"))?;
-    let shim = home.join(".pyenv/shims/python3");
-    fs_err::write(&shim, format!("#!/bin/sh\nexec '{}' \"$@\"\n", attempts.display()))?;
+    let (shim, python) = (home.join(".pyenv/shims/python3"), home.join(PYTHON));
+    fs_err::copy(attempts, &python)?;
+    fs_err::write(&shim, format!("#!/bin/sh\nexec '{}' \"$@\"\n", python.display()))?;
     fs_err::set_permissions(&shim, std::fs::Permissions::from_mode(0o755))?;
     fs_err::create_dir_all(directory.join("tmp"))?;
     Ok(home)
@@ -174,11 +223,8 @@ fn make_home(directory: &Path, attempts: &Path) -> Result<PathBuf> {
 
 impl Place {
     fn command(&self, program: &Path, directory: &str) -> ServerCommand {
-        let own = if program.extension().is_some() || program.ends_with("python3") {
-            self.attempts.as_path()
-        } else {
-            program
-        };
+        let python = self.home.join(PYTHON);
+        let own = if program.ends_with("shims/python3") { python.as_path() } else { program };
         let environment: Environment = [
             ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),
             ("HOME", self.home.display().to_string()),
@@ -187,6 +233,7 @@ impl Place {
             ("ESCAPES_PROGRAM", own.display().to_string()),
             ("ESCAPES_HOST", std::process::id().to_string()),
             ("ESCAPES_PORT", self.port.to_string()),
+            ("ESCAPES_HELVE", self.helve_port.to_string()),
             ("ESCAPES_NAME", self.name.clone()),
             ("ESCAPES_SOCKET", self.directory.join("socket").display().to_string()),
             ("ESCAPES_DATAGRAMS", self.directory.join("datagrams").display().to_string()),
@@ -216,10 +263,57 @@ impl Place {
         for line in said.lines() {
             let mut fields = line.split('\t');
             if let (Some(name), Some(word), Some(why)) = (fields.next(), fields.next(), fields.next()) {
-                attempts.insert(name.to_owned(), Attempt { worked: word == "worked", why: why.to_owned() });
+                let attempt = Attempt { worked: word == "worked", has_ended: word == ENDED, why: why.to_owned() };
+                attempts.insert(name.to_owned(), attempt);
             }
         }
         Ok(attempts)
+    }
+
+    /// Every attempt in the narrowest sandbox, each in one of its own: nothing there can start another process.
+    async fn engine(&self, control: &BTreeMap<String, Attempt>) -> Result<Case> {
+        let mut case =
+            Case { name: "engine".to_owned(), status: String::new(), attempts: BTreeMap::new(), wrong: Vec::new() };
+        let wanted = Engine {
+            programs: vec![self.attempts.clone()],
+            limits: Engine::LIMITS,
+            home: Some(self.home.clone()),
+            ..Engine::default()
+        };
+        let rules = match helve_sandbox::engine(&wanted, &self.machine, &Disk) {
+            Ok(rules) => rules,
+            Err(refusal) => {
+                case.status = refusal.to_string();
+                if self.machine.landlock_abi != 0 {
+                    case.wrong.push(format!("it was refused with ABI {}", self.machine.landlock_abi));
+                }
+                return Ok(case);
+            }
+        };
+        case.status = format!("a list of system calls, kernel ABI {}", self.machine.landlock_abi);
+        for name in control.keys() {
+            let mut command = self.command(&self.attempts, "project");
+            command.args = vec!["one".into(), name.into()];
+            command.confinement = Some(Confinement::new(&rules, self.stage.clone())?);
+            let launched = WardenLauncher::new(self.stage.clone()).launch(&command).map_err(chain)?;
+            let Launched { stdin, mut stdout, mut stderr, process } = launched;
+            drop(stdin);
+            let (mut why, mut complained) = (String::new(), String::new());
+            let (out, err) = tokio::join!(stdout.read_to_string(&mut why), stderr.read_to_string(&mut complained));
+            out?;
+            err?;
+            let (worked, word) = match process.wait().await {
+                ExitReport::Exited(0) => (true, "worked"),
+                ExitReport::Exited(1) => (false, "refused"),
+                _ => (false, ENDED),
+            };
+            if word == ENDED {
+                why = complained.replace('\n', " ");
+            }
+            case.attempts.insert(name.clone(), Attempt { worked, has_ended: word == ENDED, why });
+        }
+        case.wrong.extend(judge::wrong_engine(&case.attempts));
+        Ok(case)
     }
 
     async fn case(

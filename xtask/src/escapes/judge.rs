@@ -42,6 +42,12 @@ pub(super) fn wrong(
             wrong.push(format!("{name}: it works"));
         }
     }
+    // One that hung says nothing, unless it does so without a sandbox too.
+    let ended =
+        |attempts: &BTreeMap<String, Attempt>, name: &String| attempts.get(name).is_some_and(|one| one.has_ended);
+    for name in attempts.keys().filter(|name| ended(attempts, name) && !ended(control, name)) {
+        wrong.push(format!("{name}: it did not come to an end"));
+    }
     for name in control.keys().filter(|name| !attempts.contains_key(*name)) {
         wrong.push(format!("{name}: it was not tried"));
     }
@@ -60,4 +66,20 @@ pub(super) fn wrong_control(attempts: &BTreeMap<String, Attempt>, is_root: bool)
     // Another user may do less to begin with.
     let least = if is_root { MIN_CONTROL } else { MIN_CONTROL - 15 };
     if worked >= least { Vec::new() } else { vec![format!("only {worked} attempts work without a sandbox")] }
+}
+
+/// Attempts that fail without a sandbox, with their reason: on this machine they prove nothing.
+pub(super) fn idle(attempts: &BTreeMap<String, Attempt>) -> Vec<String> {
+    let failed = attempts.iter().filter(|(_, attempt)| !attempt.worked);
+    failed.map(|(name, attempt)| format!("{name} ({})", attempt.why)).collect()
+}
+
+/// What an engine did although nothing of it may work.
+pub(super) fn wrong_engine(attempts: &BTreeMap<String, Attempt>) -> Vec<String> {
+    let mut wrong: Vec<String> =
+        attempts.iter().filter(|(_, one)| one.worked).map(|(name, _)| format!("{name}: it works")).collect();
+    wrong.extend(
+        attempts.iter().filter(|(_, one)| one.has_ended).map(|(name, one)| format!("{name}: ended, {}", one.why)),
+    );
+    wrong
 }

@@ -136,8 +136,7 @@ fn command(server: &Server, mark: &str) -> ServerCommand {
         args: server.arguments.iter().map(OsString::from).collect(),
         working_directory: None,
         environment: child_environment(std::env::vars_os(), named),
-        executable: None,
-        confinement: None,
+        ..ServerCommand::default()
     }
 }
 

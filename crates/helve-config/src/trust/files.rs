@@ -17,6 +17,9 @@ use crate::reading::{self, Budget, Identity, Opened, Unread};
 /// What a program for the system itself begins with.
 const ELF: &[u8] = b"\x7fELF";
 
+/// How much of a file is copied at once.
+const COPIED_AT_ONCE: usize = 64 << 10;
+
 /// How much of a file's beginning is looked at: the line that names its interpreter is no longer.
 const HEAD: usize = 256;
 
@@ -171,6 +174,36 @@ impl HeldFile {
             return Err(self.covered.changed(Difference::Touched));
         }
         Ok(())
+    }
+
+    /// Where it is, as the command line names it.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.covered.path
+    }
+
+    /// Writes a copy of what is trusted.
+    ///
+    /// # Errors
+    /// The file holds something else by now, or the copy cannot be written.
+    pub fn copy_to(&self, copy: &mut dyn std::io::Write) -> Result<(), ChangedFile> {
+        use std::os::unix::fs::FileExt as _;
+        let mut hasher = Sha256::new();
+        let mut piece = vec![0; COPIED_AT_ONCE];
+        let mut length: u64 = 0;
+        let failed = |_| self.covered.changed(Difference::Touched);
+        while length <= MAX_HASHED {
+            let count = self.file.read_at(&mut piece, length).map_err(failed)?;
+            let read = piece.get(..count).unwrap_or_default();
+            if read.is_empty() {
+                break;
+            }
+            hasher.update(read);
+            copy.write_all(read).map_err(failed)?;
+            length = length.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
+        }
+        let content: [u8; 32] = hasher.finalize().into();
+        if TrustHash(content) == self.covered.content { Ok(()) } else { Err(self.covered.changed(Difference::Content)) }
     }
 
     /// The descriptor whose content was hashed.

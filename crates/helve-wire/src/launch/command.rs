@@ -11,7 +11,7 @@ use helve_model::ErrorCode;
 use rustix::fs::{Access, access};
 
 #[cfg(target_os = "linux")]
-use super::confinement::Confinement;
+use super::confinement::{Confinement, SealedFile};
 use super::environment::Environment;
 use super::executable::Executable;
 use crate::{Error, Result};
@@ -32,6 +32,9 @@ pub struct ServerCommand {
     pub environment: Environment,
     /// The open file to run in place of what [`Self::program`] leads to by then (Linux); the name stays what it is called.
     pub executable: Option<Executable>,
+    /// Copies of files that the server is started from. Where its sandbox has mounts, they lie over those files (Linux).
+    #[cfg(target_os = "linux")]
+    pub sealed: Vec<SealedFile>,
     /// What the process puts on itself before it becomes the server (Linux). [`super::SandboxedLauncher`] sets it.
     #[cfg(target_os = "linux")]
     pub confinement: Option<Confinement>,

@@ -3,9 +3,10 @@
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use helve_sandbox::Rules;
+use helve_sandbox::{Rules, SealedCopy};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, memfd_create};
 
 use super::WardenProgram;
@@ -18,6 +19,8 @@ const SEALS: SealFlags = SealFlags::SEAL.union(SealFlags::SHRINK).union(SealFlag
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confinement {
     rules: Executable,
+    /// What lies over the files that it is started from.
+    pub(super) sealed: Vec<SealedFile>,
     /// The program that applies them, where the launcher has none of its own.
     pub(super) stage: WardenProgram,
 }
@@ -29,10 +32,13 @@ impl Confinement {
     /// The system has no room for them.
     pub fn new(rules: &Rules, stage: WardenProgram) -> io::Result<Self> {
         let bytes = rules.to_bytes().map_err(io::Error::other)?;
-        let mut file = File::from(memfd_create("helve-sandbox", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
-        file.write_all(&bytes)?;
-        fcntl_add_seals(&file, SEALS)?;
-        Ok(Self { rules: Executable::new(Arc::new(file))?, stage })
+        Ok(Self { rules: seal(|file| file.write_all(&bytes))?, sealed: Vec::new(), stage })
+    }
+
+    /// The same, with these copies over the files that they are of.
+    #[must_use]
+    pub fn covering(self, sealed: Vec<SealedFile>) -> Self {
+        Self { sealed, ..self }
     }
 
     /// For a process further down, which reads them while this one lives.
@@ -41,14 +47,56 @@ impl Confinement {
     }
 }
 
+/// A copy of a file that a server is started from, with the content that somebody looked at. Nobody can change it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SealedFile {
+    /// Where the file really is: no link on the way.
+    path: PathBuf,
+    copy: Executable,
+}
+
+impl SealedFile {
+    /// A copy for the file at `path`, which `write` fills.
+    ///
+    /// # Errors
+    /// `write` failed, or the system has no room for it.
+    pub fn new(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<Self> {
+        Ok(Self { path: path.canonicalize()?, copy: seal(write)? })
+    }
+
+    /// Where the file is, if that can be said in text.
+    pub(super) fn spelled_path(&self) -> Option<&str> {
+        self.path.to_str()
+    }
+
+    pub(super) fn hand_over(&self) -> Handover {
+        self.copy.hand_over()
+    }
+}
+
+fn seal(write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<Executable> {
+    let mut file = File::from(memfd_create("helve-sandbox", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
+    write(&mut file)?;
+    fcntl_add_seals(&file, SEALS)?;
+    Executable::new(Arc::new(file))
+}
+
 /// Reads the rules that were handed over.
 pub(super) fn receive(handover: &Handover) -> io::Result<Rules> {
-    let received = handover.open()?;
-    let mut file = received.file();
-    if !fcntl_get_seals(file)?.contains(SEALS) {
-        return Err(io::Error::other("the rules are not sealed"));
-    }
     let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
+    open_sealed(handover)?.read_to_end(&mut bytes)?;
     Rules::from_bytes(&bytes).map_err(io::Error::other)
+}
+
+/// Opens a copy that was handed over.
+pub(super) fn receive_copy(path: &str, handover: &Handover) -> io::Result<SealedCopy> {
+    Ok(SealedCopy { path: path.into(), content: open_sealed(handover)? })
+}
+
+fn open_sealed(handover: &Handover) -> io::Result<File> {
+    let file = handover.open()?.file().try_clone()?;
+    if !fcntl_get_seals(&file)?.contains(SEALS) {
+        return Err(io::Error::other("what was handed over is not sealed"));
+    }
+    Ok(file)
 }

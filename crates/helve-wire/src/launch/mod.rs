@@ -39,7 +39,7 @@ use crate::Result;
 pub use close::{CloseReport, CloseStep, CloseTimes, close};
 pub use command::ServerCommand;
 #[cfg(target_os = "linux")]
-pub use confinement::Confinement;
+pub use confinement::{Confinement, SealedFile};
 pub use environment::{Environment, child_environment};
 pub use executable::Executable;
 #[cfg(target_os = "linux")]

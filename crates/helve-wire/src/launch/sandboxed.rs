@@ -103,7 +103,8 @@ impl<L: Launcher> Launcher for SandboxedLauncher<L> {
             make_directory(&directory).map_err(|error| failed("cannot make its directory", error))?;
         }
         let confinement = Confinement::new(&plan.rules, sandbox.stage.clone())
-            .map_err(|error| failed("cannot write down its rules", error))?;
+            .map_err(|error| failed("cannot write down its rules", error))?
+            .covering(if plan.rules.mounts { command.sealed.clone() } else { Vec::new() });
         let mut command = command.clone();
         for (name, value) in plan.environment {
             if !sandbox.named_variables.iter().any(|named| named == name) {

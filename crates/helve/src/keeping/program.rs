@@ -134,6 +134,9 @@ impl KeptProgram {
         #[cfg(target_os = "linux")]
         let launched = match confine::of_spec(spec, stdio, surroundings)? {
             Some(sandbox) => {
+                if let Some(begun) = &begun {
+                    command.sealed = begun.copies(&spec.name).await?;
+                }
                 let launcher = SandboxedLauncher::new(Arc::clone(&surroundings.launcher), Arc::new(sandbox));
                 launcher.launch(&command).map_err(|error| {
                     let refusal = confine::refusal(&error);

@@ -20,6 +20,7 @@ mod processor;
 mod pure;
 mod report;
 mod rules;
+mod sandbox;
 mod serve;
 mod soak;
 mod stats;
@@ -80,6 +81,17 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Take the measures of sandboxes
+    Sandbox {
+        /// Starts that are compared; the medians are taken over the differences
+        #[arg(long, default_value_t = 201)]
+        rounds: usize,
+        #[command(flatten)]
+        told: Told,
+    },
+    /// Connect from inside a sandbox (used by the driver)
+    #[command(hide = true)]
+    SandboxClient { port: u16, way: String },
     /// Take the measures of the host
     Host {
         /// The thin echo server
@@ -202,6 +214,8 @@ fn main() -> ExitCode {
         }
         Command::SoakHost { peer, only, cycles } => soak::host::run(peer, only.as_deref(), cycles)
             .and_then(|lines| tell(&lines, &Told { only, json: false, check: true })),
+        Command::Sandbox { rounds, told } => take(&[("sandbox", rounds)], &told, |rounds| sandbox::measure(*rounds)),
+        Command::SandboxClient { port, way } => sandbox::client(port, way == "proxy"),
         Command::Pure { rounds, only, json } => pure(rounds, only, json),
         Command::Wire { server, candidate, rounds, counts, only, json } => {
             let real_time = real_time(counts);

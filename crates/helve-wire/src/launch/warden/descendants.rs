@@ -12,6 +12,11 @@ pub(super) fn descendants() -> Vec<Pid> {
     breadth_first(getpid(), reader())
 }
 
+/// All descendants of another process.
+pub(super) fn descendants_of(process: Pid) -> Vec<Pid> {
+    breadth_first(process, reader())
+}
+
 /// The children of this process.
 pub(super) fn direct_children() -> Vec<Pid> {
     reader()(getpid())

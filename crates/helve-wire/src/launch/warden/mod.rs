@@ -25,10 +25,11 @@
 mod descendants;
 mod host;
 mod orders;
+mod peers;
 mod stage;
 mod watch;
 
-use std::ffi::OsString;
+use std::ffi::{CStr, OsString};
 use std::io::Write as _;
 use std::process::ExitCode;
 
@@ -37,8 +38,13 @@ use rustix::process::{Pid, Signal};
 use super::confinement::Confinement;
 use super::executable::{Executable, Handover};
 
+pub use peers::confines_holder_of;
+
 /// The host's order to kill the tree now. Not `SIGKILL`: that would end the warden and set the tree free.
 pub(super) const KILL: Signal = Signal::USR1;
+
+/// What a warden is called whose server runs in a sandbox: the name that the system shows of its process.
+const CONFINING_NAME: &CStr = c"helve-confines";
 
 /// Exit status of a warden that could not do its work; the reason is on its stderr.
 const EXIT_BROKEN: u8 = 125;
@@ -59,13 +65,21 @@ pub(super) const PROBE: &str = "probe";
 const FILE: &str = "file=";
 /// In front of the rules to be applied.
 const RULES: &str = "rules=";
+/// In front of a sealed copy of a file that lies over it, and behind that the file's path.
+const SEALED: &str = "sealed=";
+/// Between the two.
+const AT: char = '@';
 /// Ends what is handed over.
 const END: &str = "--";
 
 /// The words between a process number and a program.
 pub(super) fn handed_over(executable: Option<&Executable>, confinement: Option<&Confinement>) -> Vec<OsString> {
-    let handed =
-        HandedOver { file: executable.map(Executable::hand_over), rules: confinement.map(Confinement::hand_over) };
+    let sealed = confinement.iter().flat_map(|confinement| &confinement.sealed);
+    let handed = HandedOver {
+        file: executable.map(Executable::hand_over),
+        rules: confinement.map(Confinement::hand_over),
+        sealed: sealed.filter_map(|file| Some((file.hand_over(), file.spelled_path()?.to_owned()))).collect(),
+    };
     handed.to_words()
 }
 
@@ -128,6 +142,8 @@ struct HandedOver {
     file: Option<Handover>,
     /// What the process puts on itself first.
     rules: Option<Handover>,
+    /// Copies that lie over files, each with the path of its file.
+    sealed: Vec<(Handover, String)>,
 }
 
 impl Server {
@@ -142,6 +158,9 @@ impl Server {
             // A word that is not understood must not be passed over: it may have been the rules.
             if let Some(file) = word.strip_prefix(FILE) {
                 handed.file = Some(file.parse().ok()?);
+            } else if let Some(sealed) = word.strip_prefix(SEALED) {
+                let (copy, path) = sealed.split_once(AT)?;
+                handed.sealed.push((copy.parse().ok()?, path.to_owned()));
             } else {
                 handed.rules = Some(word.strip_prefix(RULES)?.parse().ok()?);
             }
@@ -154,7 +173,8 @@ impl HandedOver {
     fn to_words(&self) -> Vec<OsString> {
         let file = self.file.iter().map(|file| format!("{FILE}{file}"));
         let rules = self.rules.iter().map(|rules| format!("{RULES}{rules}"));
-        file.chain(rules).chain([END.to_owned()]).map(OsString::from).collect()
+        let sealed = self.sealed.iter().map(|(copy, path)| format!("{SEALED}{copy}{AT}{path}"));
+        file.chain(rules).chain(sealed).chain([END.to_owned()]).map(OsString::from).collect()
     }
 }
 

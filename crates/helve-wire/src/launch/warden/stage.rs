@@ -58,7 +58,9 @@ fn run(server: &Server) -> Result<Infallible, Failed> {
     };
     if let Some(rules) = &server.handed.rules {
         let rules = confinement::receive(rules).map_err(|error| Failed::Sandbox(error.to_string()))?;
-        helve_sandbox::confine(&rules).map_err(|error| Failed::Sandbox(error.to_string()))?;
+        let copies = server.handed.sealed.iter().map(|(copy, path)| confinement::receive_copy(path, copy));
+        let copies: Vec<_> = copies.collect::<io::Result<_>>().map_err(|error| Failed::Sandbox(error.to_string()))?;
+        helve_sandbox::confine(&rules, &copies).map_err(|error| Failed::Sandbox(error.to_string()))?;
     }
     Err(Failed::Start(command.args(&server.args).exec()))
 }

@@ -17,7 +17,7 @@ use rustix::process::{
 use super::descendants::{descendants, direct_children};
 use super::host::Host;
 use super::orders::Orders;
-use super::{EXIT_BROKEN, STAGE, Server, complain};
+use super::{CONFINING_NAME, EXIT_BROKEN, STAGE, Server, complain};
 
 /// How long what the server or the host leaves behind may take to end after `SIGTERM`.
 const GRACE: Duration = Duration::from_millis(300);
@@ -73,6 +73,10 @@ impl Warden {
         let host = Host::new(host);
         if host.is_gone() {
             return Err(io::Error::other("the host that started it is gone"));
+        }
+        if server.handed.rules.is_some() {
+            // Before there is anybody below who could be asked about.
+            rustix::thread::set_name(CONFINING_NAME)?;
         }
         // Opened now: when it fails later, the server already runs.
         let nowhere = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;

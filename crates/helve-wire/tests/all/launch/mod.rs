@@ -1,8 +1,10 @@
 //! Launching real processes and ending them: what the tests share.
 
 mod alone;
+mod engine;
 mod every_launcher;
 mod sandbox;
+mod sandbox_faults;
 mod warden;
 
 use std::path::Path;

@@ -12,22 +12,22 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::{read_to_end, shell, wait_until, warden};
 
-fn stage() -> WardenProgram {
+pub(super) fn stage() -> WardenProgram {
     WardenProgram { path: env!("CARGO_BIN_EXE_helve-warden").into(), leading: Vec::new() }
 }
 
-fn machine() -> Machine {
+pub(super) fn machine() -> Machine {
     static MACHINE: OnceLock<Machine> = OnceLock::new();
     *MACHINE.get_or_init(|| probe(&stage()).unwrap())
 }
 
 /// A home with a key, a project, and a place for sandboxes.
-struct Place {
+pub(super) struct Place {
     directory: tempfile::TempDir,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
         for path in ["home/.ssh", "home/project", "home/out"] {
@@ -38,11 +38,11 @@ impl Place {
         Self { directory }
     }
 
-    fn path(&self, path: &str) -> std::path::PathBuf {
+    pub(super) fn path(&self, path: &str) -> std::path::PathBuf {
         self.directory.path().join(path)
     }
 
-    fn sandbox(&self, policy: Policy) -> Sandbox {
+    pub(super) fn sandbox(&self, policy: Policy) -> Sandbox {
         Sandbox {
             policy,
             machine: machine(),
@@ -55,7 +55,7 @@ impl Place {
         }
     }
 
-    fn command(&self, script: &str) -> ServerCommand {
+    pub(super) fn command(&self, script: &str) -> ServerCommand {
         let mut command = shell(script);
         command.program = "bash".into();
         command.working_directory = Some(self.path("home/project"));
@@ -77,13 +77,13 @@ impl Place {
     }
 }
 
-fn policy(profile: Profile) -> Policy {
+pub(super) fn policy(profile: Profile) -> Policy {
     Policy { demand: Demand::Weaker, ..Policy::new(profile) }
 }
 
 /// Says what the machine cannot do; CI shows it.
 #[expect(clippy::print_stdout, reason = "what was not looked at is told")]
-fn has_mounts() -> bool {
+pub(super) fn has_mounts() -> bool {
     if !machine().mounts {
         println!("not looked at: this machine gives no user namespaces");
     }

@@ -78,8 +78,7 @@ impl<M: Manner> StdioClient for Helve<M> {
             args: server.arguments.iter().map(OsString::from).collect(),
             working_directory: None,
             environment: child_environment(std::env::vars_os(), []),
-            executable: None,
-            confinement: None,
+            ..ServerCommand::default()
         };
         let session = connect_stdio(&*M::launcher()?, &command, options(era)?).await?;
         Ok(Self { session, echo: echo()?, manner: PhantomData })
