@@ -21,6 +21,7 @@ mod principal;
 mod rule;
 mod sandbox;
 mod spec;
+mod spec_builder;
 mod status;
 pub mod text;
 pub mod uri_template;
@@ -44,4 +45,5 @@ pub use spec::{
     AccessSpec, BuiltinSpec, ConfigText, HttpFlavour, HttpSpec, IdentitySpec, Listed, OAuthSpec, PrivateIdle,
     ServerSpec, StdioSpec, TransportSpec, Validation,
 };
+pub use spec_builder::{HttpServer, StdioServer};
 pub use status::{DisabledReason, Failure, PendingReason, ServerStatus};

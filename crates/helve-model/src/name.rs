@@ -14,7 +14,8 @@ use std::sync::Arc;
 pub use spelling::{CODE_PREFIX, PROVIDER_PREFIX, Spelling, begins_with_server, function_name, parse_slash};
 pub use table::{MAX_PROVIDER_NAME, NameTable, Resolution, is_plain, unique_names};
 
-/// The name of a server, as its configuration gives it. Never empty.
+/// The name of a server, as its configuration gives it. What is read is never empty ([`ServerName::new`]); a program that
+/// makes one of an empty text gets a server that no host takes.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ServerName(Arc<str>);
 
@@ -49,6 +50,18 @@ impl ServerName {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl From<&str> for ServerName {
+    fn from(name: &str) -> Self {
+        Self(Arc::from(name))
+    }
+}
+
+impl From<String> for ServerName {
+    fn from(name: String) -> Self {
+        Self(Arc::from(name))
     }
 }
 

@@ -65,6 +65,20 @@ impl Principal {
         Self::made(PrincipalKind::Program, format!("program:{name}"))
     }
 
+    /// The principal that is known by this id; `None` when it is none that another run could know.
+    #[must_use]
+    pub fn from_id(id: &str) -> Option<Self> {
+        if id == Self::LOCAL.id() {
+            return Some(Self::LOCAL);
+        }
+        match id.split_once(':')? {
+            ("token", name) if !name.is_empty() => Some(Self::token(name)),
+            ("user", number) => number.parse().ok().map(Self::local_user).filter(|user| user.id() == id),
+            ("program", name) if !name.is_empty() => Some(Self::program(name)),
+            _ => None,
+        }
+    }
+
     fn made(kind: PrincipalKind, id: String) -> Self {
         Self { kind, id: Id::Made(id.into()), name: None }
     }

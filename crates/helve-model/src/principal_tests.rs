@@ -28,3 +28,15 @@ fn a_name_is_shown_and_decides_nothing() {
     assert_eq!((plain.to_string(), named.to_string()), ("token:ci-1".to_owned(), "the build machine".to_owned()));
     assert_eq!((named.id(), named.kind()), ("token:ci-1", PrincipalKind::Token));
 }
+
+#[test]
+fn an_id_that_was_kept_is_the_same_principal_again_unless_it_meant_a_connection() {
+    let lasting = [Principal::LOCAL, Principal::token("ci:1"), Principal::local_user(7), Principal::program("cron")];
+    for principal in lasting {
+        let again = Principal::from_id(principal.id()).unwrap();
+        assert_eq!((&again, again.kind()), (&principal, principal.kind()));
+    }
+    for id in ["connection:7", "token:", "program:", "user:x", "user:007", "user:-1", "", "person", "Local"] {
+        assert_eq!(Principal::from_id(id), None, "{id}");
+    }
+}

@@ -1,12 +1,13 @@
 //! What a person has approved before, so that they are not asked again.
 //!
 //! An approval answers a question, also one that an `ask` rule raised; it never lifts a `deny`. It holds for one
-//! definition of the tool, and for the server it was given to: once either changes, the approval is dead.
+//! definition of the tool, for the server it was given to, and for the principal whose call it was: once one of the first
+//! two changes, the approval is dead; another principal is asked for itself.
 
 use std::collections::HashMap;
 use std::fmt;
 
-use helve_model::{Action, CallKind, QualifiedName};
+use helve_model::{Action, CallKind, Principal, QualifiedName};
 
 use crate::arguments::{ArgumentMatches, Condition, Surroundings};
 use crate::glob::{Globs, GlobsBuilder};
@@ -29,6 +30,8 @@ pub enum Span {
 /// One approval, as its owner stores it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Approval {
+    /// Whose calls were approved. Nobody else's are.
+    pub principal: Principal,
     /// What was approved.
     pub tool: QualifiedName,
     /// Which kind of call.
@@ -76,6 +79,7 @@ impl Approvals {
         let entries = self.by_call.entry((approval.tool.clone(), approval.kind)).or_default();
         entries.retain(|entry| {
             entry.approval.pattern != approval.pattern
+                || entry.approval.principal != approval.principal
                 || entry.approval.server != approval.server
                 || (entry.approval.definition == approval.definition && entry.approval.span > approval.span)
         });
@@ -158,7 +162,8 @@ impl fmt::Display for Span {
 fn covering(entries: &[Entry], question: &Question) -> Option<usize> {
     let definition = question.definition();
     let fits = |entry: &Entry| {
-        entry.approval.definition == definition
+        entry.approval.principal == *question.principal()
+            && entry.approval.definition == definition
             && entry.approval.server == question.server()
             && entry.condition.as_ref().is_none_or(|(globs, condition)| matches(globs, condition, question))
     };

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::test_support::*;
-use crate::{Caller, Claims, Decision, RuleSet, ServerAccess, Subject, Trust};
+use crate::{Caller, Claims, Decision, RuleSet, ServerAccess, Subject, Trust, Whereabouts};
 use helve_model::json::RawJson;
 use helve_model::{Layer, ServerName, ServerSpec, StdioSpec, TransportSpec};
 
@@ -50,6 +50,32 @@ fn a_kept_approval_answers_the_next_time() {
     assert!(is_approved(&mut approvals, ask_about(&rules(&["user ask github/*"]), "create", DEFINITION, "{}")));
     assert_eq!(approvals.revoke(&name("github", "create"), CallKind::Tool).len(), 1);
     assert!(!is_approved(&mut approvals, ask("{}")));
+}
+
+#[test]
+fn an_approval_is_for_the_calls_of_one_principal() {
+    let asked_by = |principal: &Principal| {
+        let subject = Subject::unknown(name("github", "create"), CallKind::Tool);
+        match rules(&[]).for_tool(subject).decide_at(Caller::Agent, principal, json("{}"), Whereabouts::default()) {
+            Decision::Ask(question) => question,
+            other => panic!("decided: {other:?}"),
+        }
+    };
+    let (one, other) = (Principal::token("one"), Principal::token("other"));
+    let mut approvals = Approvals::new();
+    let (_, kept) = asked_by(&one).approve(Span::Always, None);
+    approvals.add(kept.unwrap());
+    assert!(is_approved(&mut approvals, asked_by(&one)));
+    assert!(
+        !is_approved(&mut approvals, asked_by(&other)) && !is_approved(&mut approvals, asked_by(&Principal::LOCAL))
+    );
+    // The other one's answer stands beside it.
+    let (_, kept) = asked_by(&other).approve(Span::Run, None);
+    approvals.add(kept.unwrap());
+    assert!(is_approved(&mut approvals, asked_by(&one)) && is_approved(&mut approvals, asked_by(&other)));
+    // In another run, this connection is somebody else.
+    let (_, kept) = asked_by(&Principal::connection(7)).approve(Span::Always, None);
+    assert_eq!(kept.unwrap().span, Span::Run);
 }
 
 #[test]
@@ -106,6 +132,7 @@ fn a_pattern_limits_what_is_kept() {
 #[test]
 fn an_approval_for_one_call_is_used_up_by_it() {
     let once = Approval {
+        principal: Principal::LOCAL,
         tool: name("github", "create"),
         kind: CallKind::Tool,
         pattern: None,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use helve_model::json::RawJson;
 use helve_model::text::one_line;
-use helve_model::{CallKind, ErrorCode, Hint, Principal, QualifiedName};
+use helve_model::{CallKind, ErrorCode, Hint, Principal, PrincipalKind, QualifiedName};
 
 use crate::approval::{Approval, Span};
 use crate::ground::{Decider, Ground};
@@ -90,6 +90,12 @@ impl Question {
         &self.places
     }
 
+    /// On whose behalf.
+    #[must_use]
+    pub const fn principal(&self) -> &Principal {
+        &self.request.principal
+    }
+
     /// What is to be called.
     #[must_use]
     pub const fn name(&self) -> &QualifiedName {
@@ -134,10 +140,14 @@ impl Question {
 
     /// A person said yes: the permit, and the approval to be kept unless it was for this once.
     ///
-    /// `pattern`, as in a rule, limits what is kept to calls with such arguments.
+    /// `pattern`, as in a rule, limits what is kept to calls with such arguments. What is known of a caller only for as
+    /// long as its connection lasts can be approved for this run at most: in another, its id is somebody else.
     #[must_use]
     pub fn approve(self, span: Span, pattern: Option<&str>) -> (Permit, Option<Approval>) {
+        let is_passing = self.request.principal.kind() == PrincipalKind::Connection;
+        let span = if is_passing { span.min(Span::Run) } else { span };
         let kept = (span != Span::Once).then(|| Approval {
+            principal: self.request.principal.clone(),
             tool: self.request.name.clone(),
             kind: self.request.kind,
             pattern: pattern.map(ToOwned::to_owned),
@@ -210,9 +220,14 @@ impl Refusal {
             | Decider::ChangedSincePinned
             | Decider::Approved(_)
             | Decider::Declined
+            | Decider::OutOfScope(_)
             | Decider::AllowAll => ErrorCode::Denied,
         };
         Self { name: request.name, kind: request.kind, ground, code }
+    }
+
+    pub(crate) const fn of(name: QualifiedName, kind: CallKind, ground: Ground) -> Self {
+        Self { name, kind, ground, code: ErrorCode::Denied }
     }
 
     /// What was to be called.

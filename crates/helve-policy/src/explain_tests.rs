@@ -187,6 +187,7 @@ fn pins_and_approvals_are_part_of_the_chain() {
     let current = DefinitionHash::of(definition.as_str());
     let other = DefinitionHash::of("{}");
     let approval = |pattern: Option<&str>, definition| Approval {
+        principal: Principal::LOCAL,
         tool: name.clone(),
         kind: CallKind::Tool,
         pattern: pattern.map(ToOwned::to_owned),

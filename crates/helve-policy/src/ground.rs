@@ -10,6 +10,7 @@ use crate::access::Trust;
 use crate::approval::Span;
 use crate::hints;
 use crate::rules::SourcedRule;
+use crate::scope::LeftOut;
 
 /// Why a decision came out as it did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +59,8 @@ pub enum Decider {
     Approved(Span),
     /// A person was asked and said no.
     Declined,
+    /// It does not belong to what its agent may see and call.
+    OutOfScope(LeftOut),
     /// The rule set allows everything.
     AllowAll,
 }
@@ -99,9 +102,12 @@ impl Decider {
             | Self::Typed(origin)
             | Self::ServerDisabled(origin)
             | Self::ServerUntrusted(origin) => Some(origin),
-            Self::ServerUnknown | Self::ChangedSincePinned | Self::Approved(_) | Self::Declined | Self::AllowAll => {
-                None
-            }
+            Self::ServerUnknown
+            | Self::ChangedSincePinned
+            | Self::Approved(_)
+            | Self::Declined
+            | Self::OutOfScope(_)
+            | Self::AllowAll => None,
         }
     }
 }
@@ -138,6 +144,7 @@ impl fmt::Display for Decider {
             Self::ChangedSincePinned => formatter.write_str("its definition is not the one that was pinned"),
             Self::Approved(span) => write!(formatter, "a person approved it {span}"),
             Self::Declined => formatter.write_str("a person was asked and said no"),
+            Self::OutOfScope(left_out) => write!(formatter, "{left_out}"),
             Self::AllowAll => formatter.write_str("every call is allowed here"),
         }
     }

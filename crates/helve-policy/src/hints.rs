@@ -47,6 +47,7 @@ pub(crate) fn for_decider(decider: &Decider, name: &QualifiedName, kind: CallKin
         | Decider::LeftToAgent(_)
         | Decider::Approved(_)
         | Decider::Declined
+        | Decider::OutOfScope(_)
         | Decider::AllowAll => None,
     }
 }

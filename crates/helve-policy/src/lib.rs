@@ -59,6 +59,7 @@ mod placement;
 mod problem;
 mod risk;
 mod rules;
+mod scope;
 mod spelled;
 mod spelled_globs;
 #[cfg(test)]
@@ -79,4 +80,5 @@ pub use placement::{Placement, place_rule};
 pub use problem::Problem;
 pub use risk::Claims;
 pub use rules::{RuleSet, SourcedRule};
+pub use scope::{LeftOut, Narrowing, Scope, UnreadableNarrowing};
 pub use tool_policy::{Caller, Subject, ToolPolicy};

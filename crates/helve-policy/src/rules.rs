@@ -278,7 +278,7 @@ impl NameMatches {
 }
 
 /// What the tool globs of a view are matched against.
-fn texts_of(view: View, name: &QualifiedName) -> Vec<String> {
+pub(crate) fn texts_of(view: View, name: &QualifiedName) -> Vec<String> {
     match view {
         View::Identity => vec![name.tool.as_str().to_owned()],
         View::Provider => vec![Spelling::Provider.render_tool(&name.tool)],
@@ -423,7 +423,7 @@ fn find(unreadable: &[UnreadableGlob], id: GlobId) -> Option<&UnreadableGlob> {
     unreadable.iter().find(|glob| glob.id == id)
 }
 
-fn server_text(view: View, server: &ServerName) -> String {
+pub(crate) fn server_text(view: View, server: &ServerName) -> String {
     match view {
         View::Identity | View::Whole => server.as_str().to_owned(),
         View::Provider => Spelling::Provider.render_server(server),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use helve_config::trust::{TrustRequest, TrustStore as _, TrustSubject, hash_content};
-use helve_model::{CallKind, QualifiedName, ServerName, ToolName};
+use helve_model::{CallKind, Principal, QualifiedName, ServerName, ToolName};
 use helve_policy::pin::DefinitionHash;
 use helve_policy::{Approval, Span};
 
@@ -124,6 +124,7 @@ fn what_a_later_version_added_stays() {
         r#"{"version": 2, "approvals": [{"server": "a", "tool": "t", "kind": "dance", "since": 3}], "more": true}"#;
     fs_err::write(&path, text).expect("written");
     let approval = Approval {
+        principal: Principal::LOCAL,
         tool: tool(),
         kind: CallKind::Tool,
         pattern: None,
@@ -158,6 +159,7 @@ fn approvals_for_good_come_back_and_others_are_not_kept() {
     let (directory, stores) = stores();
     let definition = Some(DefinitionHash::of(r#"{"name": "create_issue"}"#));
     let always = Approval {
+        principal: Principal::LOCAL,
         tool: tool(),
         kind: CallKind::Tool,
         pattern: Some("title=*".to_owned()),

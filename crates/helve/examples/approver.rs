@@ -7,13 +7,16 @@
 use std::error::Error;
 
 use helve::{
-    ApprovalAnswer, ApprovalRequest, Approver, CallContext, Host, Tool, ToolContext, ToolFailure, Toolbox, definition,
+    Approval, ApprovalAnswer, ApprovalRequest, Approver, BoxFuture, CallContext, Caller, FunctionTool, Host, Toolbox,
 };
-use helve_model::json::RawJson;
-use helve_model::{Outcome, ServerName, ToolDefinition};
-use helve_policy::{Approval, Caller, Permit};
-use helve_wire::BoxFuture;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
+
+#[derive(Deserialize, JsonSchema)]
+struct Delete {
+    path: String,
+}
 
 /// Lets drafts be deleted for good, and nothing else. A real one asks its person here.
 struct DraftsOnly;
@@ -40,32 +43,19 @@ impl Approver for DraftsOnly {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let toolbox = Toolbox::new(ServerName::new("disk")?).with(Delete);
-    let host = Host::builder().toolbox(toolbox).approver(DraftsOnly).start().await?;
+    // A tool that says itself that it destroys.
+    let delete = |file: Delete, _| async move { format!("would delete {}", file.path) };
+    let delete = FunctionTool::new("delete", "Deletes a file", delete).annotated("destructiveHint", true);
+    let host = Host::builder().toolbox(Toolbox::new("disk").with(delete)).approver(DraftsOnly).start().await?;
 
     // The first draft is asked for, the second is covered by that answer, the report is declined.
     for path in ["drafts/a.txt", "drafts/b.txt", "report.txt"] {
         println!("delete {path}");
-        let arguments = RawJson::checked(json!({ "path": path }).to_string())?;
-        match host.call("disk/delete", arguments, CallContext::new(Caller::Agent)).await {
+        match host.call("disk/delete", json!({ "path": path }), CallContext::new(Caller::Agent)).await {
             Ok(called) => println!("  done: {}", called.to_text()),
             Err(error) => println!("  refused: {}: {}", error.code(), error.chain()),
         }
     }
     host.shutdown().await;
     Ok(())
-}
-
-/// A tool that says itself that it destroys.
-struct Delete;
-
-impl Tool for Delete {
-    fn definition(&self) -> ToolDefinition {
-        let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
-        definition("delete", "Deletes a file", &schema, &json!({"destructiveHint": true}))
-    }
-
-    fn call<'a>(&'a self, permit: &'a Permit, _: &'a ToolContext) -> BoxFuture<'a, Result<Outcome, ToolFailure>> {
-        Box::pin(async move { Ok(Outcome::text(&format!("would delete {}", permit.arguments()))) })
-    }
 }

@@ -8,16 +8,14 @@ use std::error::Error;
 use std::time::Duration;
 
 use helve::broker::{ActionCall, Broker, HostProvider};
-use helve::{Host, Tool, ToolContext, ToolFailure, Toolbox, definition};
-use helve_model::json::RawJson;
-use helve_model::{Outcome, ServerName, ToolDefinition};
-use helve_policy::Permit;
-use helve_wire::BoxFuture;
+use helve::{
+    BoxFuture, Host, Outcome, Permit, RawJson, Tool, ToolContext, ToolDefinition, ToolFailure, Toolbox, definition,
+};
 use serde_json::json;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let kitchen = Toolbox::new(ServerName::new("kitchen")?).with(Cook("boil")).with(Cook("burn")).with(Cook("stew"));
+    let kitchen = Toolbox::new("kitchen").with(Cook("boil")).with(Cook("burn")).with(Cook("stew"));
     let host = Host::builder().toolbox(kitchen).start().await?;
 
     // Anybody can be a provider; this one offers all tools of a host, those of its MCP servers included.

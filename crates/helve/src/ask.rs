@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use helve_model::json::RawJson;
-use helve_model::{CallKind, QualifiedName, Risk};
+use helve_model::{CallKind, Principal, QualifiedName, Risk};
 use helve_policy::{Approval, Approvals, Caller};
 use helve_wire::BoxFuture;
 
@@ -37,6 +37,8 @@ pub struct ApprovalRequest {
     pub kind: CallKind,
     /// With which arguments.
     pub arguments: RawJson,
+    /// On whose behalf.
+    pub principal: Principal,
     /// Who wants it to run.
     pub caller: Caller,
     /// How much harm it could do.

@@ -66,7 +66,12 @@ impl Host {
     ///
     /// # Errors
     /// As [`crate::Host::call`].
-    pub fn call(&self, name: &str, arguments: RawJson, context: CallContext) -> Result<CallOutcome, CallError> {
+    pub fn call(
+        &self,
+        name: &str,
+        arguments: impl Into<RawJson>,
+        context: CallContext,
+    ) -> Result<CallOutcome, CallError> {
         self.runtime.block_on(self.host.call(name, arguments, context))
     }
 
@@ -111,7 +116,7 @@ impl Host {
         &self,
         server: &str,
         prompt: &str,
-        arguments: RawJson,
+        arguments: impl Into<RawJson>,
         context: &CallContext,
     ) -> Result<PromptOutcome, CallError> {
         self.runtime.block_on(self.host.get_prompt(server, prompt, arguments, context))

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use helve_model::{PendingReason, ServerStatus, TransportSpec};
+use helve_model::{PendingReason, ServerName, ServerStatus, TransportSpec};
 use helve_policy::{Approval, SourcedRule};
 use helve_wire::EraPreference;
 use tokio::task::spawn_blocking;
@@ -97,6 +97,13 @@ impl HostBuilder {
     #[must_use]
     pub fn server(mut self, server: impl Into<Planned>) -> Self {
         self.plan.servers.push(server.into());
+        self
+    }
+
+    /// More servers.
+    #[must_use]
+    pub fn servers(mut self, servers: impl IntoIterator<Item = impl Into<Planned>>) -> Self {
+        self.plan.servers.extend(servers.into_iter().map(Into::into));
         self
     }
 
@@ -196,7 +203,7 @@ impl HostBuilder {
     /// Starts the host. Servers are connected in the background; only required ones are waited for.
     ///
     /// # Errors
-    /// When a required server cannot be connected: everything is ended again.
+    /// When a required server cannot be connected, or a server has no name: everything is ended again.
     pub async fn start(mut self) -> Result<Host, CallError> {
         let plan = std::mem::take(&mut self.plan);
         let required: Vec<_> = plan
@@ -217,12 +224,15 @@ impl HostBuilder {
 
         let waits = required.iter().map(|name| wait_for(&host, name.as_str()));
         let failed = join_all(waits).await.into_iter().find_map(Result::err);
-        let unopened = changes.errors.into_iter().find(|(name, _)| required.contains(name)).map(|(_, error)| error);
+        let fatal = |name: &ServerName| required.contains(name) || name.as_str().is_empty();
+        let unopened = changes.errors.into_iter().find(|(name, _)| fatal(name)).map(|(_, error)| error);
         match unopened.or(failed) {
             None => Ok(host),
             Some(error) => {
                 host.shutdown().await;
-                Err(error.with_hint("the server is `required`, so nothing was started without it"))
+                let is_required = error.server().is_some_and(|server| required.contains(server));
+                let hint = "the server is `required`, so nothing was started without it";
+                Err(if is_required { error.with_hint(hint) } else { error })
             }
         }
     }

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use helve_model::json::RawJson;
 use helve_model::{ErrorCode, Outcome, Principal, QualifiedName, Validation};
-use helve_policy::{Answer, Caller, Decider, Refusal, Whereabouts};
+use helve_policy::{Answer, Caller, Decider, Refusal, Scope, Whereabouts};
 use helve_wire::{ProgressCallback, Relayed};
 use tokio::time::{Instant, timeout};
 use tracing::Instrument as _;
@@ -44,6 +44,8 @@ pub struct CallContext {
     pub caller: Caller,
     /// On whose behalf. What is kept of the call is kept for this one alone.
     pub principal: Principal,
+    /// What the caller may see and call at most, whatever the rules allow.
+    pub scope: Scope,
     /// Where it comes from, for the record.
     pub source: CallSource,
     /// How long it may stay without answer or progress; `None`: as the server or the host says.
@@ -110,6 +112,7 @@ impl CallContext {
         Self {
             caller,
             principal: Principal::LOCAL,
+            scope: Scope::everything(None),
             source: CallSource::new(Door::Library),
             timeout: None,
             total: None,
@@ -133,8 +136,8 @@ impl CallContext {
     pub(crate) fn refused(&self, refusal: &Refusal) -> CallError {
         let error = CallError::from_refusal(refusal);
         match &self.refusals {
-            // Who has just said no knows.
-            Some(listener) if refusal.ground().decider != Decider::Declined => {
+            // Whoever has just said no knows, and what a program keeps from its agent is not the person's to change.
+            Some(listener) if !matches!(refusal.ground().decider, Decider::Declined | Decider::OutOfScope(_)) => {
                 listener.refused(&error);
                 error.and_agents_hear(PERSON_WAS_TOLD)
             }
@@ -204,7 +207,8 @@ impl PreparedCall {
     ///
     /// # Errors
     /// See [`crate::Host::call`].
-    pub async fn invoke(self, arguments: RawJson, context: CallContext) -> Result<CallOutcome, CallError> {
+    pub async fn invoke(self, arguments: impl Into<RawJson>, context: CallContext) -> Result<CallOutcome, CallError> {
+        let arguments = arguments.into();
         let mut recording = Recording::begin(&self.host, None, &context, &arguments);
         recording.found(self.tool.name());
         let span = recording.span();
@@ -234,6 +238,7 @@ impl PreparedCall {
             &self.tool
         };
 
+        authorize::in_scope(tool.policy(), context, recording)?;
         let mut warnings = arguments::check(host, tool, &arguments, context)?;
         authorize::as_pinned(tool, context)?;
         let whereabouts = if whereabouts::matter(tool, context) {

@@ -299,6 +299,7 @@ impl CallError {
         ours.0.ground = Some(refusal.ground().clone());
         let why = match (refusal.code(), &refusal.ground().decider) {
             (ErrorCode::ApprovalRequired, _) => "it needs the person's yes, and they cannot be asked here",
+            (_, Decider::OutOfScope(_)) => "it is not among the tools of this agent",
             (_, Decider::Declined) => "the person was asked and said no",
             _ => "it is not allowed by the person's rules",
         };

@@ -130,9 +130,10 @@ impl Host {
     pub fn call(
         &self,
         name: &str,
-        arguments: RawJson,
+        arguments: impl Into<RawJson>,
         context: CallContext,
     ) -> impl Future<Output = Result<CallOutcome, CallError>> + Send {
+        let arguments = arguments.into();
         async move {
             let find = pin!(self.tool(name, context.timeout));
             invoke_named(&self.shared, name, find, arguments, &context).await

@@ -4,48 +4,47 @@
 //! [`Toolbox`] holds tools written in Rust, beside the MCP servers and under the same rules.
 //!
 //! ```
-//! use helve::{CallContext, Host, Tool, ToolContext, ToolFailure, Toolbox, definition};
-//! use helve_model::{Outcome, ServerName, ToolDefinition, json::RawJson};
-//! use helve_policy::{Caller, Permit};
-//! use helve_wire::BoxFuture;
-//! use serde_json::json;
-//!
-//! struct Greet;
-//!
-//! impl Tool for Greet {
-//!     fn definition(&self) -> ToolDefinition {
-//!         let schema = json!({"type": "object", "properties": {"who": {"type": "string"}}, "required": ["who"]});
-//!         definition("greet", "Greets somebody", &schema, &json!({"readOnlyHint": true}))
-//!     }
-//!
-//!     fn call<'a>(&'a self, permit: &'a Permit, _: &'a ToolContext) -> BoxFuture<'a, Result<Outcome, ToolFailure>> {
-//!         Box::pin(async move { Ok(Outcome::text(&format!("hello, {}", permit.arguments()))) })
-//!     }
-//! }
-//!
+//! # #[cfg(feature = "derive")]
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let host = Host::builder().toolbox(Toolbox::new(ServerName::new("manners")?).with(Greet)).start().await?;
-//! let arguments = RawJson::checked(r#"{"who":"you"}"#)?;
-//! let called = host.call("manners/greet", arguments, CallContext::new(Caller::Agent)).await?;
-//! assert_eq!(called.to_text(), r#"hello, {"who":"you"}"#);
+//! use helve::{CallContext, Caller, FunctionTool, Host, Toolbox};
+//! use schemars::JsonSchema;
+//! use serde::Deserialize;
+//! use serde_json::json;
+//!
+//! #[derive(Deserialize, JsonSchema)]
+//! struct Greet {
+//!     who: String,
+//! }
+//!
+//! let greet = |arguments: Greet, _| async move { format!("hello, {}", arguments.who) };
+//! let greet = FunctionTool::new("greet", "Greets somebody", greet).only_reads();
+//!
+//! let host = Host::builder().toolbox(Toolbox::new("manners").with(greet)).start().await?;
+//! let called = host.call("manners/greet", json!({"who": "you"}), CallContext::new(Caller::Agent)).await?;
+//! assert_eq!(called.to_text(), "hello, you");
 //!
 //! // Wrong arguments never reach a tool.
-//! let error = host.call("manners/greet", RawJson::empty_object(), CallContext::new(Caller::Agent)).await.unwrap_err();
+//! let error = host.call("manners/greet", json!({}), CallContext::new(Caller::Agent)).await.unwrap_err();
 //! assert_eq!(error.code().as_str(), "INVALID_PARAMS");
 //! host.shutdown().await;
 //! # Ok(())
 //! # }
+//! # #[cfg(not(feature = "derive"))]
+//! # fn main() {}
 //! ```
 //!
-//! An MCP server is put in with [`HostBuilder::server`]: a [`helve_model::ServerSpec`], written by hand or read from a
-//! configuration file by the crate `helve-config`.
+//! A tool that needs more than a function (a state that outlives its calls, places that rules may speak of) is an
+//! implementation of [`Tool`].
+//!
+//! An MCP server is put in with [`HostBuilder::server`]: `ServerSpec::stdio("files", "npx").args([…])`,
+//! `ServerSpec::http("github", "https://…")`, or what the crate `helve-config` reads from a configuration file.
 //!
 //! Servers offer more than tools: [`Host::resources`], [`Host::read_resource`], [`Host::prompts`] and
 //! [`Host::get_prompt`]; a [`Watcher`] hears of changes; an [`Elicitor`], a [`Sampler`] and a [`RootsProvider`] answer
 //! what servers ask; [`Host::save`] keeps it all over a restart.
 //!
-//! Where to go from here: [`Registry`] offers all tools to a model and runs what it asks for; [`Scope::narrow`] gives a
+//! Where to go from here: [`Registry`] offers all tools to a model and runs what it asks for; [`AgentTools::narrow`] gives a
 //! sub-agent fewer of them; an [`Approver`] is asked where no rule decides; [`broker`] is the form action brokers like;
 //! [`blocking`] is all of it without async; [`tags`] are calls in the middle of a text. The crate's `examples/` have a
 //! small program for each.
@@ -56,6 +55,7 @@ mod answerer;
 mod arrival;
 mod ask;
 mod backoff;
+#[cfg(feature = "blocking")]
 pub mod blocking;
 pub mod broker;
 mod builder;
@@ -67,6 +67,7 @@ mod connect;
 mod desk;
 mod error;
 mod event;
+mod function_tool;
 mod handler;
 mod host;
 mod keeping;
@@ -115,6 +116,14 @@ pub use answerer::{
     Answerer, ElicitationAnswer, ElicitationRequest, Elicitor, LogLine, LogSink, Root, RootsProvider, Sampler,
     SamplingCall, SamplingLimits,
 };
+pub use helve_model::json::RawJson;
+pub use helve_model::{
+    ErrorCode, Hint, Outcome, Principal, QualifiedName, ServerName, ServerSpec, ToolDefinition, ToolName,
+};
+pub use helve_policy::{Approval, Caller, Narrowing, Permit, Scope};
+pub use helve_render::Provider;
+pub use helve_wire::BoxFuture;
+
 pub use ask::{ApprovalAnswer, ApprovalRequest, ApproveAll, Approver, RefusalListener, RunApprovals};
 pub use builder::HostBuilder;
 pub use call::whereabouts::directories as server_directories;
@@ -124,6 +133,7 @@ pub use catalog::{ServerEntry, Snapshot, ToolEntry};
 pub use confine::{Confining, sandbox_plan};
 pub use error::CallError;
 pub use event::{Events, HostEvent};
+pub use function_tool::{FunctionTool, Structured, ToolOutput};
 pub use host::{Host, ServerChanges};
 pub use keeping::{Connection, Duplex, Keeper, KeptProgram, fingerprint, lease};
 pub use late::{SecretSource, fill};
@@ -131,7 +141,7 @@ pub use listings::ListAge;
 pub use manage::management_tools;
 pub use offers::{Offered, Offers};
 pub use record::{AgentInfo, CallEnd, CallId, CallRecord, CallSource, Door, Recorder};
-pub use registry::{Clash, Definitions, Narrowing, Registry, Scope};
+pub use registry::{AgentTools, Clash, Definitions, Registry};
 pub use save::SavedHost;
 pub use schema_cache::{CacheKey, CachedIndex, CachedServer, IndexedTool, SchemaCache};
 pub use settings::{Builtins, HostSettings, Plan, Planned, Surroundings};

@@ -99,11 +99,11 @@ impl Host {
         &self,
         server: &str,
         prompt: &str,
-        arguments: RawJson,
+        arguments: impl Into<RawJson>,
         context: &CallContext,
     ) -> Result<PromptOutcome, CallError> {
         let link = self.link_of(server)?;
-        reading::get_prompt(self.shared(), &link, prompt, arguments, context).await
+        reading::get_prompt(self.shared(), &link, prompt, arguments.into(), context).await
     }
 
     /// What could stand in an argument of a prompt, or in a variable of a resource template, that begins with `value`;

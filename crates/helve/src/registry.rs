@@ -1,7 +1,8 @@
 //! One registry for a model: MCP tools and tools written in Rust side by side, offered as a provider wants them, called
 //! by the names the model was given.
 //!
-//! A [`Scope`] is what one agent sees of it. A sub-agent's scope is made from its parent's and can only be smaller.
+//! [`AgentTools`] are what one agent sees of it: the tools within its [`Scope`]. A sub-agent's are made from its parent's
+//! and can only be fewer.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -9,10 +10,10 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use helve_model::json::RawJson;
 use helve_model::name::Spelling;
 use helve_model::{ErrorCode, QualifiedName, ServerName};
+use helve_policy::{Narrowing, Scope};
 use helve_render::{Provider, Strictness, ToolArray, ToolEntry as SchemaEntry, tool_array};
 
 use crate::call::{CallContext, CallOutcome, invoke_named};
@@ -50,8 +51,7 @@ use crate::tool::{Tool, Toolbox};
 /// let called = registry.execute("greet", RawJson::empty_object(), CallContext::new(Caller::Agent)).await?;
 /// assert_eq!(called.to_text(), "hello");
 ///
-/// let narrowing = Narrowing { without: vec!["greet".to_owned()], ..Narrowing::default() };
-/// let sub_agent = registry.scope().narrow(&narrowing)?;
+/// let sub_agent = registry.scope().narrow(&Narrowing::without(["greet"]))?;
 /// let error = sub_agent.execute("greet", RawJson::empty_object(), CallContext::new(Caller::Agent)).await;
 /// assert_eq!(error.unwrap_err().code().as_str(), "DENIED");
 /// # Ok(())
@@ -59,26 +59,16 @@ use crate::tool::{Tool, Toolbox};
 /// ```
 #[derive(Debug, Clone)]
 pub struct Registry {
-    everything: Scope,
+    everything: AgentTools,
 }
 
-/// What one agent may see and call.
-#[derive(Clone)]
-pub struct Scope {
+/// The tools that one agent may see and call: those of a host that are within its [`Scope`].
+#[derive(Debug, Clone)]
+pub struct AgentTools {
     host: Host,
     /// The toolbox whose tools go by their bare names.
     own: ServerName,
-    /// A tool has to pass all of these.
-    narrowings: Vec<Arc<Compiled>>,
-}
-
-/// How a sub-agent's tools are fewer than its parent's. Globs match `server/tool`, or a bare name of the program's own.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Narrowing {
-    /// Only these; `None`: all of the parent's.
-    pub only: Option<Vec<String>>,
-    /// Not these.
-    pub without: Vec<String>,
+    scope: Scope,
 }
 
 /// The tools of a scope as a provider wants them, and the way back from its calls.
@@ -100,11 +90,6 @@ pub struct Clash {
     pub loser: QualifiedName,
 }
 
-struct Compiled {
-    only: Option<GlobSet>,
-    without: GlobSet,
-}
-
 impl Registry {
     /// The name that the program's own tools have for a server's.
     pub const OWN: &str = "native";
@@ -114,7 +99,8 @@ impl Registry {
     pub fn new(host: Host) -> Self {
         // The constant is not empty.
         let own = ServerName::new(Self::OWN).unwrap_or_else(|problem| unreachable!("{problem}"));
-        Self { everything: Scope { host, own, narrowings: Vec::new() } }
+        let scope = Scope::everything(Some(own.clone()));
+        Self { everything: AgentTools { host, own, scope } }
     }
 
     /// Adds a tool written in Rust, under its bare name. A second one of that name replaces the first.
@@ -122,42 +108,50 @@ impl Registry {
     /// # Errors
     /// When a configured server has the name [`Registry::OWN`].
     pub fn register(&self, tool: impl Tool + 'static) -> Result<(), CallError> {
-        let Scope { host, own, .. } = &self.everything;
+        let AgentTools { host, own, .. } = &self.everything;
         host.shared().change_toolbox(own, |toolbox| toolbox.unwrap_or_else(|| Toolbox::new(own.clone())).with(tool))
     }
 
     /// Everything there is.
     #[must_use]
-    pub const fn scope(&self) -> &Scope {
+    pub const fn scope(&self) -> &AgentTools {
         &self.everything
     }
 
-    /// See [`Scope::definitions`].
+    /// See [`AgentTools::definitions`].
     #[must_use]
     pub fn definitions(&self, provider: Provider) -> Definitions {
         self.everything.definitions(provider)
     }
 
-    /// See [`Scope::execute`].
+    /// See [`AgentTools::execute`].
     ///
     /// # Errors
-    /// As [`Scope::execute`].
-    pub async fn execute(&self, name: &str, input: RawJson, context: CallContext) -> Result<CallOutcome, CallError> {
+    /// As [`AgentTools::execute`].
+    pub async fn execute(
+        &self,
+        name: &str,
+        input: impl Into<RawJson>,
+        context: CallContext,
+    ) -> Result<CallOutcome, CallError> {
         self.everything.execute(name, input, context).await
     }
 }
 
-impl Scope {
-    /// A smaller scope, for a sub-agent. Nothing in it can see more than this one.
+impl AgentTools {
+    /// Fewer tools, for a sub-agent. Nothing made from these has more than they have.
     ///
     /// # Errors
     /// `CONFIG` when a glob cannot be read.
     pub fn narrow(&self, narrowing: &Narrowing) -> Result<Self, CallError> {
-        let compiled =
-            Compiled { only: narrowing.only.as_deref().map(globs).transpose()?, without: globs(&narrowing.without)? };
-        let mut narrower = self.clone();
-        narrower.narrowings.push(Arc::new(compiled));
-        Ok(narrower)
+        let unreadable = |error| CallError::new(ErrorCode::Config, "a scope's glob cannot be read").with_source(error);
+        Ok(Self { scope: self.scope.narrow(narrowing).map_err(unreadable)?, ..self.clone() })
+    }
+
+    /// What the agent may see and call at most: for calls that are made without [`AgentTools::execute`].
+    #[must_use]
+    pub const fn scope(&self) -> &Scope {
+        &self.scope
     }
 
     /// The host behind it.
@@ -177,11 +171,18 @@ impl Scope {
         Definitions { array, names: offers.iter().map(|(_, tool)| tool.name().clone()).collect(), clashes }
     }
 
-    /// Calls the tool a model names. Names are those of [`Scope::definitions`], or any spelling.
+    /// Calls the tool a model names. Names are those of [`AgentTools::definitions`], or any spelling.
     ///
     /// # Errors
     /// `DENIED` for a tool outside of this scope; otherwise as [`Host::call`].
-    pub async fn execute(&self, name: &str, input: RawJson, context: CallContext) -> Result<CallOutcome, CallError> {
+    pub async fn execute(
+        &self,
+        name: &str,
+        input: impl Into<RawJson>,
+        mut context: CallContext,
+    ) -> Result<CallOutcome, CallError> {
+        let input = input.into();
+        context.scope = self.scope.intersect(&context.scope);
         let find = pin!(self.find(name, context.timeout));
         invoke_named(self.host.shared(), name, find, input, &context).await
     }
@@ -191,15 +192,10 @@ impl Scope {
         let sees = |name: &QualifiedName| self.includes(name);
         let snapshot = self.host.snapshot();
         let known = snapshot.find(&own).or_else(|| snapshot.tool_among(name, &sees).ok()).cloned();
-        let tool = match known.or_else(|| self.renamed(name, &snapshot)) {
-            Some(tool) => tool,
-            None => self.host.tool_among(name, timeout, sees).await?,
-        };
-        if self.includes(tool.name()) {
-            return Ok(tool);
+        match known.or_else(|| self.renamed(name, &snapshot)) {
+            Some(tool) => Ok(tool),
+            None => self.host.tool_among(name, timeout, sees).await,
         }
-        let message = format!("`{}` is not among the tools of this agent", tool.name());
-        Err(CallError::new(ErrorCode::Denied, message).at(tool.name()))
     }
 
     /// A tool of the program's own whose name no provider would take, by the name it was given instead.
@@ -214,15 +210,10 @@ impl Scope {
         })
     }
 
-    /// True when a tool belongs to the scope.
+    /// True when a tool is among them.
     #[must_use]
     pub fn includes(&self, name: &QualifiedName) -> bool {
-        let slash = Spelling::Slash.render(name);
-        let bare = (name.server == self.own).then(|| name.tool.as_str());
-        self.narrowings.iter().all(|narrowing| {
-            let matches = |globs: &GlobSet| globs.is_match(&slash) || bare.is_some_and(|bare| globs.is_match(bare));
-            narrowing.only.as_ref().is_none_or(matches) && !matches(&narrowing.without)
-        })
+        self.scope.includes(name)
     }
 
     fn tools<'snapshot>(&self, snapshot: &'snapshot Snapshot) -> Vec<&'snapshot Arc<ToolEntry>> {
@@ -288,16 +279,6 @@ impl Definitions {
     }
 }
 
-fn globs(patterns: &[String]) -> Result<GlobSet, CallError> {
-    let unreadable =
-        |error: globset::Error| CallError::new(ErrorCode::Config, "a scope's glob cannot be read").with_source(error);
-    let mut set = GlobSetBuilder::new();
-    for pattern in patterns {
-        set.add(GlobBuilder::new(pattern).build().map_err(unreadable)?);
-    }
-    set.build().map_err(unreadable)
-}
-
 impl fmt::Display for Clash {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -305,15 +286,5 @@ impl fmt::Display for Clash {
             "`{}` and `{}` both want the name `{}`: the first keeps it",
             self.winner, self.loser, self.name
         )
-    }
-}
-
-impl fmt::Debug for Scope {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Scope")
-            .field("host", &self.host)
-            .field("narrowings", &self.narrowings.len())
-            .finish_non_exhaustive()
     }
 }

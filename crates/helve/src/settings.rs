@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use helve_model::{BuiltinSpec, DisabledReason, QualifiedName, ServerSpec, Validation};
+use helve_model::{BuiltinSpec, DisabledReason, HttpServer, QualifiedName, ServerSpec, StdioServer, Validation};
 use helve_policy::pin::DefinitionHash;
 use helve_policy::{ServerAccess, SourcedRule, Trust};
 use helve_wire::launch::{CloseTimes, Launcher, PlainLauncher};
@@ -207,6 +207,18 @@ impl From<ServerSpec> for Planned {
     /// A server that the embedding program stands behind.
     fn from(spec: ServerSpec) -> Self {
         Self { spec, trust: Trust::Trusted, held: None, guard: None }
+    }
+}
+
+impl From<StdioServer> for Planned {
+    fn from(server: StdioServer) -> Self {
+        Self::from(server.build())
+    }
+}
+
+impl From<HttpServer> for Planned {
+    fn from(server: HttpServer) -> Self {
+        Self::from(server.build())
     }
 }
 

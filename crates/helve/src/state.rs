@@ -199,6 +199,10 @@ impl Shared {
         let mut old = std::mem::take(&mut state.servers);
         for planned in plan.servers {
             let name = planned.spec.name.clone();
+            if name.as_str().is_empty() {
+                changes.errors.push((name, CallError::new(ErrorCode::Config, "a server has no name")));
+                continue;
+            }
             if state.servers.contains_key(&name) || state.toolboxes.contains_key(&name) {
                 let error = CallError::new(ErrorCode::Config, format!("there are two servers named `{name}`"));
                 changes.errors.push((name.clone(), error.at_server(&name)));

@@ -10,7 +10,7 @@ use helve_model::{
     AccessSpec, BuiltinSpec, Definition as _, ErrorCode, Layer, Origin, Outcome, Principal, ServerName, ServerSpec,
     ToolDefinition, TransportSpec,
 };
-use helve_policy::{ArgumentPlace, Caller, Permit, ServerAccess, Trust};
+use helve_policy::{ArgumentPlace, Caller, Permit, Scope, ServerAccess, Trust};
 use helve_wire::{BoxFuture, ProgressCallback};
 use indexmap::IndexMap;
 use serde_json::Value;
@@ -48,6 +48,8 @@ pub struct ToolContext {
     pub caller: Caller,
     /// On whose behalf.
     pub principal: Principal,
+    /// What the caller may see and call at most: what the tool calls in turn is within it.
+    pub scope: Scope,
     /// Where the call comes from. What the tool calls in turn has this call for its parent.
     pub source: CallSource,
     /// Who wants to hear how far it has come.
@@ -87,15 +89,23 @@ impl ToolContext {
     #[must_use]
     pub const fn new(caller: Caller) -> Self {
         let source = CallSource::new(Door::Library);
-        Self { caller, principal: Principal::LOCAL, source, on_progress: None, approver: None, approvals: None }
+        Self {
+            caller,
+            principal: Principal::LOCAL,
+            scope: Scope::everything(None),
+            source,
+            on_progress: None,
+            approver: None,
+            approvals: None,
+        }
     }
 
     /// A call that the tool makes in the course of this one: on the same behalf, asking whom this one asks.
     #[must_use]
     pub fn call(&self) -> CallContext {
-        let (principal, source) = (self.principal.clone(), self.source.clone());
+        let (principal, scope, source) = (self.principal.clone(), self.scope.clone(), self.source.clone());
         let (approver, approvals) = (self.approver.clone(), self.approvals.clone());
-        CallContext { principal, source, approver, approvals, ..CallContext::new(self.caller) }
+        CallContext { principal, scope, source, approver, approvals, ..CallContext::new(self.caller) }
     }
 }
 
@@ -116,9 +126,16 @@ impl ToolFailure {
 impl Toolbox {
     /// An empty toolbox. What its tools say about themselves counts: they are the program's own code.
     #[must_use]
-    pub fn new(name: ServerName) -> Self {
+    pub fn new(name: impl Into<ServerName>) -> Self {
         let access = AccessSpec { trust_annotations: true, ..AccessSpec::default() };
-        Self { name, tools: Vec::new(), definitions: Vec::new(), instructions: None, access, origin: Origin::Program }
+        Self {
+            name: name.into(),
+            tools: Vec::new(),
+            definitions: Vec::new(),
+            instructions: None,
+            access,
+            origin: Origin::Program,
+        }
     }
 
     /// An empty toolbox that stands where a configured server stands: under its name, with what is said about its

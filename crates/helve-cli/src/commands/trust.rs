@@ -5,7 +5,7 @@ use std::path::Path;
 
 use helve_config::trust::{NOT_COVERED, Part, Trust, TrustRequest, TrustSubject};
 use helve_config::{Configuration, ConfiguredServer};
-use helve_model::ErrorCode;
+use helve_model::{ErrorCode, Principal};
 use helve_setup::file_of;
 use helve_setup::store::approvals::ApprovalFile;
 use helve_setup::store::pins::PinFile;
@@ -224,7 +224,11 @@ fn list(context: &Context) -> Result<(), Failure> {
     }
     for approval in approvals.approvals() {
         let pattern = approval.pattern.as_ref().map(|pattern| format!(" with {pattern}")).unwrap_or_default();
-        table.row([Line::plain("call"), Line::plain(format!("{}{pattern}", approval.tool)), Line::plain("everywhere")]);
+        let whose = match approval.principal == Principal::LOCAL {
+            true => "everywhere".to_owned(),
+            false => format!("calls of {}", approval.principal),
+        };
+        table.row([Line::plain("call"), Line::plain(format!("{}{pattern}", approval.tool)), Line::plain(whose)]);
     }
     for (pin, tool) in pins.pins().iter().filter_map(|pin| Some((pin, pin.tool()?))) {
         let place =

@@ -7,6 +7,7 @@ use bytestring::ByteString;
 use serde::de::{Deserialize, DeserializeOwned, IgnoredAny};
 use serde::ser::Error as _;
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{scan, strict};
@@ -144,6 +145,18 @@ impl RawJson {
     #[must_use]
     pub fn is_object(&self) -> bool {
         self.0.starts_with('{')
+    }
+}
+
+impl From<Value> for RawJson {
+    fn from(value: Value) -> Self {
+        Self::from(&value)
+    }
+}
+
+impl From<&Value> for RawJson {
+    fn from(value: &Value) -> Self {
+        Self(ByteString::from(value.to_string()))
     }
 }
 

@@ -1,7 +1,7 @@
-//! `approvals.json`: the calls a person approved for good. Each holds for one definition of its tool, and for one server:
-//! where that comes from and what it runs.
+//! `approvals.json`: the calls a person approved for good. Each holds for one definition of its tool, for one server (where
+//! that comes from and what it runs), and for the calls of one principal.
 
-use helve_model::{CallKind, QualifiedName, ServerName, ToolName};
+use helve_model::{CallKind, Principal, QualifiedName, ServerName, ToolName};
 use helve_policy::pin::DefinitionHash;
 use helve_policy::{Approval, ServerIdentity, Span};
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,9 @@ pub struct StoredApproval {
     /// Which server; without one it is nobody's any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     identity: Option<String>,
+    /// The id of the principal whose calls were approved; without one, the person who runs helve.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    principal: Option<String>,
     #[serde(flatten)]
     unknown: Map<String, Value>,
 }
@@ -57,6 +60,7 @@ impl ApprovalFile {
                 pattern: approval.pattern.clone(),
                 definition: approval.definition.map(|hash| hash.to_string()),
                 identity: approval.server.map(|identity| identity.to_string()),
+                principal: (approval.principal != Principal::LOCAL).then(|| approval.principal.id().to_owned()),
                 unknown: Map::new(),
             });
         }
@@ -79,7 +83,12 @@ impl StoredApproval {
             Some(identity) => Some(ServerIdentity::parse(identity)?),
             None => None,
         };
+        let principal = match &self.principal {
+            Some(id) => Principal::from_id(id)?,
+            None => Principal::LOCAL,
+        };
         Some(Approval {
+            principal,
             tool: QualifiedName::new(ServerName::new(&self.server).ok()?, ToolName::new(&self.tool)),
             kind: kind(&self.kind)?,
             pattern: self.pattern.clone(),

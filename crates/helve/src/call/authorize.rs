@@ -11,6 +11,22 @@ use crate::error::CallError;
 use crate::state::Shared;
 use crate::sync::lock;
 
+/// Refuses what does not belong to what the caller may see and call, before anything is said about it.
+pub(super) fn in_scope(
+    policy: &ToolPolicy,
+    context: &CallContext,
+    recording: &mut Recording<'_>,
+) -> Result<(), CallError> {
+    let subject = policy.subject();
+    match context.scope.refuse(&subject.name, subject.kind, policy.risk()) {
+        None => Ok(()),
+        Some(refusal) => {
+            recording.refused(&refusal);
+            Err(context.refused(&refusal))
+        }
+    }
+}
+
 /// Refuses a tool whose definition is not the one that was pinned.
 pub(super) fn as_pinned(tool: &ToolEntry, context: &CallContext) -> Result<(), CallError> {
     if tool.is_unpinned() { Err(context.refused(&tool.policy().refuse_changed())) } else { Ok(()) }
@@ -58,6 +74,7 @@ pub(super) async fn ask(host: &Shared, context: &CallContext, question: Question
         name: question.name().clone(),
         kind: question.kind(),
         arguments: question.arguments().clone(),
+        principal: question.principal().clone(),
         caller: question.caller(),
         risk: question.ground().risk,
         sentence: question.to_string(),
@@ -71,11 +88,11 @@ pub(super) async fn ask(host: &Shared, context: &CallContext, question: Question
     };
     let (permit, approval) = question.approve(span, pattern.as_deref());
     if let Some(approval) = approval {
-        // What is for good is everybody's; what is for now is only theirs who said it.
+        // What is for good is kept by the host; what is for now, by whoever said it.
         match &context.approvals {
-            Some(own) if span != Span::Always => lock(own.set()).add(approval),
+            Some(own) if approval.span != Span::Always => lock(own.set()).add(approval),
             _ => {
-                if span == Span::Always {
+                if approval.span == Span::Always {
                     approver.keep(&approval);
                     // Whoever was asked for the call, the host's own approver is who remembers for all of them.
                     if context.approver.is_some() {

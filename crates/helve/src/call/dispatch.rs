@@ -100,6 +100,7 @@ async fn run_native(
     let tool_context = ToolContext {
         caller: context.caller,
         principal: context.principal.clone(),
+        scope: context.scope.clone(),
         source: context.source.clone().within(id),
         on_progress: context.on_progress.clone(),
         approver: context.approver.clone(),

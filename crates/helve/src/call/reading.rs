@@ -139,7 +139,9 @@ async fn permit(
     let Some(rules) = host.rule_set() else {
         return Err(CallError::new(ErrorCode::ServerUnavailable, "the host has no servers yet"));
     };
-    match authorize::decide(host, &rules.for_tool(subject), arguments, Whereabouts::default(), context, recording)? {
+    let policy = rules.for_tool(subject);
+    authorize::in_scope(&policy, context, recording)?;
+    match authorize::decide(host, &policy, arguments, Whereabouts::default(), context, recording)? {
         Answer::Approved(permit) => Ok(permit),
         Answer::Open(question) => authorize::ask(host, context, question).await,
     }

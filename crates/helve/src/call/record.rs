@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use helve_model::json::RawJson;
 use helve_model::{ErrorCode, QualifiedName};
-use helve_policy::{Decision, Ground, Permit};
+use helve_policy::{Decision, Ground, Permit, Refusal};
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 use tracing::Span;
@@ -84,6 +84,10 @@ impl<'call> Recording<'call> {
 
     pub(super) fn decided(&mut self, decision: &Decision) {
         self.ground = Some(decision.ground().clone());
+    }
+
+    pub(super) fn refused(&mut self, refusal: &Refusal) {
+        self.ground = Some(refusal.ground().clone());
     }
 
     pub(super) fn permitted(&mut self, permit: &Permit) {

@@ -42,11 +42,11 @@ impl Watcher {
     pub async fn poll_tool(
         &self,
         name: &str,
-        arguments: RawJson,
+        arguments: impl Into<RawJson>,
         every: Duration,
         reason: &str,
     ) -> Result<(WatchId, RawJson), CallError> {
-        self.poll_tool_for(&ToolContext::new(Caller::Poll), name, arguments, every, reason).await
+        self.poll_tool_for(&ToolContext::new(Caller::Poll), name, arguments.into(), every, reason).await
     }
 
     /// The same for a call that came with somebody to ask: the first look asks them.

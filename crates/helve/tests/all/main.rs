@@ -10,6 +10,7 @@ mod broker;
 mod cached;
 mod calls;
 mod fault;
+mod functions;
 mod limits;
 mod lists;
 mod native;

@@ -1,6 +1,6 @@
 //! One registry for a model, and what sub-agents see of it.
 
-use helve::{CallContext, Host, Narrowing, Registry, Scope};
+use helve::{AgentTools, CallContext, Host, Narrowing, Registry};
 use helve_model::name::Spelling;
 use helve_model::{Action, ErrorCode, QualifiedName, ServerName, ToolName};
 use helve_policy::Caller;
@@ -29,7 +29,7 @@ fn narrowing(only: Option<&[&str]>, without: &[&str]) -> Narrowing {
 }
 
 /// The names a provider is told, sorted.
-fn offered(scope: &Scope, provider: Provider) -> Vec<String> {
+fn offered(scope: &AgentTools, provider: Provider) -> Vec<String> {
     let definitions = scope.definitions(provider);
     let mut names: Vec<String> = definitions.array().names().map(|(name, _)| name.to_owned()).collect();
     names.sort();
