@@ -72,6 +72,10 @@ fn what_cannot_be_read_makes_no_scope() {
     let unreadable = |glob: &str| Scope::default().narrow(&Narrowing::without([glob])).unwrap_err().to_string();
     insta::assert_snapshot!(
         [unreadable("files/[a-"), unreadable("{files/,mail/}x"), unreadable("/read")].join("\n"),
-        @""
+        @"
+    the glob `files/[a-` of a scope cannot be read: unclosed character class; missing ']'
+    the glob `{files/,mail/}x` of a scope cannot be read: it does not say where the server's name ends
+    the glob `/read` of a scope cannot be read: it does not say where the server's name ends
+    "
     );
 }

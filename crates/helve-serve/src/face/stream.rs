@@ -26,7 +26,7 @@ use crate::ledger::Exceeded;
 use crate::message::Message;
 use crate::named_questions::NamedAnswerer;
 use crate::outbox::{Outbox, Outlet};
-use crate::principal::Peer;
+use crate::principal::{Peer, Principal};
 use crate::{batch, era, refusal};
 
 /// How long answers are still worked on, and how long they may take to be written, when an agent has closed its side.
@@ -68,7 +68,7 @@ pub async fn serve_alone(
 ) -> io::Result<()> {
     let outbox = Arc::new(Outbox::new(&options.limits));
     let outlet: Arc<dyn Outlet> = Arc::<Outbox>::clone(&outbox);
-    let agent = Arc::new(Agent::new(Peer { connection: 0, user: None }.principal(), Door::Stream, outlet));
+    let agent = Arc::new(Agent::new(Principal::LOCAL, Door::Stream, outlet));
     let mut lines = Lines::new(reader, options.limits.message_bytes);
     let mut writing = pin!(outbox.write_into(writer));
     let first = loop {

@@ -44,7 +44,7 @@ async fn the_schema_is_that_of_the_argument_and_is_kept_to() {
     let greet = FunctionTool::new("greet", "Greets somebody", greet).only_reads();
     let host = host(Toolbox::new("manners").with(greet)).await;
     let tool = host.tool("manners/greet", None).await.unwrap();
-    insta::assert_snapshot!(tool.definition().raw(), @"");
+    insta::assert_snapshot!(tool.definition().raw(), @r#"{"name":"greet","description":"Greets somebody","inputSchema":{"$schema":"https://json-schema.org/draft/2020-12/schema","properties":{"times":{"default":null,"description":"How often.","format":"uint8","maximum":255,"minimum":0,"type":["integer","null"]},"who":{"description":"Who is greeted.","type":"string"}},"required":["who"],"title":"Greet","type":"object"},"annotations":{"readOnlyHint":true}}"#);
     let called = host.call("manners/greet", json!({"who": "you", "times": 2}), agent()).await.unwrap();
     assert_eq!(called.to_text(), "hello you times Some(2)");
     for wrong in [json!({}), json!({"who": 3}), json!({"who": "you", "times": 256}), json!([])] {
@@ -74,7 +74,16 @@ async fn whatever_a_function_returns_is_a_result() {
             called.map_or_else(|error| crate::support::shown(&error), |called| called.outcome.raw().to_string());
         said.push_str(&format!("{name}: {shown}\n"));
     }
-    insta::assert_snapshot!(said, @"");
+    insta::assert_snapshot!(said, @r#"
+    text: {"content":[{"type":"text","text":"a text"}]}
+    value: {"content":[{"type":"text","text":"{\"a\":[1]}"}],"structuredContent":{"a":[1]}}
+    structured: {"content":[{"type":"text","text":"{\"sum\":5}"}],"structuredContent":{"sum":5}}
+    nothing: {"content":[{"type":"text","text":"done"}]}
+    outcome: {"content":[{"type":"text","text":"it smells"}],"isError":true}
+    failed: {"content":[{"type":"text","text":"invalid digit found in string"}],"isError":true}
+    unrunnable: SERVER_UNAVAILABLE: the disk is not there
+      hint: insert it
+    "#);
     host.shutdown().await;
 }
 
@@ -97,8 +106,8 @@ async fn a_scope_on_the_call_holds_at_every_door_and_in_what_the_tool_calls() {
     assert!(host.call("kitchen/look", json!({}), context.clone()).await.is_ok());
     assert_eq!(host.call("kitchen/scope", json!({}), context.clone()).await.unwrap().to_text(), "not all");
     let error = host.call("kitchen/taste", json!({"not": "checked first"}), context.clone()).await.unwrap_err();
-    insta::assert_snapshot!(crate::support::shown(&error), @"");
-    insta::assert_snapshot!(error.to_agent().message(), @"");
+    insta::assert_snapshot!(crate::support::shown(&error), @"DENIED: `kitchen/taste` may not be called: `kitchen/taste` takes it from the tools of this agent");
+    insta::assert_snapshot!(error.to_agent().message(), @"`kitchen/taste` is refused (DENIED): it is not among the tools of this agent");
     let prepared = host.reach("kitchen/taste", &context).await.unwrap();
     assert_eq!(prepared.invoke(json!({}), context).await.unwrap_err().code(), ErrorCode::Denied);
     host.shutdown().await;
@@ -107,5 +116,5 @@ async fn a_scope_on_the_call_holds_at_every_door_and_in_what_the_tool_calls() {
 #[tokio::test]
 async fn a_server_without_a_name_is_refused_and_nothing_is_started() {
     let error = Host::builder().server(helve::ServerSpec::stdio("", "true")).start().await.unwrap_err();
-    insta::assert_snapshot!(crate::support::shown(&error), @"");
+    insta::assert_snapshot!(crate::support::shown(&error), @"CONFIG: a server has no name");
 }

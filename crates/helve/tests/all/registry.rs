@@ -111,17 +111,17 @@ async fn a_sub_agent_has_fewer_tools_under_the_same_rules() {
         words.push_str(&shown(&child.execute(name, json("{}"), agent()).await.unwrap_err()));
         words.push('\n');
     }
-    insta::assert_snapshot!(words, @r#"
-    DENIED: `files/write` is not among the tools of this agent
-    DENIED: `secret/read` is not among the tools of this agent
+    insta::assert_snapshot!(words, @"
+    DENIED: `files/write` may not be called: `*/write` takes it from the tools of this agent
+    DENIED: `secret/read` may not be called: it is not among the tools of this agent
     DENIED: `native/divide` may not be called: rule `*/divide` (deny, command line layer) at the embedding program
       hint: change the rule at the embedding program: it was named for this run, and is asked before all others
-    DENIED: `secret/read` is not among the tools of this agent
+    DENIED: `secret/read` may not be called: it is not among the tools of this agent
     TOOL_NOT_FOUND: the server `secret` has no tool `raed`
       hint: look at which tools there are
     TOOL_NOT_FOUND: there is no tool `wrote`
       hint: look at which tools there are
-    "#);
+    ");
 
     // Asking for more does not give more.
     let grandchild = child.narrow(&narrowing(Some(&["**", "secret/*", "files/write"]), &[])).unwrap();
