@@ -72,7 +72,10 @@ pub(crate) const KEPT_TO: &[KeptTo] = &[
 /// Packages that may be a dev-dependency of the crates but never part of the product.
 pub(crate) const DEVELOPMENT_ONLY: &[&str] = &["helve-testkit", "xtask"];
 
-/// Every revision of the protocol; outside the era modules none of them may be spelled in a string.
+/// What only era modules say.
+pub(crate) const COMPARES_VERSIONS: Words = &["protocol::version"];
+
+/// Every revision of the protocol; only `helve_model::protocol` spells them.
 pub(crate) const PROTOCOL_VERSIONS: &[&str] = &["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];
 
 /// Words that no source file may contain: half-finished work does not land.

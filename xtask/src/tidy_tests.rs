@@ -178,16 +178,47 @@ fn a_library_does_not_print_but_its_binary_may() {
 }
 
 #[test]
-fn protocol_versions_are_spelled_in_the_era_modules_and_in_tests_only() {
-    let version = "//! Knows 2025-11-25.\nconst VERSION: &str = \"2025-11-25\";\n";
+fn the_protocols_words_are_spelled_in_one_place_and_in_tests_only() {
+    let words = "//! Knows 2025-11-25.\nconst VERSION: &str = \"2025-11-25\";\nconst KEY: &str = \"io.modelcontextprotocol/x\";\nconst CODE: i64 = -32_601;\nconst OTHER: i64 = 32_768;\n";
+    let tree = Tree::new()
+        .package("helve-model", &[])
+        .package("helve-wire", &[])
+        .file("crates/helve-model/src/protocol.rs", words)
+        .file("crates/helve-wire/src/session_tests.rs", words)
+        .file("crates/helve-wire/src/era/legacy.rs", words);
+    insta::assert_snapshot!(tree.findings(), @"
+    crates/helve-wire/src/era/legacy.rs:2: spells the protocol version 2025-11-25
+        help: helve_model::protocol has it, for the era modules of helve-wire and helve-serve: ask them
+    crates/helve-wire/src/era/legacy.rs:3: spells io.modelcontextprotocol/…
+        help: helve_model::protocol has it under a name
+    crates/helve-wire/src/era/legacy.rs:4: spells the error code -32601
+        help: helve_model::protocol has it under a name
+    ");
+}
+
+#[test]
+fn only_era_modules_compare_versions() {
+    let compares = "//! Compares.\nuse helve_model::protocol::version;\n";
     let tree = Tree::new()
         .package("helve-wire", &[])
-        .file("crates/helve-wire/src/session.rs", version)
-        .file("crates/helve-wire/src/session_tests.rs", version)
-        .file("crates/helve-wire/src/era/legacy.rs", version);
-    assert_snapshot!(tree.findings(), @"
-    crates/helve-wire/src/session.rs:2: spells the protocol version 2025-11-25
+        .file("crates/helve-wire/src/session.rs", compares)
+        .file("crates/helve-wire/src/era.rs", compares)
+        .file("crates/helve-wire/src/era/legacy.rs", compares);
+    insta::assert_snapshot!(tree.findings(), @"
+    crates/helve-wire/src/session.rs:2: says protocol::version (helve_model::protocol::version)
         help: eras meet in the era modules of helve-wire and helve-serve: ask them instead
+    ");
+}
+
+#[test]
+fn json_is_not_put_together_by_hand() {
+    let writes = "//! Writes.\nfn one(x: u8) -> String { format!(r#\"{{\"a\":{x}}}\"#) }\nfn two(x: u8) -> String { format!(\"{{\\\"a\\\":{x}}}\") }\nconst FINE: &str = r#\"{\"a\":{}}\"#;\n";
+    let tree = Tree::new().package("helve", &[]).file("crates/helve/src/lib.rs", writes);
+    insta::assert_snapshot!(tree.findings(), @"
+    crates/helve/src/lib.rs:2: writes a JSON object by hand
+        help: helve_model::json::ObjectWriter counts the commas and escapes the texts
+    crates/helve/src/lib.rs:3: writes a JSON object by hand
+        help: helve_model::json::ObjectWriter counts the commas and escapes the texts
     ");
 }
 

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use futures_util::future::BoxFuture;
 use helve::{Tool, ToolContext, ToolFailure, Toolbox};
 use helve_model::json::RawJson;
+use helve_model::text::nearest;
 use helve_model::{Outcome, ToolDefinition};
 use helve_policy::Permit;
 use jiff::civil;
@@ -20,7 +21,7 @@ use crate::Clock;
 use crate::answer::{Answer, Trouble, arguments, structured};
 use crate::options::Options;
 use crate::tool::definition_of;
-use crate::words::{nearest, quoted};
+use crate::words::quoted;
 
 // It changes nothing, but what it says changes: an answer of before is no answer, so it does not call itself idempotent.
 const NOW: &str = r#"{

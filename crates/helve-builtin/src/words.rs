@@ -1,15 +1,12 @@
 //! How foreign text and numbers are shown, and which word was probably meant.
 
-use helve_model::text::{cut, one_line};
+use helve_model::text::{cut, nearest, one_line};
 
 /// How many characters of a foreign name a message shows.
 const SHOWN_CHARACTERS: usize = 200;
 
 /// How many characters of a foreign message are passed on.
 const MESSAGE_CHARACTERS: usize = 500;
-
-/// Names less alike than this are not suggested.
-const SIMILARITY: f64 = 0.8;
 
 /// `text` in backquotes, with nothing invisible in it and not endless.
 pub(crate) fn quoted(text: &str) -> String {
@@ -33,17 +30,6 @@ pub(crate) fn suggestion(wrong: &str, names: &[&str]) -> String {
         Some(near) => format!("did you mean {}?", quoted(near)),
         None => format!("there is {}", names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ")),
     }
-}
-
-/// The name that was probably meant, if any is near enough.
-pub(crate) fn nearest<'names>(wrong: &str, names: impl IntoIterator<Item = &'names str>) -> Option<&'names str> {
-    let wrong = wrong.to_lowercase();
-    names
-        .into_iter()
-        .map(|name| (strsim::jaro_winkler(&wrong, &name.to_lowercase()), name))
-        .filter(|(similarity, _)| *similarity >= SIMILARITY)
-        .max_by(|(left, _), (right, _)| left.total_cmp(right))
-        .map(|(_, name)| name)
 }
 
 /// `1 byte`, `2 bytes`, `1,048,576 bytes`.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use helve::{CallContext, CallSource, Door};
 use helve_config::{Configuration, ConfiguredServer};
+use helve_model::text::nearest;
 use helve_model::{ErrorCode, Origin, ServerName};
 use helve_policy::Caller;
 use helve_setup::store::Stores;
@@ -17,9 +18,6 @@ use crate::options::GlobalOptions;
 use crate::printer::Printer;
 use crate::questions::Asked;
 use crate::redact;
-
-/// Names less like the one that was typed than this are not suggested.
-const SIMILARITY: f64 = 0.75;
 
 /// An error about a name lists the others up to this many.
 const MAX_LISTED_NAMES: usize = 12;
@@ -131,7 +129,7 @@ impl Context {
             let names: Vec<&str> = configuration.servers.iter().map(|server| server.name.as_str()).collect();
             let failure = Failure::new(ErrorCode::ServerNotFound, format!("there is no server `{name}`"));
             let failure = failure.at_server(name);
-            match nearest(name, &names) {
+            match nearest(name, names.iter().copied()) {
                 Some(near) => failure.hint(format!("did you mean `{near}`?")),
                 None if names.is_empty() => failure.hint("no server is configured: `helve add NAME -- COMMAND`"),
                 None => failure.hint(format!("there are: {}", listed(&names))),
@@ -153,14 +151,6 @@ impl Context {
     pub(crate) fn remember_answer(&self, file: &Path, id: &str, answer: &str) {
         self.setup.remember_answer(file, id, answer);
     }
-}
-
-/// The name that was probably meant.
-pub(crate) fn nearest<'a>(wrong: &str, names: &[&'a str]) -> Option<&'a str> {
-    let wrong = wrong.to_lowercase();
-    let similar = names.iter().map(|name| (strsim::jaro_winkler(&wrong, &name.to_lowercase()), *name));
-    let near = similar.filter(|(similarity, _)| *similarity >= SIMILARITY);
-    near.max_by(|(left, _), (right, _)| left.total_cmp(right)).map(|(_, name)| name)
 }
 
 fn listed(names: &[&str]) -> String {

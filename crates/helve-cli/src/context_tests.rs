@@ -1,18 +1,19 @@
 //! Names that were nearly right, and a machine without a home.
 
+use helve_model::text::nearest;
 use helve_setup::Environment;
 
-use super::{Context, nearest};
+use super::Context;
 use crate::console::Console;
 use crate::options::GlobalOptions;
 
 #[test]
 fn the_nearest_name_is_suggested_if_it_is_near() {
     let names = ["github", "gitlab", "files"];
-    assert_eq!(nearest("githup", &names), Some("github"));
-    assert_eq!(nearest("GITLAB", &names), Some("gitlab"));
-    assert_eq!(nearest("zzz", &names), None);
-    assert_eq!(nearest("x", &[]), None);
+    assert_eq!(nearest("githup", names.iter().copied()), Some("github"));
+    assert_eq!(nearest("GITLAB", names.iter().copied()), Some("gitlab"));
+    assert_eq!(nearest("zzz", names.iter().copied()), None);
+    assert_eq!(nearest("x", []), None);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use std::fmt::{self, Write as _};
 
-use helve_model::text::is_invisible;
+use helve_model::text::{is_invisible, nearest};
 use helve_model::{Origin, ServerName};
 
 use crate::source::{Source, Span};
@@ -15,12 +15,6 @@ const EXCERPT_WIDTH: usize = 120;
 
 /// Longer names and values are cut when they are quoted in a message.
 const QUOTE_WIDTH: usize = 80;
-
-/// Nothing longer is a misspelt name, and comparing takes its time.
-const LONGEST_MISSPELT: usize = 64;
-
-/// Names further apart than this share of their length are not suggested.
-const SIMILARITY: f64 = 0.75;
 
 /// One problem in a configuration.
 #[derive(Debug, Clone, PartialEq)]
@@ -214,20 +208,6 @@ pub(crate) fn one_of<'words>(wrong: &str, words: impl Iterator<Item = &'words st
         Some(near) => format!("did you mean {}?", quoted(near)),
         None => format!("it is one of {}", words.map(quoted).collect::<Vec<_>>().join(", ")),
     }
-}
-
-/// The name people most likely meant, if any is near enough.
-pub(crate) fn nearest<'names>(wrong: &str, names: impl IntoIterator<Item = &'names str>) -> Option<&'names str> {
-    if wrong.len() > LONGEST_MISSPELT {
-        return None;
-    }
-    let wrong = wrong.to_lowercase();
-    names
-        .into_iter()
-        .map(|name| (strsim::jaro_winkler(&wrong, &name.to_lowercase()), name))
-        .filter(|(similarity, _)| *similarity >= SIMILARITY)
-        .max_by(|(left, _), (right, _)| left.total_cmp(right))
-        .map(|(_, name)| name)
 }
 
 fn shown_origin(origin: &Origin) -> String {

@@ -16,9 +16,10 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use helve_model::text::nearest;
 use helve_model::{HttpFlavour, ServerKey, ServerSpec};
 
-use crate::diagnostic::{Diagnostic, nearest, quoted};
+use crate::diagnostic::{Diagnostic, quoted};
 use crate::dialect::{Dialect, KeySpelling};
 use crate::document::{self, Format, Node};
 use crate::environment::Environment;

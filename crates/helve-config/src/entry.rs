@@ -8,12 +8,13 @@ pub(crate) mod sandbox;
 mod transport;
 mod values;
 
+use helve_model::text::nearest;
 use helve_model::{
     Action, ConfigText, IdentitySpec, Layer, Listed, OAuthSpec, PrivateIdle, Rule, ServerName, ServerSpec,
     TransportSpec, Validation,
 };
 
-use crate::diagnostic::{Code, Diagnostic, Severity, nearest, quoted};
+use crate::diagnostic::{Code, Diagnostic, Severity, quoted};
 use crate::dialect::Dialect;
 use crate::dialect::helve::not_an_idle_time;
 use crate::document::{Entry, Node, Value};

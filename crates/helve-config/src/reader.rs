@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use helve_model::text::breaks_lines;
+use helve_model::text::nearest;
 use helve_model::{Action, Layer, Origin, Rule, ServerName};
 
 use crate::allowance::{Allowance, MAX_PROJECT_SERVERS};
-use crate::diagnostic::{Code, Diagnostic, Severity, nearest, quoted};
+use crate::diagnostic::{Code, Diagnostic, Severity, quoted};
 use crate::dialect::{Dialect, Shape};
 use crate::document::{self, Entry, Node, Value};
 use crate::entry;

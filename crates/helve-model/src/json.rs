@@ -6,13 +6,16 @@
 //! helve through a door ([`RawJson::check`]).
 
 mod block;
+pub mod canonical;
 mod letters;
 mod raw;
 pub mod scan;
 pub mod strict;
+mod writer;
 
 pub use letters::letters;
 pub use raw::RawJson;
+pub use writer::{ObjectWriter, quoted};
 
 #[cfg(test)]
 #[path = "json_tests.rs"]

@@ -18,11 +18,13 @@ mod origin;
 mod outcome;
 mod owner;
 mod principal;
+pub mod protocol;
 mod rule;
 mod sandbox;
 mod spec;
 mod spec_builder;
 mod status;
+pub mod sync;
 pub mod text;
 pub mod uri_template;
 

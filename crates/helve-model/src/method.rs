@@ -43,12 +43,10 @@ pub enum Part {
     Extension(&'static str),
 }
 
-/// Calls that go on after their answer. The older era has them as a capability `tasks`.
-pub const TASKS: &str = "io.modelcontextprotocol/tasks";
-/// Instructions for models, kept as resources.
-pub const SKILLS: &str = "io.modelcontextprotocol/skills";
-/// Pages that tools bring along. They are resources; the extension has no methods at a server.
-pub const UI: &str = "io.modelcontextprotocol/ui";
+pub use crate::protocol::extension::{SKILLS, TASKS, UI};
+
+/// By this a client of the modern era asks who a server is.
+pub const DISCOVER: &str = "server/discover";
 
 /// The extensions that are known here. Whatever else a server declares adds no method.
 pub const EXTENSIONS: [&str; 3] = [TASKS, SKILLS, UI];

@@ -8,7 +8,7 @@ use memchr::memmem::Finder;
 
 use crate::content::{ContentBlock, ContentBody, ResourceBody, ResourceContents, ResourceLink};
 use crate::fields::Fields;
-use crate::json::{RawJson, scan};
+use crate::json::{ObjectWriter, RawJson, scan};
 
 /// Searched for in every result.
 static TRUE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("true"));
@@ -63,25 +63,19 @@ impl Outcome {
     /// A result that is one text.
     #[must_use]
     pub fn text(text: &str) -> Self {
-        let text = serde_json::Value::from(text);
-        Self::new(RawJson::assembled(format!(r#"{{"content":[{{"type":"text","text":{text}}}]}}"#)))
+        Self::new(ObjectWriter::new().array("content", [text_block(text)]).finish())
     }
 
     /// The tool ran and failed, for this reason.
     #[must_use]
     pub fn failure(reason: &str) -> Self {
-        let reason = serde_json::Value::from(reason);
-        Self::new(RawJson::assembled(format!(r#"{{"content":[{{"type":"text","text":{reason}}}],"isError":true}}"#)))
+        Self::new(ObjectWriter::new().array("content", [text_block(reason)]).flag("isError", true).finish())
     }
 
     /// A structured result, with the same as text beside it for those who read only text.
     #[must_use]
     pub fn structured(value: &RawJson, text: &str) -> Self {
-        let text = serde_json::Value::from(text);
-        Self::new(RawJson::assembled(format!(
-            r#"{{"content":[{{"type":"text","text":{text}}}],"structuredContent":{}}}"#,
-            value.as_str()
-        )))
+        Self::new(ObjectWriter::new().array("content", [text_block(text)]).raw("structuredContent", value).finish())
     }
 
     /// The result exactly as the server sent it.
@@ -118,6 +112,10 @@ impl Outcome {
         TRUE.find(self.raw.as_str().as_bytes()).is_some()
             && self.raw.member("isError").is_some_and(|value| value.as_str() == "true")
     }
+}
+
+fn text_block(text: &str) -> RawJson {
+    ObjectWriter::new().text("type", "text").text("text", text).finish()
 }
 
 impl OutcomeView {

@@ -15,10 +15,10 @@ use helve_model::json::scan::{self, MAX_DEPTH, Member};
 
 use crate::glob::{Bits, GlobId, Globs, GlobsBuilder};
 use crate::pattern::argument_glob;
-use crate::pin::canonical;
 use crate::place::{ArgumentPlace, Directories, PATH, is_place};
 use crate::spelled::{self, HasParent, folded, has_parent_component, without_detours};
 use crate::spelled_globs;
+use helve_model::json::canonical;
 
 /// How often a text is taken for JSON that stands in a text of JSON.
 const MAX_TEXTS_IN_TEXTS: usize = 3;

@@ -4,14 +4,13 @@
 //! whatever else it says, known to helve or not. Only `_meta` stays out: it does not reach a model, and servers put
 //! times and counters there. How the JSON is spelled does not count, see `canonical`.
 
-pub(crate) mod canonical;
 mod diff;
 
 use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-use canonical::Node;
+use helve_model::json::canonical::Node;
 
 pub use diff::{Change, ChangeKind, diff};
 
@@ -28,7 +27,7 @@ impl DefinitionHash {
     pub fn of(definition: &str) -> Self {
         let mut hash = Sha256::new();
         hash.update(b"helve definition 1\n");
-        pinned(definition).feed(&mut hash);
+        pinned(definition).feed(&mut |part| hash.update(part));
         Self(hash.finalize().into())
     }
 

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::canonical::number;
 use super::*;
+use helve_model::json::canonical::number;
 
 /// Definitions with every field of the protocol, every JSON type and every nesting between them.
 fn definitions() -> Vec<Value> {

@@ -4,9 +4,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use helve_model::json::{RawJson, scan};
+use helve_model::json::{ObjectWriter, RawJson, scan};
 use helve_model::{ContentBlock, ContentBody, Definition as _, ToolDefinition};
-use serde_json::Value;
 
 use helve_model::text::{SHOWN_CHARACTERS, counted, folded, quoted};
 
@@ -299,19 +298,13 @@ impl SamplingResult {
         let blocks: Vec<&str> = self.content.iter().map(|block| block.raw().as_str()).collect();
         let content = match blocks.as_slice() {
             [only] => (*only).to_owned(),
-            several => format!("[{}]", several.join(",")),
+            several => RawJson::array(several).as_str().to_owned(),
         };
-        let mut members = vec![
-            format!(r#""role":"{}""#, self.role.name()),
-            format!(r#""content":{content}"#),
-            format!(r#""model":{}"#, Value::from(self.model.as_deref().unwrap_or("unknown"))),
-        ];
-        for member in scan::members(self.raw.as_str()).into_iter().flatten().map_while(Result::ok) {
-            if !["role", "content", "model"].iter().any(|known| member.key_is(known)) {
-                members.push(format!(r#""{}":{}"#, member.raw_key, member.value));
-            }
-        }
-        RawJson::assembled(format!("{{{}}}", members.join(",")))
+        let known = ObjectWriter::new()
+            .text("role", self.role.name())
+            .raw("content", content)
+            .text("model", self.model.as_deref().unwrap_or("unknown"));
+        known.members_of(&self.raw, |key| !["role", "content", "model"].contains(&key)).finish()
     }
 }
 
@@ -424,7 +417,7 @@ fn object_or_text(raw: RawJson) -> Option<SamplingContent> {
         return Some(block(raw));
     }
     let text: String = raw.parse().ok()?;
-    let raw = RawJson::assembled(format!(r#"{{"type":"text","text":{}}}"#, raw.as_str()));
+    let raw = ObjectWriter::new().text("type", "text").raw("text", raw).finish();
     Some(SamplingContent::Content(ContentBlock { raw, body: ContentBody::Text(text) }))
 }
 
@@ -512,10 +505,11 @@ fn with_max_tokens(params: &RawJson, max_tokens: u64) -> RawJson {
     {
         return params.clone();
     }
-    let mut written: Vec<String> =
-        others.iter().map(|member| format!(r#""{}":{}"#, member.raw_key, member.value)).collect();
-    written.push(format!(r#""maxTokens":{max_tokens}"#));
-    RawJson::assembled(format!("{{{}}}", written.join(",")))
+    let mut written = ObjectWriter::new();
+    for member in others {
+        written.add_written(member.raw_key, member.value);
+    }
+    written.raw("maxTokens", max_tokens).finish()
 }
 
 fn number(params: &RawJson, key: &str) -> Option<f64> {

@@ -14,10 +14,11 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use helve::{AgentInfo, Answerer, CallSource, Door, Host, RunApprovals};
-use helve_model::json::RawJson;
+use helve_model::json::{ObjectWriter, RawJson};
+use helve_model::protocol::code;
 use helve_model::text::cut;
 use helve_model::{Owner, ServerName};
-use helve_wire::plane::{AnswerId, quoted};
+use helve_wire::plane::AnswerId;
 use helve_wire::{BoxFuture, ClientCapabilities, Era, EraPreference, Question, QuestionKind, RpcError};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
@@ -37,9 +38,9 @@ use crate::owned::{Bounds, Owned};
 use crate::principal::Principal;
 use crate::refusal;
 use crate::running::Running;
-use crate::sync::lock;
 use crate::tasks::{OpenTasks, Tasks};
 use crate::watching::Watching;
+use helve_model::sync::lock;
 
 use own::OwnHost;
 pub(crate) use own::Presence;
@@ -315,8 +316,7 @@ impl Agent {
         }
         let text = format!("all agents share the server `{server}`: it cannot ask this one anything");
         if let Some(stream) = self.nearest_stream() {
-            let params = format!(r#"{{"level":"notice","logger":"helve","data":{}}}"#, quoted(&text));
-            self.hear_log(&*stream, &RawJson::assembled(params));
+            self.hear_log(&*stream, &log_line("notice", &text));
         }
     }
 
@@ -620,11 +620,16 @@ impl Listener for Agent {
     }
 }
 
+/// A line of our own in the log of an agent.
+fn log_line(level: &str, text: &str) -> RawJson {
+    ObjectWriter::new().text("level", level).text("logger", "helve").text("data", text).finish()
+}
+
 /// Why nobody is asked.
 fn ambiguous() -> RpcError {
     let message = "nobody was asked: the server does not say for which call it asks, and more than one may be open; make \
                    the call again while no other is open";
-    RpcError { code: -32000, message: message.to_owned(), data: None }
+    RpcError { code: code::SERVER_ERROR, message: message.to_owned(), data: None }
 }
 
 impl Drop for Present<'_> {

@@ -5,7 +5,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use helve_model::json::RawJson;
+use helve_model::json::{ObjectWriter, RawJson};
+use helve_model::protocol::code;
 use helve_wire::RpcError;
 use helve_wire::plane::AnswerId;
 use tokio::sync::oneshot;
@@ -13,7 +14,7 @@ use tokio::time::timeout;
 
 use crate::message::Message;
 use crate::outbox::Outlet;
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// How long an agent may take to answer: there may be a person behind it.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(10 * 60);
@@ -67,12 +68,12 @@ struct Open<'a> {
 impl Drop for Open<'_> {
     fn drop(&mut self) {
         if lock(&self.asked.waiting).remove(&self.id).is_some() {
-            let params = RawJson::assembled(format!(r#"{{"requestId":{}}}"#, self.id));
+            let params = ObjectWriter::new().number("requestId", self.id).finish();
             self.outlet.send(Message::notification("notifications/cancelled", Some(&params)));
         }
     }
 }
 
 fn nobody(message: &str) -> RpcError {
-    RpcError { code: -32000, message: message.to_owned(), data: None }
+    RpcError { code: code::SERVER_ERROR, message: message.to_owned(), data: None }
 }

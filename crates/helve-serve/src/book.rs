@@ -9,23 +9,21 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use helve::{Host, Offered, ServerReport};
-use helve_model::json::RawJson;
+use helve_model::json::{RawJson, quoted};
 use helve_model::uri_template::UriTemplate;
 use helve_model::{
     Definition, PendingReason, PromptDefinition, QualifiedName, ResourceDefinition, ResourceTemplateDefinition,
     ServerName, ServerStatus, ToolName,
 };
 use helve_policy::Caller;
-use helve_wire::plane::quoted;
 use tokio::time::Instant;
 
 use crate::catalog::Pages;
-use crate::gate::with_member;
 use crate::gateway::LISTED_WITHIN;
 use crate::naming::Naming;
 use crate::news::{Listeners, News};
 use crate::shelf::{self, Given, Late, Shelf};
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// For so long what servers list now tells that they do not have a resource: they are not asked again for each one that
 /// somebody does not find.
@@ -220,7 +218,7 @@ impl ResourceBook {
             let (uri, raw) = (offered.definition.uri(), offered.definition.raw());
             let place = Place { server: offered.server.clone(), name: uri.to_owned() };
             let served = served_uri(&place, by_uri.contains_key(uri));
-            listed.push(if served == uri { raw.clone() } else { with_member(raw, "uri", &quoted(&served)) });
+            listed.push(if served == uri { raw.clone() } else { raw.replacing("uri", &quoted(&served)) });
             by_uri.insert(served, place);
         }
         let mut seen: HashMap<&str, ()> = HashMap::new();
@@ -236,7 +234,7 @@ impl ResourceBook {
             listed_templates.push(if served == template {
                 raw.clone()
             } else {
-                with_member(raw, "uriTemplate", &quoted(&served))
+                raw.replacing("uriTemplate", &quoted(&served))
             });
             if let Ok(parsed) = UriTemplate::parse(template) {
                 known.push((parsed, place));
@@ -284,7 +282,7 @@ impl PromptBook {
         let mut listed = Vec::new();
         for ((identity, raw), name) in identities.into_iter().zip(names) {
             let own = identity.tool.as_str();
-            listed.push(if own == name { raw.clone() } else { with_member(raw, "name", &quoted(&name)) });
+            listed.push(if own == name { raw.clone() } else { raw.replacing("name", &quoted(&name)) });
             by_name.insert(name, Place { server: identity.server.clone(), name: own.to_owned() });
         }
         Self { by_name, list: Pages::new("prompts", listed.into_iter()) }

@@ -1,7 +1,6 @@
 //! What an agent says it can do, as the wire understands it.
 
-use helve_model::json::{RawJson, scan};
-use helve_wire::plane::quoted;
+use helve_model::json::{ObjectWriter, RawJson, scan};
 use helve_wire::{ClientCapabilities, QuestionKind};
 
 /// Reads `capabilities` of `initialize`: besides what both eras have, tasks that the agent makes of questions.
@@ -9,10 +8,9 @@ pub(crate) fn of_session(capabilities: &RawJson) -> ClientCapabilities {
     let mut can = read(capabilities);
     if let Some(tasks) = capabilities.member("tasks").filter(|tasks| tasks.is_object() && tasks.check().is_ok()) {
         // A list would hold what the agent makes for other servers.
-        let passed = members(&tasks).into_iter().filter(|(name, _)| name != "list");
-        let passed: Vec<String> = passed.map(|(name, value)| format!("{}:{value}", quoted(&name))).collect();
+        let passed = ObjectWriter::new().members_of(&tasks, |name| name != "list");
         can.tasks = true;
-        can.written.push(("tasks".to_owned(), RawJson::assembled(format!("{{{}}}", passed.join(",")))));
+        can.written.push(("tasks".to_owned(), passed.finish()));
     }
     can
 }
@@ -64,9 +62,7 @@ fn written((name, value): (String, RawJson)) -> Option<(String, RawJson)> {
         "extensions" | "tasks" => None,
         "elicitation" | "sampling" | "roots" if !is_usable => None,
         "elicitation" if value.member("form").is_none() && value.member("url").is_none() => {
-            let open = value.as_str().trim_end().strip_suffix('}')?.trim_end();
-            let comma = if open.ends_with('{') { "" } else { "," };
-            Some((name, RawJson::assembled(format!(r#"{open}{comma}"form":{{}}}}"#))))
+            Some((name, ObjectWriter::after(&value).object("form", ObjectWriter::new()).finish()))
         }
         _ => value.check().is_ok().then_some((name, value)),
     }

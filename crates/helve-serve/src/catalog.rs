@@ -6,16 +6,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use helve::{Host, ServerEntry, Snapshot, ToolEntry};
-use helve_model::json::{RawJson, scan};
+use helve_model::json::{ObjectWriter, RawJson, quoted};
 use helve_model::{Action, Definition as _, QualifiedName, ServerName};
 use helve_policy::Caller;
-use helve_wire::plane::quoted;
 
 use crate::discovery::Discovery;
-use crate::gate::with_member;
 use crate::lodging::may_be_shared;
 use crate::naming::Naming;
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// A list longer than this is given in pages.
 const PAGE_ITEMS: usize = 1_000;
@@ -70,7 +68,7 @@ pub(crate) struct Pages {
     key: &'static str,
     pages: Vec<String>,
     /// Members that stand behind the elements, each after a comma.
-    more: String,
+    more: RawJson,
     /// How long it counts, where somebody says so.
     count_for: Option<Duration>,
 }
@@ -113,7 +111,7 @@ impl Catalog {
         let names = naming.names(&identities);
         let definitions = entries.iter().zip(&names).map(|(tool, name)| {
             let raw = tool.definition().raw();
-            if tool.name().tool.as_str() == name { raw.clone() } else { with_member(raw, "name", &quoted(name)) }
+            if tool.name().tool.as_str() == name { raw.clone() } else { raw.replacing("name", &quoted(name)) }
         });
         let said = if let [only] = servers.as_slice() { only.said_with_tools() } else { None };
         let tool_list = Pages::new("tools", definitions).with(said);
@@ -172,18 +170,15 @@ impl Pages {
     /// Definitions that are no JSON are left out: nobody could read the list with them in it.
     pub(crate) fn new(key: &'static str, definitions: impl Iterator<Item = RawJson>) -> Self {
         let usable: Vec<RawJson> = definitions.filter(|definition| definition.check().is_ok()).collect();
-        let page = |items: &[RawJson]| items.iter().map(RawJson::as_str).collect::<Vec<_>>().join(",");
-        let pages = if usable.is_empty() { vec![String::new()] } else { usable.chunks(PAGE_ITEMS).map(page).collect() };
-        Self { key, pages, more: String::new(), count_for: None }
+        let page = |items: &[RawJson]| RawJson::array(items).as_str().to_owned();
+        let pages = if usable.is_empty() { vec![page(&[])] } else { usable.chunks(PAGE_ITEMS).map(page).collect() };
+        Self { key, pages, more: RawJson::empty_object(), count_for: None }
     }
 
     /// With what the only server there is said besides; where there are several, nobody speaks for all of them.
     pub(crate) fn with(mut self, more: Option<&RawJson>) -> Self {
         let usable = more.filter(|more| more.check().is_ok());
-        self.more = usable.map_or_else(String::new, |more| {
-            let members = scan::members(more.as_str()).into_iter().flatten().map_while(Result::ok);
-            members.map(|member| format!(r#","{}":{}"#, member.raw_key, member.value)).collect()
-        });
+        self.more = usable.cloned().unwrap_or_else(RawJson::empty_object);
         self
     }
 
@@ -200,9 +195,9 @@ impl Pages {
             Some(cursor) => cursor.parse::<String>().ok()?.parse::<usize>().ok()?,
         };
         let (key, items) = (self.key, self.pages.get(number)?);
-        let next = number + 1;
-        let next = if next < self.pages.len() { format!(r#","nextCursor":"{next}""#) } else { String::new() };
-        let result = RawJson::assembled(format!(r#"{{"{key}":[{items}]{next}{}}}"#, self.more));
+        let next = (number + 1 < self.pages.len()).then(|| (number + 1).to_string());
+        let result = ObjectWriter::new().with_room(items.len()).raw(key, items).optional_text("nextCursor", next);
+        let result = result.members_of(&self.more, |_| true).finish();
         Some(Page { result, count_for: self.count_for })
     }
 }

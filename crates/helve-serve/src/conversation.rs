@@ -10,8 +10,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use helve::Answerer;
 use helve_model::ServerName;
-use helve_model::json::RawJson;
-use helve_wire::plane::quoted;
+use helve_model::json::{ObjectWriter, RawJson};
 use helve_wire::{BoxFuture, ClientCapabilities, Progress, ProgressCallback, Question, QuestionKind, RpcError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
@@ -26,7 +25,7 @@ use crate::news::Level;
 use crate::outbox::Outlet;
 use crate::refusal::invalid_params;
 use crate::seal::{CallDigest, Sealed};
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 type Outcome = Result<RawJson, RpcError>;
 
@@ -131,10 +130,8 @@ impl OpenCall {
         let handle = gateway.parking.park(gateway, self, work, held);
         let lasts = gateway.options.limits.parked_time;
         let state = gateway.seal.seal(principal, &Sealed::Parked { call, handle }, lasts);
-        let state = quoted(&state);
-        Ok(RawJson::assembled(format!(
-            r#"{{"resultType":"input_required","inputRequests":{{{requests}}},"requestState":{state}}}"#
-        )))
+        let result = ObjectWriter::new().text("resultType", "input_required").raw("inputRequests", requests);
+        Ok(result.text("requestState", &state).finish())
     }
 
     /// Hands over the answers that the agent brought; what it left out stays open.
@@ -155,11 +152,13 @@ impl OpenCall {
     }
 
     fn requests(&self) -> String {
-        let request = |(key, asked): &(String, Asked)| {
-            let params = asked.params.as_ref().map_or_else(String::new, |params| format!(r#","params":{params}"#));
-            format!(r#""{key}":{{"method":"{}"{params}}}"#, asked.kind.method())
-        };
-        self.open.iter().map(request).collect::<Vec<_>>().join(",")
+        self.open
+            .iter()
+            .fold(ObjectWriter::new(), |requests, (key, asked)| {
+                let request = ObjectWriter::new().text("method", asked.kind.method());
+                requests.object(key, request.optional("params", asked.params.as_ref()))
+            })
+            .into_text()
     }
 }
 

@@ -1,13 +1,12 @@
 //! Progressive discovery: instead of hundreds of definitions an agent gets three tools, by which it finds, reads and calls
 //! the others.
 
-use helve_model::json::RawJson;
+use helve_model::json::{ObjectWriter, RawJson, quoted};
 use helve_model::{Definition as _, Outcome};
 use helve_wire::RpcError;
-use helve_wire::plane::quoted;
 
 use crate::catalog::{Catalog, Pages};
-use crate::gate::{Request, with_member};
+use crate::gate::Request;
 use crate::refusal::invalid_params;
 
 /// When agents get the three tools instead of all.
@@ -92,19 +91,18 @@ fn search(catalog: &Catalog, arguments: &RawJson) -> RawJson {
     let limit = limit.unwrap_or(FOUND).clamp(1, FOUND_AT_MOST);
     let tools = catalog.in_order().map(|(name, tool)| (name, tool.view().description.clone().unwrap_or_default()));
     let found = helve_render::search(&query, tools);
-    let tools: Vec<String> = found
+    let tools = found
         .iter()
         .take(limit)
-        .map(|(name, description)| format!(r#"{{"name":{},"description":{}}}"#, quoted(name), quoted(description)))
-        .collect();
-    let result = RawJson::assembled(format!(r#"{{"found":{},"tools":[{}]}}"#, found.len(), tools.join(",")));
+        .map(|(name, description)| ObjectWriter::new().text("name", name).text("description", description).into_text());
+    let result = ObjectWriter::new().number("found", found.len() as u64).array("tools", tools).finish();
     Outcome::structured(&result, result.as_str()).raw().clone()
 }
 
 fn describe(catalog: &Catalog, arguments: &RawJson) -> Result<RawJson, RpcError> {
     let name = arguments.member_str("name").unwrap_or_default();
     let tool = catalog.tool(&name).ok_or_else(|| invalid_params(format!("Unknown tool: {name}")))?;
-    let definition = with_member(tool.definition().raw(), "name", &quoted(&name));
+    let definition = tool.definition().raw().replacing("name", &quoted(&name));
     Ok(Outcome::structured(&definition, definition.as_str()).raw().clone())
 }
 

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use helve::{Answerer, ApprovalAnswer, ApprovalRequest, Approver};
 use helve_model::CallKind;
-use helve_model::json::RawJson;
-use helve_wire::plane::quoted;
+use helve_model::json::{ObjectWriter, RawJson, quoted};
 use helve_wire::{BoxFuture, Question, QuestionKind};
 
 use crate::named_questions::{arguments, foreign_name, of_helve};
@@ -56,19 +55,21 @@ impl Approver for DoorApprover {
 
 fn form(request: &ApprovalRequest, lasting: Lasting) -> RawJson {
     // Where the rule stands that asks is the person's business, and an agent reads this before them.
-    let message = quoted(&of_helve(&format!(
+    let message = of_helve(&format!(
         "May {} {} {} ({} risk)?\nArguments: {}",
         request.caller,
         verb(request.kind),
         foreign_name(&request.name.to_string()),
         request.risk,
         arguments(&request.arguments)
-    )));
-    let offered: Vec<String> = offered(lasting).iter().map(|answer| quoted(answer)).collect();
-    let decision = format!(r#"{{"type":"string","title":"May it run?","enum":[{}]}}"#, offered.join(","));
-    RawJson::assembled(format!(
-        r#"{{"mode":"form","message":{message},"requestedSchema":{{"type":"object","properties":{{"decision":{decision}}},"required":["decision"]}}}}"#
-    ))
+    ));
+    let offered = offered(lasting).into_iter().map(quoted);
+    let decision = ObjectWriter::new().text("type", "string").text("title", "May it run?").array("enum", offered);
+    let schema = ObjectWriter::new()
+        .text("type", "object")
+        .object("properties", ObjectWriter::new().object("decision", decision))
+        .array("required", [quoted("decision")]);
+    ObjectWriter::new().text("mode", "form").text("message", &message).object("requestedSchema", schema).finish()
 }
 
 const fn verb(kind: CallKind) -> &'static str {

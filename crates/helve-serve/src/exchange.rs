@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use helve::{Answerer, CallContext, CallError, RefusalListener, Turn};
-use helve_model::json::{RawJson, strict};
+use helve_model::json::{ObjectWriter, RawJson, strict};
+use helve_model::protocol::meta as meta_key;
 use helve_model::{Owner, ServerName, Validation};
 use helve_policy::Caller;
 use helve_wire::{BoxFuture, ClientCapabilities, Progress, ProgressCallback, Question, Relayed, RpcError};
@@ -12,7 +13,7 @@ use helve_wire::{BoxFuture, ClientCapabilities, Progress, ProgressCallback, Ques
 use crate::agent::{Agent, Clients};
 use crate::catalog::Catalog;
 use crate::door::{DoorApprover, Lasting};
-use crate::gate::{Meta, Request, with_member};
+use crate::gate::{Meta, Request};
 use crate::gateway::{Gateway, is_the_persons};
 use crate::ledger::{Exceeded, Taken, Taker, Turns, UNCOUNTED_BYTES};
 use crate::lodging::Lodging;
@@ -181,11 +182,7 @@ impl helve::Turns for AgentTurns {
 }
 
 fn with_log_level(meta: Option<&RawJson>, level: &str) -> RawJson {
-    let member = format!(r#""io.modelcontextprotocol/logLevel":"{level}""#);
-    match meta.and_then(|meta| meta.as_str().strip_suffix('}')) {
-        Some(open) => RawJson::assembled(format!("{open},{member}}}")),
-        None => RawJson::assembled(format!("{{{member}}}")),
-    }
+    meta.map_or_else(ObjectWriter::new, ObjectWriter::after).text(meta_key::LOG_LEVEL, level).finish()
 }
 
 /// What a server asks and logs in the course of a call goes to the agent that made it, on the stream of that call.
@@ -215,7 +212,7 @@ fn relay_progress(stream: Arc<dyn Outlet>, token: RawJson) -> ProgressCallback {
 
 pub(crate) fn tell_progress(stream: &dyn Outlet, token: &RawJson, progress: &Progress) {
     if strict::check(progress.raw.as_str()).is_ok() {
-        let params = with_member(&progress.raw, "progressToken", token.as_str());
+        let params = progress.raw.replacing("progressToken", token.as_str());
         stream.send(Message::notification("notifications/progress", Some(&params)));
     }
 }

@@ -20,7 +20,7 @@ use crate::refusal::{invalid_request, of_noise, parse_error};
 
 pub(crate) use answer::{Reader, is_about_a_page, is_about_a_task, is_heard, pages, question, result};
 pub(crate) use relay::{complete, follow, relay, relay_to, tell};
-pub(crate) use request::{Meta, Request, with_member};
+pub(crate) use request::{Meta, Request};
 
 /// A message of an agent that was checked.
 #[derive(Debug)]

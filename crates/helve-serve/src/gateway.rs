@@ -7,8 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use helve::{Answerer, CallError, Door, Host, ListAge, Plan, ServerChanges};
 use helve_model::ServerName;
-use helve_model::json::RawJson;
-use helve_wire::plane::quoted;
+use helve_model::json::{ObjectWriter, RawJson};
 use helve_wire::{BoxFuture, Era, RpcError};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
@@ -35,8 +34,8 @@ use crate::principal::{Principal, PrincipalKind};
 use crate::refusal;
 use crate::seal::Seal;
 use crate::shared_answerer::SharedAnswerer;
-use crate::sync::lock;
 use crate::tasks::Tasks;
+use helve_model::sync::lock;
 
 /// How long a list waits for servers that are there and have not told what they have. Who takes longer is announced.
 pub(crate) const LISTED_WITHIN: Duration = Duration::from_secs(2);
@@ -80,7 +79,7 @@ pub struct Gateway {
     /// The only agent there is, by however many connections it comes.
     resident: Option<Arc<Agent>>,
     /// Who we say we are, as JSON.
-    pub(crate) server_info: String,
+    pub(crate) server_info: RawJson,
     news: std::sync::OnceLock<AbortHandle>,
     me: std::sync::OnceLock<Weak<Self>>,
     started: Instant,
@@ -224,7 +223,7 @@ impl Gateway {
 
     fn parts(host: Host, source: Option<Arc<dyn HostSource>>, options: Options) -> Self {
         let (name, version) = &options.server;
-        let server_info = format!(r#"{{"name":{},"version":{}}}"#, quoted(name), quoted(version));
+        let server_info = ObjectWriter::new().text("name", name).text("version", version).finish();
         let listeners: Arc<Listeners> = Arc::default();
         let tasks = Arc::new(Tasks::new(&options.limits, &options.key));
         let seal = Seal::new(&options.key, options.clock);

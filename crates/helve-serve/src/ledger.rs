@@ -22,7 +22,7 @@ pub(crate) use turns::{Taken, Taker, Turns};
 
 use crate::limits::Limits;
 use crate::refusal;
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// How long a request waits at a limit.
 pub(crate) const WAIT: Duration = Duration::from_secs(1);

@@ -44,7 +44,6 @@ mod running;
 mod seal;
 mod shared_answerer;
 mod shelf;
-mod sync;
 mod tasks;
 mod tools;
 mod watching;

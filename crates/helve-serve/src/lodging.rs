@@ -17,7 +17,7 @@ use tokio::sync::OnceCell;
 use crate::agent::Agent;
 use crate::gateway::{Gateway, HostSource, LISTED_WITHIN};
 use crate::ledger::Turns;
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// The host that runs a server for an agent.
 pub(crate) struct Lodging {

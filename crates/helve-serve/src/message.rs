@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use helve_model::json::RawJson;
+use helve_model::json::{ObjectWriter, RawJson};
 use helve_wire::RpcError;
-use helve_wire::plane::quoted;
 
 use crate::ledger::Held;
 
@@ -39,16 +38,15 @@ impl Message {
     pub(crate) fn answer(id: &RawJson, body: &Result<RawJson, RpcError>) -> Self {
         match body {
             Ok(result) => {
-                let head = format!(r#"{{"jsonrpc":"2.0","id":{},"result":"#, id.as_str());
-                Self::spliced(Kind::Answer, head, result, "}")
+                let head = envelope().raw("id", id);
+                Self::spliced(Kind::Answer, head.up_to("result"), result, "}")
             }
             Err(error) => {
-                let (code, text) = (error.code, quoted(&error.message));
-                let head =
-                    format!(r#"{{"jsonrpc":"2.0","id":{},"error":{{"code":{code},"message":{text}"#, id.as_str());
+                let head = envelope().raw("id", id);
+                let body = ObjectWriter::new().number("code", error.code).text("message", &error.message);
                 match &error.data {
-                    Some(data) => Self::spliced(Kind::Answer, head + r#","data":"#, data, "}}"),
-                    None => Self::whole(Kind::Answer, head + "}}"),
+                    Some(data) => Self::spliced(Kind::Answer, head.up_to("error") + &body.up_to("data"), data, "}}"),
+                    None => Self::whole(Kind::Answer, head.object("error", body).into_text()),
                 }
             }
         }
@@ -66,14 +64,12 @@ impl Message {
     }
 
     pub(crate) fn notification(method: &str, params: Option<&RawJson>) -> Self {
-        let head = format!(r#"{{"jsonrpc":"2.0","method":{}"#, quoted(method));
-        Self::with_params(Kind::Notification, head, params)
+        Self::with_params(Kind::Notification, envelope().text("method", method), params)
     }
 
     /// A question to the agent; `id` is ours.
     pub(crate) fn question(id: u64, method: &str, params: Option<&RawJson>) -> Self {
-        let head = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{}"#, quoted(method));
-        Self::with_params(Kind::Question, head, params)
+        Self::with_params(Kind::Question, envelope().number("id", id).text("method", method), params)
     }
 
     /// The same, counted for as long as it is there.
@@ -108,10 +104,10 @@ impl Message {
         buffer.extend_from_slice(self.tail.as_bytes());
     }
 
-    fn with_params(kind: Kind, head: String, params: Option<&RawJson>) -> Self {
+    fn with_params(kind: Kind, head: ObjectWriter, params: Option<&RawJson>) -> Self {
         match params {
-            Some(params) => Self::spliced(kind, head + r#","params":"#, params, "}"),
-            None => Self::whole(kind, head + "}"),
+            Some(params) => Self::spliced(kind, head.up_to("params"), params, "}"),
+            None => Self::whole(kind, head.into_text()),
         }
     }
 
@@ -129,6 +125,10 @@ impl Message {
     fn whole(kind: Kind, text: String) -> Self {
         Self { kind, head: Bytes::from(text), payload: Bytes::new(), tail: "", held: None }
     }
+}
+
+fn envelope() -> ObjectWriter {
+    ObjectWriter::new().text("jsonrpc", "2.0")
 }
 
 /// A line break between two tokens would end the message early; inside strings it is escaped, and stays.

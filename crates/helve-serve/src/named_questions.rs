@@ -8,9 +8,8 @@ use std::sync::Arc;
 
 use helve::Answerer;
 use helve_model::ServerName;
-use helve_model::json::{RawJson, scan};
+use helve_model::json::{ObjectWriter, RawJson, quoted, scan};
 use helve_model::text::{breaks_lines, is_invisible};
-use helve_wire::plane::quoted;
 use helve_wire::{BoxFuture, ClientCapabilities, EraPreference, Question, QuestionKind, RpcError};
 use icu_normalizer::DecomposingNormalizerBorrowed;
 
@@ -117,29 +116,21 @@ pub(crate) fn of_server(server: &ServerName, kind: QuestionKind, params: &RawJso
     let Ok(members) = scan::members(params.as_str()) else { return params.clone() };
     let said = params.member_str("message").unwrap_or_default();
     let message = format!("The server {} asks: {}", foreign_name(server.as_str()), several_lines(&said, MAX_MESSAGE));
-    let mut named = format!(r#"{{"message":{}"#, quoted(&message));
+    let mut named = ObjectWriter::new().text("message", &message);
     for member in members.map_while(Result::ok) {
-        let Some(key) = member.key() else { continue };
-        if key == "message" {
-            continue;
-        }
-        named.push(',');
-        named.push_str(&quoted(&key));
-        named.push(':');
-        if key == "requestedSchema" {
-            relabelled(member.value, MAX_DEPTH, &mut named)
-        } else {
-            named.push_str(member.value)
+        match member.key().as_deref() {
+            None | Some("message") => {}
+            Some(key @ "requestedSchema") => named.add_raw(key, relabelled(member.value, MAX_DEPTH)),
+            Some(key) => named.add_raw(key, member.value),
         }
     }
-    named.push('}');
-    RawJson::assembled(named)
+    named.finish()
 }
 
 /// A result by which a modern server asks something, with its questions as its person may see them.
 pub(crate) fn in_result(server: &ServerName, result: RawJson) -> RawJson {
     let Some(questions) = result.member("inputRequests").filter(RawJson::is_object) else { return result };
-    let mut named = String::from("{");
+    let mut named = ObjectWriter::new();
     for member in scan::members(questions.as_str()).into_iter().flatten().map_while(Result::ok) {
         let Some(key) = member.key() else { continue };
         let question = RawJson::part_of(questions.shared(), member.value);
@@ -148,77 +139,56 @@ pub(crate) fn in_result(server: &ServerName, result: RawJson) -> RawJson {
             (Some(kind), Some(params)) => with_all(&question, "params", of_server(server, kind, &params).as_str()),
             _ => question,
         };
-        if named.len() > 1 {
-            named.push(',');
-        }
-        named.push_str(&format!("{}:{question}", quoted(&key)));
+        named.add_raw(&key, question);
     }
-    named.push('}');
-    with_all(&result, "inputRequests", &named)
+    with_all(&result, "inputRequests", &named.into_text())
 }
 
 /// The object with one value for a member, wherever and however often it is written.
 fn with_all(object: &RawJson, key: &str, value: &str) -> RawJson {
-    let mut text = String::from("{");
+    let mut written = ObjectWriter::new();
     for member in scan::members(object.as_str()).into_iter().flatten().map_while(Result::ok) {
         let Some(name) = member.key() else { continue };
-        if text.len() > 1 {
-            text.push(',');
-        }
-        let value = if name == key { value } else { member.value };
-        text.push_str(&format!("{}:{value}", quoted(&name)));
+        written.add_raw(&name, if name == key { value } else { member.value });
     }
-    text.push('}');
-    RawJson::assembled(text)
+    written.finish()
 }
 
 /// A form's schema with the texts that people read made safe. What is sent back, such as the values of a choice, stays.
-fn relabelled(value: &str, depth: u32, into: &mut String) {
-    let Some(depth) = depth.checked_sub(1) else { return into.push_str(value) };
+fn relabelled(value: &str, depth: u32) -> String {
+    let Some(depth) = depth.checked_sub(1) else { return value.to_owned() };
     match (scan::members(value), scan::elements(value)) {
         (Ok(members), _) => {
-            into.push('{');
-            let mut is_first = true;
+            let mut written = ObjectWriter::new();
             for member in members.map_while(Result::ok) {
                 let Some(key) = member.key() else { continue };
-                if !is_first {
-                    into.push(',');
-                }
-                is_first = false;
-                into.push_str(&quoted(&key));
-                into.push(':');
-                if LABELS.contains(&&*key) { labels(member.value, into) } else { relabelled(member.value, depth, into) }
+                let is_label = LABELS.contains(&&*key);
+                written.add_raw(&key, if is_label { labels(member.value) } else { relabelled(member.value, depth) });
             }
-            into.push('}');
+            written.into_text()
         }
         (_, Ok(elements)) => {
-            into.push('[');
-            for (index, element) in elements.map_while(Result::ok).enumerate() {
-                if index > 0 {
-                    into.push(',');
-                }
-                relabelled(element, depth, into);
-            }
-            into.push(']');
+            let elements = elements.map_while(Result::ok).map(|element| relabelled(element, depth));
+            RawJson::array(elements).as_str().to_owned()
         }
-        _ => into.push_str(value),
+        _ => value.to_owned(),
     }
 }
 
 /// A text that people read, or a list of them. A field that is merely called `title` is a schema, and gone through.
-fn labels(value: &str, into: &mut String) {
-    let label = |text: &str| RawJson::assembled(text.to_owned()).parse::<String>().ok();
+fn labels(value: &str) -> String {
+    let label = |text: &str| {
+        RawJson::assembled(text.to_owned()).parse::<String>().ok().map(|text| quoted(&one_line(&text, MAX_LABEL)))
+    };
     if let Some(text) = label(value) {
-        return into.push_str(&quoted(&one_line(&text, MAX_LABEL)));
+        return text;
     }
     match scan::elements(value) {
         Ok(elements) => {
-            let texts = elements.map_while(Result::ok).map(|element| {
-                label(element).map_or_else(|| element.to_owned(), |text| quoted(&one_line(&text, MAX_LABEL)))
-            });
-            into.push_str(&format!("[{}]", texts.collect::<Vec<_>>().join(",")));
+            let texts = elements.map_while(Result::ok).map(|text| label(text).unwrap_or_else(|| text.to_owned()));
+            RawJson::array(texts).as_str().to_owned()
         }
-        Err(_) => relabelled(value, MAX_DEPTH, into),
+        Err(_) => relabelled(value, MAX_DEPTH),
     }
 }
 

@@ -10,7 +10,7 @@ use helve_wire::LogLevel;
 use crate::catalog::Catalog;
 use crate::gate;
 use crate::gateway::Gateway;
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// A list that has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

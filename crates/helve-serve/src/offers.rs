@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use helve::Host;
-use helve_model::json::{RawJson, scan};
+use helve_model::json::{ObjectWriter, RawJson, scan};
 use helve_model::{PendingReason, ServerStatus};
 use helve_wire::Greeting;
 
@@ -61,40 +61,36 @@ impl Offering {
     }
 
     /// For `initialize`.
-    pub(crate) fn legacy(&self) -> String {
-        let tasks = self.tasks.as_ref().map(|tasks| format!(r#""tasks":{tasks}"#));
-        self.to_json(tasks)
+    pub(crate) fn legacy(&self) -> RawJson {
+        self.offered().optional("tasks", self.tasks.as_ref()).finish()
     }
 
     /// For `server/discover`.
-    pub(crate) fn modern(&self) -> String {
-        let extensions: Vec<String> = self
-            .extensions
-            .iter()
-            .map(|(name, settings)| format!("{}:{settings}", helve_wire::plane::quoted(name)))
-            .collect();
-        self.to_json((!extensions.is_empty()).then(|| format!(r#""extensions":{{{}}}"#, extensions.join(","))))
+    pub(crate) fn modern(&self) -> RawJson {
+        if self.extensions.is_empty() {
+            return self.offered().finish();
+        }
+        let named = |written: ObjectWriter, (name, settings): (&String, &RawJson)| written.raw(name, settings);
+        self.offered().object("extensions", self.extensions.iter().fold(ObjectWriter::new(), named)).finish()
     }
 
-    fn to_json(&self, more: Option<String>) -> String {
-        let mut members = vec![r#""tools":{"listChanged":true}"#.to_owned()];
-        let resources = if self.subscribe {
-            r#""resources":{"subscribe":true,"listChanged":true}"#
-        } else {
-            r#""resources":{"listChanged":true}"#
-        };
-        for (offered, member) in [
-            (self.resources, resources),
-            (self.prompts, r#""prompts":{"listChanged":true}"#),
-            (self.completions, r#""completions":{}"#),
-            (self.logging, r#""logging":{}"#),
-        ] {
-            if offered {
-                members.push(member.to_owned());
+    fn offered(&self) -> ObjectWriter {
+        let changes = || ObjectWriter::new().flag("listChanged", true);
+        let mut offered = ObjectWriter::new().object("tools", changes());
+        if self.resources {
+            let resources =
+                if self.subscribe { ObjectWriter::new().flag("subscribe", true) } else { ObjectWriter::new() };
+            offered = offered.object("resources", resources.flag("listChanged", true));
+        }
+        if self.prompts {
+            offered = offered.object("prompts", changes());
+        }
+        for (is_offered, name) in [(self.completions, "completions"), (self.logging, "logging")] {
+            if is_offered {
+                offered = offered.object(name, ObjectWriter::new());
             }
         }
-        members.extend(more);
-        format!("{{{}}}", members.join(","))
+        offered
     }
 }
 

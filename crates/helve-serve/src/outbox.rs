@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use crate::limits::Limits;
 use crate::message::{Kind, Message};
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// So much is put into one buffer and one system call; larger messages are written part by part, uncopied.
 const GATHERED_BYTES: usize = 64 << 10;

@@ -10,7 +10,7 @@ use helve_model::ErrorCode;
 use crate::agent::Agent;
 use crate::gateway::{HostSource, Purpose};
 use crate::named_questions::NamedAnswerer;
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// Everybody who has servers of its own.
 #[derive(Default)]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use helve_model::{Owner, Principal, ServerName};
 use tokio::time::Instant;
 
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// Values by name, for owners. There is no way in without one.
 pub(crate) struct Owned<V> {

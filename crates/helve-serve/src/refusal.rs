@@ -2,29 +2,27 @@
 
 use helve::CallError;
 use helve_model::json::RawJson;
+use helve_model::protocol::code;
 use helve_model::{ErrorCode, Outcome};
 use helve_wire::RpcError;
 
 use crate::gate;
 
-/// Something of ours or of a server went wrong; the data has helve's own code.
-const SERVER_ERROR: i64 = -32000;
-
 pub(crate) fn parse_error() -> RpcError {
-    plain(-32700, "this is not JSON")
+    plain(code::PARSE_ERROR, "this is not JSON")
 }
 
 pub(crate) fn invalid_request(message: impl Into<String>) -> RpcError {
-    plain(-32600, message)
+    plain(code::INVALID_REQUEST, message)
 }
 
 pub(crate) fn invalid_params(message: impl Into<String>) -> RpcError {
-    plain(-32602, message)
+    plain(code::INVALID_PARAMS, message)
 }
 
 /// A limit is reached.
 pub(crate) fn too_many(message: impl Into<String>) -> RpcError {
-    plain(SERVER_ERROR, message)
+    plain(code::SERVER_ERROR, message)
 }
 
 /// A server said something that nobody can make anything of.
@@ -43,8 +41,8 @@ pub(crate) fn of_call(error: &CallError) -> RpcError {
         | ErrorCode::ServerNotFound
         | ErrorCode::InvalidParams
         | ErrorCode::PromptNotFound
-        | ErrorCode::ResourceNotFound => -32602,
-        _ => SERVER_ERROR,
+        | ErrorCode::ResourceNotFound => code::INVALID_PARAMS,
+        _ => code::SERVER_ERROR,
     };
     let told = error.to_agent();
     RpcError { code, message: told.chain(), data: Some(told.to_json()) }

@@ -2,9 +2,9 @@
 
 use helve::{CallContext, Host};
 use helve_model::ServerName;
-use helve_model::json::RawJson;
+use helve_model::json::{ObjectWriter, RawJson};
+use helve_model::protocol::code;
 use helve_wire::RpcError;
-use helve_wire::plane::quoted;
 
 use crate::book::Place;
 use crate::catalog::Page;
@@ -103,6 +103,6 @@ fn no_page() -> RpcError {
 }
 
 fn not_found(uri: &str) -> RpcError {
-    let data = RawJson::assembled(format!(r#"{{"uri":{}}}"#, quoted(uri)));
-    RpcError { code: -32002, message: format!("Resource not found: {uri}"), data: Some(data) }
+    let data = ObjectWriter::new().text("uri", uri).finish();
+    RpcError { code: code::RESOURCE_NOT_FOUND, message: format!("Resource not found: {uri}"), data: Some(data) }
 }

@@ -9,7 +9,7 @@ use helve_model::json::RawJson;
 use helve_wire::RpcError;
 
 use crate::refusal::invalid_request;
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// The requests of one connection or session, by the id the agent gave them.
 #[derive(Debug, Default)]

@@ -1,14 +1,14 @@
 //! States that travel through an agent and come back: sealed, so that only the one who got it can bring it, unchanged, to
 //! the server it is from, and in time.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use helve_model::ServerName;
-use helve_model::json::{RawJson, scan};
+use helve_model::json::RawJson;
+use helve_model::json::canonical::in_order;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
 
@@ -17,9 +17,6 @@ use crate::principal::Principal;
 
 const MAC_BYTES: usize = 32;
 const DIGEST_BYTES: usize = 32;
-
-/// So deep arguments are put in order.
-const MAX_DEPTH: usize = 32;
 
 /// How a sealed text begins: the version of what follows. Texts of another version are not opened.
 const VERSION: &str = "h1.";
@@ -51,25 +48,8 @@ impl CallDigest {
             hasher.update((part.len() as u64).to_be_bytes());
             hasher.update(part);
         }
-        hasher.update(in_order(arguments.map_or("{}", RawJson::as_str), 0));
+        hasher.update(in_order(arguments.map_or("{}", RawJson::as_str)));
         Self(hasher.finalize().into())
-    }
-}
-
-/// JSON without the space between its tokens, and with the members of each object in one order. What nests deeper than
-/// anybody needs is taken as it is written.
-fn in_order(json: &str, depth: usize) -> String {
-    let json = json.trim();
-    let deeper = |value: &str| if depth < MAX_DEPTH { in_order(value, depth + 1) } else { value.to_owned() };
-    if let Ok(members) = scan::members(json) {
-        let members = members.map_while(Result::ok).map(|member| (member.key(), deeper(member.value)));
-        let mut members: Vec<(Option<Cow<'_, str>>, String)> = members.collect();
-        members.sort();
-        return format!("{members:?}");
-    }
-    match scan::elements(json) {
-        Ok(elements) => format!("{:?}", elements.map_while(Result::ok).map(deeper).collect::<Vec<_>>()),
-        Err(_) => json.to_owned(),
     }
 }
 

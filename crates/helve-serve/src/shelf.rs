@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use crate::catalog::shortest;
 use crate::gateway::LISTED_WITHIN;
 use crate::news::News;
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// What servers list of one kind.
 pub(crate) struct Shelf<D>(Mutex<HashMap<ServerName, Slot<D>>>);

@@ -4,16 +4,14 @@
 //! can use it, and no server can claim a task that another one made.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use helve_model::json::{RawJson, scan};
+use helve_model::json::{ObjectWriter, RawJson, quoted, scan};
 use helve_model::{Owner, Principal, ServerName};
 use helve_wire::RpcError;
-use helve_wire::plane::quoted;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 use tokio::time::Instant;
@@ -27,7 +25,7 @@ use crate::news::Notification;
 use crate::owned::{Bounds, Owned};
 use crate::refusal::{invalid_params, protocol_error};
 use crate::resources::offering;
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// The longest name that a server may give a task.
 const MOST_ID_BYTES: usize = 1 << 10;
@@ -49,7 +47,7 @@ const MOST_PAGES: usize = 64;
 const MOST_LISTED: usize = 4_096;
 
 /// Where metadata names the task that a message belongs to.
-const RELATED: &str = "io.modelcontextprotocol/related-task";
+const RELATED: &str = helve_model::protocol::meta::RELATED_TASK;
 
 /// The states that a task does not leave.
 const FINAL: [&str; 3] = ["completed", "failed", "cancelled"];
@@ -259,7 +257,7 @@ pub(crate) async fn list(exchange: &Exchange, request: &Request, meta: &Meta) ->
     }
     match failure {
         Some(error) if listed.is_empty() => Err(error),
-        _ => Ok(RawJson::assembled(format!(r#"{{"tasks":[{}]}}"#, listed.join(",")))),
+        _ => Ok(ObjectWriter::new().array("tasks", listed).finish()),
     }
 }
 
@@ -284,7 +282,7 @@ async fn list_server(
             }
         }
         let Some(cursor) = page.member_str("nextCursor") else { return Ok(()) };
-        params = RawJson::assembled(format!(r#"{{"cursor":{}}}"#, quoted(&cursor)));
+        params = ObjectWriter::new().text("cursor", &cursor).finish();
         if listed.len() >= MOST_LISTED || cursors.insert(cursor, ()).is_some() {
             return Ok(());
         }
@@ -310,25 +308,15 @@ fn renamed(meta: &RawJson, name: impl FnOnce(&str) -> Option<String>) -> Option<
 
 /// The object with one member of this key and value, however many it had; `None`: with none.
 fn with_only(object: &RawJson, key: &str, value: Option<&str>) -> RawJson {
-    let mut text = String::with_capacity(object.as_str().len() + value.map_or(0, str::len));
+    let mut written = ObjectWriter::new().with_room(object.as_str().len() + value.map_or(0, str::len));
     let mut value = value;
     for member in scan::members(object.as_str()).into_iter().flatten().map_while(Result::ok) {
-        let written = if member.key_is(key) { value.take() } else { Some(member.value) };
-        if let Some(written) = written {
-            let comma = if text.is_empty() { '{' } else { ',' };
-            // Writing into a String cannot fail.
-            let _: std::fmt::Result = write!(text, "{comma}\"{}\":{written}", member.raw_key);
+        let kept = if member.key_is(key) { value.take() } else { Some(member.value) };
+        if let Some(kept) = kept {
+            written.add_written(member.raw_key, kept);
         }
     }
-    if let Some(value) = value {
-        let comma = if text.is_empty() { '{' } else { ',' };
-        let _: std::fmt::Result = write!(text, "{comma}{}:{value}", quoted(key));
-    }
-    if text.is_empty() {
-        text.push('{');
-    }
-    text.push('}');
-    RawJson::assembled(text)
+    written.optional(key, value).finish()
 }
 
 #[cfg(test)]

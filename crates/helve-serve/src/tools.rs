@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use helve::{CallContext, ListAge, ServerEntry, ToolEntry};
 use helve_model::json::RawJson;
+use helve_model::protocol::code;
 use helve_model::{ServerName, ServerStatus};
 use helve_wire::RpcError;
 
@@ -118,7 +119,7 @@ pub(crate) fn usable(result: &RawJson) -> Result<RawJson, RpcError> {
         Ok(()) => Ok(result.clone()),
         Err(error) => {
             let message = format!("the server's result is not JSON: {error}");
-            Err(RpcError { code: -32000, message, data: None })
+            Err(RpcError { code: code::SERVER_ERROR, message, data: None })
         }
     }
 }

@@ -1,19 +1,18 @@
 //! The resources that one agent, or one stream of it, wants to hear about: subscriptions at the servers that have them.
 
 use std::collections::HashMap;
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use helve::{Change, Host, WatchFilter, Watcher};
 use helve_model::ServerName;
-use helve_model::json::{RawJson, scan};
+use helve_model::json::{ObjectWriter, RawJson};
 use helve_wire::RpcError;
-use helve_wire::plane::quoted;
 use tokio::task::AbortHandle;
 
 use crate::book::Place;
 use crate::refusal;
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// Resources that one agent, or one stream of it, may watch.
 const MOST_WATCHED: usize = 1_024;
@@ -99,15 +98,8 @@ impl Watching {
 /// The parameters of an update with the URI that the agent knows, and without what the server says about its own
 /// subscription.
 fn as_served(params: &RawJson, uri: &str) -> RawJson {
-    let mut text = format!(r#"{{"uri":{}"#, quoted(uri));
-    for member in scan::members(params.as_str()).into_iter().flatten().map_while(Result::ok) {
-        if !member.key_is("uri") && !member.key_is("_meta") {
-            // Writing into a String cannot fail.
-            let _: fmt::Result = write!(text, r#","{}":{}"#, member.raw_key, member.value);
-        }
-    }
-    text.push('}');
-    RawJson::assembled(text)
+    let served = ObjectWriter::new().text("uri", uri);
+    served.members_of(params, |key| !matches!(key, "uri" | "_meta")).finish()
 }
 
 impl Drop for Watched {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use helve_model::ErrorCode;
 use helve_model::json::RawJson;
+use helve_model::protocol::code;
 use tokio::sync::Semaphore;
 
 use crate::dispatch::Dispatcher;
@@ -173,12 +174,14 @@ pub(crate) fn refused(method: &str, refusal: RpcError) -> Error {
     };
     let not_found = says(&["unknown", "not found", "no such", "does not exist", "not exist"]);
     let (code, may_have_run) = match (method, refusal.code) {
-        (_, -32700 | -32600 | -32601) => (ErrorCode::ProtocolError, false),
-        ("resources/read" | "resources/subscribe", -32002) => (ErrorCode::ResourceNotFound, false),
-        ("tools/call", -32602) if not_found && says(&["tool"]) => (ErrorCode::ToolNotFound, false),
-        ("prompts/get", -32602) if not_found => (ErrorCode::PromptNotFound, false),
-        ("resources/read" | "resources/subscribe", -32602) if not_found => (ErrorCode::ResourceNotFound, false),
-        (_, -32602) => (ErrorCode::InvalidParams, false),
+        (_, code::PARSE_ERROR | code::INVALID_REQUEST | code::METHOD_NOT_FOUND) => (ErrorCode::ProtocolError, false),
+        ("resources/read" | "resources/subscribe", code::RESOURCE_NOT_FOUND) => (ErrorCode::ResourceNotFound, false),
+        ("tools/call", code::INVALID_PARAMS) if not_found && says(&["tool"]) => (ErrorCode::ToolNotFound, false),
+        ("prompts/get", code::INVALID_PARAMS) if not_found => (ErrorCode::PromptNotFound, false),
+        ("resources/read" | "resources/subscribe", code::INVALID_PARAMS) if not_found => {
+            (ErrorCode::ResourceNotFound, false)
+        }
+        (_, code::INVALID_PARAMS) => (ErrorCode::InvalidParams, false),
         // The result of a task is that of the call.
         ("tools/call" | "tasks/result", _) => (ErrorCode::ToolError, true),
         _ => (ErrorCode::ProtocolError, false),

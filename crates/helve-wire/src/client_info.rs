@@ -1,6 +1,6 @@
 //! Who we say we are.
 
-use crate::encode::quoted;
+use helve_model::json::ObjectWriter;
 
 /// The client's name and version, told to every server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,8 +20,8 @@ impl ClientInfo {
     }
 
     pub(crate) fn to_json(&self) -> String {
-        let title = self.title.as_ref().map_or_else(String::new, |title| format!(r#","title":{}"#, quoted(title)));
-        format!(r#"{{"name":{}{title},"version":{}}}"#, quoted(&self.name), quoted(&self.version))
+        let named = ObjectWriter::new().text("name", &self.name).optional_text("title", self.title.as_ref());
+        named.text("version", &self.version).into_text()
     }
 }
 

@@ -22,12 +22,12 @@ use crate::limits::Limits;
 use crate::pending::Closed;
 use crate::request::Times;
 use crate::session::Session;
-use crate::sync::lock;
 use crate::transport::Link;
 use crate::transport::http::{HttpTarget, SseLink, StreamableLink};
 #[cfg(unix)]
 use crate::transport::stdio::StdioLink;
 use crate::transport::stream::{Source, StreamLink, WhyEnded};
+use helve_model::sync::lock;
 
 /// How a connection is made and kept.
 #[derive(Debug, Clone)]

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use bytestring::ByteString;
 use helve_model::json::RawJson;
+use helve_model::protocol::code;
 use helve_model::{ErrorCode, ServerName};
 use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::task::JoinSet;
@@ -20,7 +21,7 @@ use crate::handler::{ClientCapabilities, Notification, PeerHandler, Progress, Qu
 use crate::limits::Limits;
 use crate::pending::{Answer, Closed, Pending};
 use crate::said::{self, Way};
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// How many lines of noise are kept for diagnostics, and how much of each.
 const NOISE_KEPT: usize = 3;
@@ -308,7 +309,8 @@ impl Dispatcher {
             return reply(&self.server, outlet, encode::answer(&id, &Err(RpcError::method_not_found(method))));
         };
         let Ok(turn) = Arc::clone(&self.question_turns).try_acquire_owned() else {
-            let busy = RpcError { code: -32000, message: "too many questions at once".to_owned(), data: None };
+            let busy =
+                RpcError { code: code::SERVER_ERROR, message: "too many questions at once".to_owned(), data: None };
             return reply(&self.server, outlet, encode::answer(&id, &Err(busy)));
         };
         let during = match origin {

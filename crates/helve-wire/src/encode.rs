@@ -1,8 +1,7 @@
 //! Writing messages: payloads are spliced in as they are, metadata is added without re-modelling anything.
 
-use std::fmt::Write as _;
-
-use helve_model::json::{RawJson, scan};
+pub use helve_model::json::quoted;
+use helve_model::json::{ObjectWriter, RawJson, scan};
 use memchr::memmem;
 
 use crate::error::RpcError;
@@ -220,25 +219,11 @@ pub(crate) fn answer(id: &RawJson, body: &Result<RawJson, RpcError>) -> Vec<u8> 
     bytes
 }
 
-/// An object from keys and raw values, in that order. Keys are ours: plain words without escapes.
+/// An object from keys and raw values, in that order.
 pub(crate) fn object(members: &[(&str, &str)]) -> RawJson {
-    let mut text = String::with_capacity(members.iter().map(|(key, value)| key.len() + value.len() + 4).sum());
-    text.push('{');
-    for (index, (key, value)) in members.iter().enumerate() {
-        let comma = if index == 0 { "" } else { "," };
-        // Writing into a String cannot fail.
-        let _: std::fmt::Result = write!(text, "{comma}\"{key}\":{value}");
-    }
-    text.push('}');
-    RawJson::assembled(text)
-}
-
-/// A text as a JSON string.
-#[must_use]
-pub fn quoted(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len() + 2);
-    string(&mut bytes, text);
-    String::from_utf8(bytes).unwrap_or_default()
+    let room = members.iter().map(|(key, value)| key.len() + value.len() + 4).sum();
+    let written = ObjectWriter::new().with_room(room);
+    members.iter().fold(written, |written, (key, value)| written.raw(key, value)).finish()
 }
 
 fn string(bytes: &mut Vec<u8>, text: &str) {

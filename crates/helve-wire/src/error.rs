@@ -203,7 +203,11 @@ impl RpcError {
     /// The refusal of a method nobody offers.
     #[must_use]
     pub fn method_not_found(method: &str) -> Self {
-        Self { code: -32601, message: format!("method not found: {method}"), data: None }
+        Self {
+            code: helve_model::protocol::code::METHOD_NOT_FOUND,
+            message: format!("method not found: {method}"),
+            data: None,
+        }
     }
 
     /// Reads the `error` member of an answer; a missing message is an empty one.

@@ -14,7 +14,7 @@ use helve_model::json::RawJson;
 use tokio::sync::Notify;
 
 use crate::error::RpcError;
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// A future in a box, for traits that are used as objects.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

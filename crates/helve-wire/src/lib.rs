@@ -20,7 +20,6 @@ mod pending;
 mod request;
 mod said;
 mod session;
-mod sync;
 mod transport;
 
 /// The message plane, for those who stand on the other side of it: what a message is, and where a line ends.

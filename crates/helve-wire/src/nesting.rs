@@ -11,7 +11,7 @@ use std::time::Duration;
 use http::HeaderValue;
 use tokio::time::Instant;
 
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// How long a host is remembered that was heard of. Hosts that stand in a circle speak to each other more often; when the
 /// circle was opened, it is forgotten.

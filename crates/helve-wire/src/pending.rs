@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::error::{Error, Result, RpcError};
 use crate::handler::{PeerHandler, Progress};
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// Called with each progress report of one call, in order, before the call returns.
 pub type ProgressCallback = Arc<dyn Fn(Progress) + Send + Sync>;

@@ -25,7 +25,7 @@ use crate::era::param_headers::ParamHeader;
 use crate::era::{Era, Greeting, legacy, modern};
 use crate::error::{Error, Result};
 use crate::request::Times;
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 pub use call::{CallOptions, Relayed};
 pub use list::{CacheHint, CacheScope, Listing};

@@ -9,7 +9,7 @@ use helve_policy::{Approval, Approvals, Caller};
 use helve_wire::BoxFuture;
 
 use crate::error::CallError;
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// Decides calls for which a rule says *ask*.
 pub trait Approver: Send + Sync {

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::call::CallContext;
 use crate::error::CallError;
 use crate::host::Host;
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// Somebody who can do things under names of his own.
 pub trait CapabilityProvider: Send + Sync {

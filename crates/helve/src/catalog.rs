@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use helve_model::json::RawJson;
 use helve_model::name::{CODE_PREFIX, Resolution, Spelling, begins_with_server, parse_slash};
+use helve_model::text::nearest;
 use helve_model::{
     Definition as _, ErrorCode, Hint, NameTable, QualifiedName, ServerName, ServerSpec, ServerStatus, ToolDefinition,
     ToolView,
@@ -28,9 +29,6 @@ use crate::tool::Tool;
 
 /// The schema of a tool that has none: any object.
 const ANY_OBJECT: &str = r#"{"type":"object"}"#;
-
-/// A server whose name is less like the one that was asked for is not suggested.
-const SIMILARITY: f64 = 0.75;
 
 /// Everything that can be called, at one moment. Never changes; the host publishes a new one instead.
 pub struct Snapshot {
@@ -272,9 +270,8 @@ impl Snapshot {
 
     /// The server whose name is most like this one.
     fn nearest_server(&self, name: &str) -> Option<&ServerName> {
-        let alike = self.servers.keys().map(|server| (strsim::jaro_winkler(name, server.as_str()), server));
-        let near = alike.filter(|(similarity, _)| *similarity >= SIMILARITY);
-        near.max_by(|(left, _), (right, _)| left.total_cmp(right)).map(|(_, server)| server)
+        let near = nearest(name, self.servers.keys().map(ServerName::as_str))?;
+        self.servers.keys().find(|server| server.as_str() == near)
     }
 }
 

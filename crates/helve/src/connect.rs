@@ -23,7 +23,7 @@ use crate::late::fill;
 use crate::missed_variables;
 use crate::settings::{HostSettings, Surroundings};
 use crate::start_guard::Guard;
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// What an earlier connection found out, and what is wanted of the next.
 #[derive(Debug, Default)]

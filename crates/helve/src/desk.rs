@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use helve_model::ServerName;
-use helve_model::json::RawJson;
+use helve_model::json::{ObjectWriter, RawJson};
 use helve_schema::{Elicitation, SamplingRequest, SamplingResult};
 use helve_wire::{BoxFuture, ClientCapabilities, EraPreference, Question, QuestionKind, RpcError};
 use serde_json::{Map, Value, json};
@@ -15,10 +15,10 @@ use crate::answerer::{
     SamplingLimits,
 };
 use crate::event::{EventSink, HostEvent};
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// JSON-RPC's code for parameters that cannot be used.
-const INVALID_PARAMS: i64 = -32602;
+const INVALID_PARAMS: i64 = helve_model::protocol::code::INVALID_PARAMS;
 /// What the protocol's authors use where the person behind the client refuses.
 const REFUSED: i64 = -1;
 
@@ -229,12 +229,10 @@ fn listed(problems: &[helve_schema::FieldProblem]) -> String {
 }
 
 fn answer(answer: ElicitationAnswer) -> RawJson {
-    RawJson::assembled(match answer {
-        ElicitationAnswer::Accept(Some(content)) => {
-            format!(r#"{{"action":"accept","content":{}}}"#, content.as_str())
-        }
-        ElicitationAnswer::Accept(None) => r#"{"action":"accept"}"#.to_owned(),
-        ElicitationAnswer::Decline => r#"{"action":"decline"}"#.to_owned(),
-        ElicitationAnswer::Cancel => r#"{"action":"cancel"}"#.to_owned(),
-    })
+    let (action, content) = match answer {
+        ElicitationAnswer::Accept(content) => ("accept", content),
+        ElicitationAnswer::Decline => ("decline", None),
+        ElicitationAnswer::Cancel => ("cancel", None),
+    };
+    ObjectWriter::new().text("action", action).optional("content", content).finish()
 }

@@ -13,8 +13,8 @@ use crate::call::whereabouts::read_roots;
 use crate::event::{EventSink, HostEvent};
 use crate::link::Link;
 use crate::slots::Slots;
-use crate::sync::lock;
 use crate::watch::Subscriptions;
+use helve_model::sync::lock;
 
 /// Listens to one server for its supervisor.
 #[derive(Debug)]

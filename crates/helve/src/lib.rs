@@ -93,7 +93,6 @@ mod start_guard;
 mod state;
 mod status;
 mod supervisor;
-mod sync;
 pub mod tags;
 mod tool;
 mod turn;

@@ -20,8 +20,8 @@ use crate::error::CallError;
 use crate::listings::{ListAge, Listings};
 use crate::slots::Slots;
 use crate::start_guard::Guard;
-use crate::sync::lock;
 use crate::watch::Subscriptions;
+use helve_model::sync::lock;
 
 /// Notifications of others that are on their way to a server at one time. Further ones are left out: nobody waits for them.
 const NOTIFICATIONS_IN_FLIGHT: usize = 64;

@@ -12,7 +12,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use crate::catalog::{Listed, ServerCatalog};
 use crate::schema_cache::SchemaCache;
 use crate::settings::{HostSettings, Surroundings};
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// Lists that are read or written at once. Each takes a thread, and a hundred servers come at the same moment.
 const AT_ONCE: usize = 4;

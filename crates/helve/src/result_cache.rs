@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use helve_model::json::{RawJson, scan};
+use helve_model::json::RawJson;
+use helve_model::json::canonical::in_order;
 use helve_model::{Outcome, Owner, ServerName, ToolName};
 use helve_policy::pin::DefinitionHash;
 
@@ -72,8 +73,8 @@ impl ResultKey {
         arguments: &RawJson,
         told: [Option<&str>; 3],
     ) -> Self {
-        let told = told.map(|part| part.map(canonical));
-        Self { owner, tool, definition, arguments: canonical(arguments.as_str()), told }
+        let told = told.map(|part| part.map(in_order));
+        Self { owner, tool, definition, arguments: in_order(arguments.as_str()), told }
     }
 
     fn bytes(&self) -> usize {
@@ -159,48 +160,6 @@ impl Share {
 
 fn entry_bytes(key: &ResultKey, outcome: &Outcome) -> usize {
     size_of::<Entry>() + key.bytes() + outcome.raw().as_str().len()
-}
-
-/// The text with the members of all objects in order and no white space around them. What cannot be read, or nests
-/// too deep to be opened by anybody, counts letter by letter.
-fn canonical(text: &str) -> String {
-    let mut canonical = String::with_capacity(text.len());
-    match write_canonical(&mut canonical, text.trim(), scan::MAX_DEPTH) {
-        Some(()) => canonical,
-        None => text.to_owned(),
-    }
-}
-
-fn write_canonical(canonical: &mut String, text: &str, depth: u32) -> Option<()> {
-    match text.as_bytes().first() {
-        Some(b'{') => {
-            let depth = depth.checked_sub(1)?;
-            let mut members = scan::members(text).ok()?.collect::<Result<Vec<_>, _>>().ok()?;
-            // Equal keys stay in their order: which of them counts is the reader's business.
-            members.sort_by_key(|member| member.raw_key);
-            canonical.push('{');
-            for (position, member) in members.iter().enumerate() {
-                canonical.push_str(if position == 0 { "\"" } else { ",\"" });
-                canonical.push_str(member.raw_key);
-                canonical.push_str("\":");
-                write_canonical(canonical, member.value, depth)?;
-            }
-            canonical.push('}');
-        }
-        Some(b'[') => {
-            let depth = depth.checked_sub(1)?;
-            canonical.push('[');
-            for (position, element) in scan::elements(text).ok()?.enumerate() {
-                if position > 0 {
-                    canonical.push(',');
-                }
-                write_canonical(canonical, element.ok()?, depth)?;
-            }
-            canonical.push(']');
-        }
-        _ => canonical.push_str(text),
-    }
-    Some(())
 }
 
 #[cfg(test)]

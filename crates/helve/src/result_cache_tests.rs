@@ -7,7 +7,9 @@ use helve_model::{Outcome, Owner, Principal, ServerName, ToolName};
 use helve_policy::pin::DefinitionHash;
 use proptest::prelude::*;
 
-use super::{ResultCache, ResultCacheLimits, ResultKey, canonical, entry_bytes};
+use helve_model::json::canonical::in_order as canonical;
+
+use super::{ResultCache, ResultCacheLimits, ResultKey, entry_bytes};
 
 const MINUTE: Duration = Duration::from_mins(1);
 

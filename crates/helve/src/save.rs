@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::CallError;
 use crate::host::Host;
 use crate::schema_cache::Salt;
-use crate::sync::lock;
 use crate::watch::{SavedWatch, Watcher};
+use helve_model::sync::lock;
 
 /// What [`Host::save`] keeps. It has session ids in it: whoever reads it can speak in the host's name.
 #[derive(Clone)]

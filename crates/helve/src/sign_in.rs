@@ -18,7 +18,7 @@ use secrecy::SecretString;
 use url::Url;
 
 use crate::error::CallError;
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// The logins of a host: one for each server that can be signed in to, all kept in one store.
 pub struct SignIns {

@@ -15,10 +15,9 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use helve_model::json::{RawJson, scan};
+use helve_model::json::{ObjectWriter, scan};
 use helve_model::text::is_invisible;
 use helve_model::{ContentBlock, ContentBody, Outcome, QualifiedName, ResourceBody};
-use serde_json::Value;
 
 use crate::private_directory;
 pub(crate) use prompt::spill_messages;
@@ -77,7 +76,7 @@ pub(crate) fn spill(
     for block in &view.content {
         shape.take(block, &mut files)?;
     }
-    let mut members = String::new();
+    let mut members: Vec<(&str, &str)> = Vec::new();
     let mut others_left = limit / OTHERS_PART;
     for member in scan::members(raw).into_iter().flatten().map_while(Result::ok) {
         let length = member.raw_key.len() + member.value.len();
@@ -86,7 +85,7 @@ pub(crate) fn spill(
         }
         if length <= others_left || member.raw_key == "isError" {
             others_left = others_left.saturating_sub(length);
-            push_member(&mut members, member.raw_key, member.value);
+            members.push((member.raw_key, member.value));
         } else {
             shape.left_out.push(format!("`{}` of {} bytes", shown(member.raw_key), member.value.len()));
         }
@@ -94,7 +93,7 @@ pub(crate) fn spill(
     if let Some(structured) = &view.structured {
         let length = structured.as_str().len();
         if length <= shape.left {
-            push_member(&mut members, "structuredContent", structured.as_str());
+            members.push(("structuredContent", structured.as_str()));
         } else {
             shape.left_out.push(format!("structured content of {length} bytes"));
             if view.content.is_empty() {
@@ -108,8 +107,11 @@ pub(crate) fn spill(
     }
     let whole = files.keep(raw.as_bytes(), "json")?;
     shape.say_where(whole.as_deref());
-    let outcome = Outcome::new(RawJson::assembled(format!(r#"{{"content":[{}]{members}}}"#, shape.blocks.join(","))));
-    Ok(Some(Spilled { outcome, files: files.written }))
+    let mut written = ObjectWriter::new().array("content", &shape.blocks);
+    for (raw_key, value) in members {
+        written.add_written(raw_key, value);
+    }
+    Ok(Some(Spilled { outcome: Outcome::new(written.finish()), files: files.written }))
 }
 
 /// What is passed on, so far.
@@ -172,7 +174,7 @@ impl Shape {
     }
 
     fn push_text(&mut self, text: &str) {
-        self.blocks.push(format!(r#"{{"type":"text","text":{}}}"#, Value::from(text)));
+        self.blocks.push(ObjectWriter::new().text("type", "text").text("text", text).into_text());
     }
 
     /// As much of a text as there is room for.
@@ -258,13 +260,6 @@ impl Files {
         self.written.push(path.clone());
         Ok(Some(path))
     }
-}
-
-fn push_member(members: &mut String, raw_key: &str, value: &str) {
-    members.push_str(",\"");
-    members.push_str(raw_key);
-    members.push_str("\":");
-    members.push_str(value);
 }
 
 /// Letters, digits, `-` and `_`: nothing that means something to a file system or a shell.

@@ -36,8 +36,8 @@ use crate::save::Resumable;
 use crate::settings::{Builtins, HostSettings, Plan, Planned, Surroundings};
 use crate::status::ServerReport;
 use crate::supervisor::Supervisor;
-use crate::sync::lock;
 use crate::tool::Toolbox;
+use helve_model::sync::lock;
 
 /// Ends the supervisors, who hold no more than weak references, with the last host.
 pub(crate) struct Owner(pub(crate) Arc<Shared>);

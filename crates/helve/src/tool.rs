@@ -5,7 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use helve_model::json::RawJson;
+use helve_model::json::{ObjectWriter, RawJson};
 use helve_model::{
     AccessSpec, BuiltinSpec, Definition as _, ErrorCode, Layer, Origin, Outcome, Principal, ServerName, ServerSpec,
     ToolDefinition, TransportSpec,
@@ -207,11 +207,12 @@ impl Toolbox {
 /// `annotations` is an object of the protocol's hints, such as `{"readOnlyHint": true}`.
 #[must_use]
 pub fn definition(name: &str, description: &str, input_schema: &Value, annotations: &Value) -> ToolDefinition {
-    let raw = RawJson::assembled(format!(
-        r#"{{"name":{},"description":{},"inputSchema":{input_schema},"annotations":{annotations}}}"#,
-        Value::from(name),
-        Value::from(description),
-    ));
+    let raw = ObjectWriter::new()
+        .text("name", name)
+        .text("description", description)
+        .raw("inputSchema", input_schema.to_string())
+        .raw("annotations", annotations.to_string())
+        .finish();
     // An object with a string for its name is a definition; there is no other way to fail.
     ToolDefinition::from_raw(raw).unwrap_or_else(|problem| unreachable!("{problem}"))
 }

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use helve_model::json::RawJson;
+use helve_model::json::{ObjectWriter, RawJson};
 use helve_model::{ErrorCode, QualifiedName, ServerName};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
@@ -26,7 +26,7 @@ pub(crate) use subscriptions::Subscriptions;
 
 use crate::error::CallError;
 use crate::host::{Host, WeakHost};
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// So many watches one owner may have.
 const MAX_WATCHES: usize = 4096;
@@ -316,25 +316,23 @@ impl WatchEvent {
     /// the error.
     #[must_use]
     pub fn to_json(&self) -> RawJson {
-        let text = |text: &str| serde_json::Value::from(text);
-        let (word, more) = match &self.change {
-            Change::Updated(_) => ("updated", String::new()),
-            Change::MayHaveChanged => ("may_have_changed", String::new()),
+        let told = ObjectWriter::new()
+            .text("watch", &self.id.to_string())
+            .text("server", self.server.as_str())
+            .text("target", &self.target)
+            .optional_text("reason", self.reason.as_deref());
+        let told = |word: &str| told.text("change", word).raw("superseded", self.superseded.to_string());
+        match &self.change {
+            Change::Updated(_) => told("updated"),
+            Change::MayHaveChanged => told("may_have_changed"),
             Change::Content(content) if content.as_str().len() > MAX_TOLD_BYTES => {
-                ("content", format!(r#","contentBytes":{}"#, content.as_str().len()))
+                told("content").number("contentBytes", content.as_str().len() as u64)
             }
-            Change::Content(content) => ("content", format!(r#","content":{content}"#)),
-            Change::Failed(error) => ("failed", format!(r#","error":{}"#, error.to_agent().to_json())),
-            Change::Ended(error) => ("ended", format!(r#","error":{}"#, error.to_agent().to_json())),
-        };
-        let reason = self.reason.as_deref().map(|reason| format!(r#","reason":{}"#, text(reason))).unwrap_or_default();
-        RawJson::assembled(format!(
-            r#"{{"watch":"{}","server":{},"target":{}{reason},"change":"{word}","superseded":{}{more}}}"#,
-            self.id,
-            text(self.server.as_str()),
-            text(&self.target),
-            self.superseded,
-        ))
+            Change::Content(content) => told("content").raw("content", content),
+            Change::Failed(error) => told("failed").raw("error", error.to_agent().to_json()),
+            Change::Ended(error) => told("ended").raw("error", error.to_agent().to_json()),
+        }
+        .finish()
     }
 }
 

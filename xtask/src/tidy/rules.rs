@@ -6,10 +6,19 @@ use helve_model::text::is_invisible;
 
 use super::Finding;
 use super::source::{Source, says};
-use crate::layers::{LAYERS, Layer, MAX_LINES, PROTOCOL_VERSIONS, UNFINISHED, Versions, Words};
+use crate::layers::{COMPARES_VERSIONS, LAYERS, Layer, MAX_LINES, PROTOCOL_VERSIONS, UNFINISHED, Versions, Words};
 
 /// The file that holds the set of invisible characters.
 const INVISIBLE_CHARACTERS: &str = "crates/helve-model/src/text.rs";
+
+/// The file that spells the protocol's own words: versions, error codes, keys of metadata.
+const PROTOCOL_WORDS: &str = "crates/helve-model/src/protocol.rs";
+
+/// How the keys and extensions of the protocol begin.
+const PROTOCOL_PREFIX: &str = "io.modelcontextprotocol/";
+
+/// The codes of errors that JSON-RPC and the protocol have, without their sign.
+const ERROR_CODES: [std::ops::RangeInclusive<u32>; 2] = [32_000..=32_099, 32_600..=32_700];
 
 /// The crates that have a command line.
 const SPEAKS_COMMAND_LINE: &[&str] = &["helve-cli", "helve-testkit", "xtask"];
@@ -43,6 +52,8 @@ pub(super) fn check_rust(path: &Path, text: &str, findings: &mut Vec<Finding>) {
     if let Some(layer) = layer_of(path) {
         check_layer(path, &source, layer, findings);
         check_invisible(path, &source, findings);
+        check_protocol_words(path, &source, layer, findings);
+        check_written_json(path, &source, layer, findings);
         check_speech(path, &source, layer, findings);
     }
 }
@@ -70,6 +81,42 @@ fn speaks_command_line(text: &str) -> bool {
         let word = quoted.strip_prefix("helve ").or_else(|| quoted.strip_prefix("--"));
         word.is_some_and(|word| word.starts_with(|first: char| first.is_ascii_lowercase()))
     })
+}
+
+/// What two crates spell, one of them spells wrong sooner or later.
+fn check_protocol_words(path: &Path, source: &Source, layer: &Layer, findings: &mut Vec<Finding>) {
+    if path == Path::new(PROTOCOL_WORDS) || matches!(layer.versions, Versions::Anywhere) {
+        return;
+    }
+    let advice = "helve_model::protocol has it under a name";
+    for string in &source.strings {
+        if let Some(version) = PROTOCOL_VERSIONS.iter().find(|version| string.text.contains(*version)) {
+            let words = format!("spells the protocol version {version}");
+            let advice = "helve_model::protocol has it, for the era modules of helve-wire and helve-serve: ask them";
+            findings.push(Finding::new(path, words, advice).at(string.line));
+        } else if string.text.contains(PROTOCOL_PREFIX) {
+            findings.push(Finding::new(path, format!("spells {PROTOCOL_PREFIX}…"), advice).at(string.line));
+        }
+    }
+    for number in &source.numbers {
+        let is_code = |code: u32| ERROR_CODES.iter().any(|codes| codes.contains(&code));
+        if number.text.parse().is_ok_and(is_code) {
+            findings
+                .push(Finding::new(path, format!("spells the error code -{}", number.text), advice).at(number.line));
+        }
+    }
+}
+
+/// JSON that is put together by hand forgets a comma or an escape sooner or later.
+fn check_written_json(path: &Path, source: &Source, layer: &Layer, findings: &mut Vec<Finding>) {
+    if matches!(layer.versions, Versions::Anywhere) {
+        return;
+    }
+    let is_template = |text: &str| text.starts_with("{{\"") || text.starts_with("{{\\\"");
+    for string in source.strings.iter().filter(|string| is_template(&string.text)) {
+        let advice = "helve_model::json::ObjectWriter counts the commas and escapes the texts";
+        findings.push(Finding::new(path, "writes a JSON object by hand", advice).at(string.line));
+    }
 }
 
 /// What counts as invisible is decided in one place: two sets differ sooner or later, and the difference is a hole.
@@ -132,25 +179,17 @@ fn check_layer(path: &Path, source: &Source, layer: &Layer, findings: &mut Vec<F
             check_words(path, source, words, &advice, findings);
         }
     }
-    let versions_allowed = match layer.versions {
-        Versions::Nowhere => false,
-        Versions::Under(directory) => path.starts_with(Path::new("crates").join(layer.name).join(directory)),
+    let are_eras_known = match layer.versions {
+        Versions::Nowhere => path == Path::new(PROTOCOL_WORDS),
+        Versions::Under(directory) => {
+            let home = Path::new("crates").join(layer.name).join(directory);
+            path.starts_with(&home) || path == home.with_extension("rs")
+        }
         Versions::Anywhere => true,
     };
-    if versions_allowed {
-        return;
-    }
-    for string in &source.strings {
-        if let Some(version) = PROTOCOL_VERSIONS.iter().find(|version| string.text.contains(*version)) {
-            findings.push(
-                Finding::new(
-                    path,
-                    format!("spells the protocol version {version}"),
-                    "eras meet in the era modules of helve-wire and helve-serve: ask them instead",
-                )
-                .at(string.line),
-            );
-        }
+    if !are_eras_known {
+        let advice = "eras meet in the era modules of helve-wire and helve-serve: ask them instead";
+        check_words(path, source, COMPARES_VERSIONS, advice, findings);
     }
 }
 

@@ -12,6 +12,8 @@ pub(super) struct Source {
     pub(super) words: Vec<Word>,
     /// String literals, without their quotes.
     pub(super) strings: Vec<Word>,
+    /// Whole numbers, as they are written.
+    pub(super) numbers: Vec<Word>,
     /// Characters that are written as `'\u{…}'`.
     pub(super) escapes: Vec<(char, usize)>,
     /// Lines that belong to `#[cfg(test)]` items.
@@ -47,6 +49,8 @@ impl Source {
                         self.strings.push(Word { text, line });
                     } else if let Some(character) = escaped_character(&written) {
                         self.escapes.push((character, line));
+                    } else if written.starts_with(|first: char| first.is_ascii_digit()) {
+                        self.numbers.push(Word { text: written.replace('_', ""), line });
                     }
                     tail
                 }

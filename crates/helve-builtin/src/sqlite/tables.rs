@@ -1,6 +1,7 @@
 //! `list_tables` and `describe_table`: what is in the database.
 
 use helve_model::json::RawJson;
+use helve_model::text::nearest;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -10,7 +11,7 @@ use super::value::{Cell, Parameters};
 use super::{Database, table};
 use crate::answer::{Answer, Trouble, arguments, structured};
 use crate::tool::Cancelled;
-use crate::words::{nearest, printable, quoted};
+use crate::words::{printable, quoted};
 
 pub(super) const LIST_TABLES: &str = r#"{
     "name":"list_tables",

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::{CommandFactory as _, ValueHint};
 
-use crate::context::{Context, nearest};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::options::Cli;
+use helve_model::text::nearest;
 
 /// Print the manual page of helve or of one command, or write all of them
 #[derive(Debug, clap::Args)]
@@ -43,7 +44,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let Some(page) = pages.iter().find(|page| page.get_name() == wanted) else {
         let names: Vec<&str> = pages.iter().map(|page| page.get_name()).collect();
         let failure = Failure::usage(format!("there is no command `{wanted}`"));
-        return Err(match nearest(wanted, &names) {
+        return Err(match nearest(wanted, names.iter().copied()) {
             Some(near) => failure.hint(format!("did you mean `{near}`?")),
             None => failure.hint("`helve --help` lists them all"),
         });

@@ -4,12 +4,13 @@ use helve::Host;
 use helve_config::Configuration;
 use helve_model::json::RawJson;
 use helve_model::name::Spelling;
+use helve_model::text::nearest;
 use helve_model::{ErrorCode, OutcomeView, PromptOutcome};
 use helve_render::{Provider, provider_messages};
 use helve_setup::Wanted;
 use serde_json::{Map, Value};
 
-use crate::context::{Context, nearest};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::inputs;
 use crate::offered::check_server;
@@ -115,7 +116,7 @@ async fn find(context: &Context, host: &Host, name: &str) -> Result<String, Fail
         [] => {
             let names: Vec<&str> = offers.items.iter().map(|one| one.definition.name()).collect();
             let failure = Failure::new(ErrorCode::PromptNotFound, format!("no server has a prompt `{name}`"));
-            Err(match nearest(name, &names) {
+            Err(match nearest(name, names.iter().copied()) {
                 Some(near) => failure.hint(format!("did you mean `{near}`?")),
                 None => failure.hint("`helve prompts` lists what there is"),
             })

@@ -157,7 +157,7 @@ fn absent(context: &Context, name: &str) -> Failure {
     let failure = Failure::new(ErrorCode::Config, format!("there is no secret `{name}`"));
     let listed = context.credentials().and_then(|credentials| credentials.vault.list().ok()).unwrap_or_default();
     let names: Vec<&str> = listed.iter().filter_map(|listed| listed.name.strip_prefix("secret ")).collect();
-    match crate::context::nearest(name, &names) {
+    match helve_model::text::nearest(name, names.iter().copied()) {
         Some(near) => failure.hint(format!("did you mean `{near}`?")),
         None => failure.hint("`helve secret list` shows which there are"),
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use helve::{Answerer, CallError, Host, Plan, ServerChanges, management_tools};
 use helve_config::{Configuration, Settings};
-use helve_model::json::RawJson;
+use helve_model::json::ObjectWriter;
 use helve_model::{Action, Origin, ServerName};
 use helve_serve::face::http::{Guard, HttpFace};
 use helve_serve::{
@@ -251,8 +251,8 @@ fn manage(host: &Host, answerer: Arc<dyn Answerer>) -> Result<(), CallError> {
     drop(tokio::spawn(async move {
         loop {
             let event = watcher.next().await;
-            let params = format!(r#"{{"level":"notice","logger":"helve/watch","data":{}}}"#, event.to_json());
-            answerer.log(&event.server, &RawJson::assembled(params));
+            let params = ObjectWriter::new().text("level", "notice").text("logger", "helve/watch");
+            answerer.log(&event.server, &params.raw("data", event.to_json()).finish());
         }
     }));
     Ok(())

@@ -5,11 +5,12 @@
 //! Approvals (`enabledMcpjsonServers`, `enableAllProjectMcpServers`) are by name only and are not taken over: helve
 //! trusts content, not names.
 
+use helve_model::text::nearest;
 use helve_model::{Action, HttpFlavour};
 
 use super::{Dialect, Shape, helve};
 use crate::allowance::MAX_PROJECT_RULES;
-use crate::diagnostic::{Code, Diagnostic, nearest, quoted};
+use crate::diagnostic::{Code, Diagnostic, quoted};
 use crate::document::{Format, Node, Value};
 use crate::field::Known;
 use crate::interpolate;

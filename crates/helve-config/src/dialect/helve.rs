@@ -4,11 +4,12 @@
 use std::path::{Component, PathBuf};
 
 use helve_model::method;
+use helve_model::text::nearest;
 use helve_model::{Action, CallKind, HttpFlavour, Layer, PrivateIdle, Risk, Rule, SandboxProfile, Validation};
 
 use super::Shape;
 use crate::allowance::MAX_PROJECT_RULES;
-use crate::diagnostic::{Code, Diagnostic, Severity, nearest, one_of, quoted};
+use crate::diagnostic::{Code, Diagnostic, Severity, one_of, quoted};
 use crate::document::{Entry, Format, Node, Value};
 use crate::field::{Field, Known, OptionShape, Unit, known};
 use crate::grants;

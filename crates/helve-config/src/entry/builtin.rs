@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use helve_model::text::nearest;
 use helve_model::{BuiltinSpec, ConfigText, TransportSpec};
 use indexmap::IndexMap;
 
 use super::transport::{Found, directories};
 use super::values::{Secrecy, Values};
-use crate::diagnostic::{Code, Diagnostic, nearest, quoted};
+use crate::diagnostic::{Code, Diagnostic, quoted};
 use crate::dialect::helve::BUILTINS;
 use crate::document::{Entry, Node, Value};
 use crate::field::{Field, OptionShape};

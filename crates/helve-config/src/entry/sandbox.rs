@@ -4,10 +4,11 @@
 
 use std::path::{Path, PathBuf};
 
+use helve_model::text::nearest;
 use helve_model::{Layer, SandboxLimits, SandboxNetwork, SandboxProfile, SandboxSpec, TransportSpec};
 
 use super::values::{Secrecy, Values};
-use crate::diagnostic::{Code, Diagnostic, Severity, nearest, quoted};
+use crate::diagnostic::{Code, Diagnostic, Severity, quoted};
 use crate::document::{Entry, Node, Value};
 use crate::field::Field;
 use crate::interpolate::Place;

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use base64::Engine as _;
+use helve_model::text::nearest;
 use helve_model::{ConfigText, HttpFlavour, HttpSpec, Layer, StdioSpec, TransportSpec};
 use indexmap::IndexMap;
 
 use super::values::{Secrecy, Values};
 use super::{builtin, project_directory};
-use crate::diagnostic::{Code, Diagnostic, nearest, quoted};
+use crate::diagnostic::{Code, Diagnostic, quoted};
 use crate::dialect::Dialect;
 use crate::document::{Entry, Value};
 use crate::dotenv;

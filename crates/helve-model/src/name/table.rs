@@ -129,7 +129,7 @@ impl NameTable {
                 let spelling = if text.starts_with(CODE_PREFIX) { Spelling::Code } else { Spelling::Slash };
                 let whole = spelling.render(name).to_lowercase();
                 let tool = name.tool.as_str().to_lowercase();
-                let distance = edit_distance(&wanted, &whole).min(edit_distance(&wanted, &tool));
+                let distance = strsim::levenshtein(&wanted, &whole).min(strsim::levenshtein(&wanted, &tool));
                 (distance <= wanted.chars().count() / 3 + 1).then_some((distance, name))
             })
             .collect();
@@ -234,20 +234,4 @@ fn hash(name: &QualifiedName, attempt: u32) -> String {
             char::from(character)
         })
         .collect()
-}
-
-/// Levenshtein distance in characters.
-fn edit_distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (line, left_character) in left.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = line + 1;
-        for (column, right_character) in right.iter().enumerate() {
-            let substituted = diagonal + usize::from(left_character != *right_character);
-            diagonal = row[column + 1];
-            row[column + 1] = substituted.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[right.len()]
 }

@@ -6,8 +6,8 @@ use std::fmt;
 
 use helve_model::text::{cut, one_line};
 
-use super::canonical::Node;
 use super::pinned;
+use helve_model::json::canonical::Node;
 
 /// One difference between two definitions.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,18 +8,16 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use helve::{CallError, Events, Host, HostEvent, ServerEntry};
-use helve_model::json::RawJson;
 use helve_model::{ErrorCode, PendingReason, PrivateIdle, ServerName, ServerStatus, TransportSpec};
-use helve_wire::plane::quoted;
 use tokio::sync::SemaphorePermit;
 use tokio::task::AbortHandle;
 
-use super::Agent;
+use super::{Agent, log_line};
 use crate::catalog::Catalogs;
 use crate::gate;
 use crate::news::{Listener as _, News, Notification};
-use crate::sync::lock;
 use crate::watching::Watching;
+use helve_model::sync::lock;
 
 /// A host whose servers are one agent's alone, and the task that passes on what happens there.
 pub(super) struct OwnHost {
@@ -146,8 +144,7 @@ impl Agent {
             let text = format!(
                 "the server `{server}` was ended while nobody used this session, and was started again: what it kept for this session is gone"
             );
-            let params = format!(r#"{{"level":"warning","logger":"helve","data":{}}}"#, quoted(&text));
-            self.hear_log(&*stream, &RawJson::assembled(params));
+            self.hear_log(&*stream, &log_line("warning", &text));
         }
     }
 }

@@ -1,12 +1,11 @@
 //! The legacy era: `initialize`, a session, requests from us to the agent.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use helve::CallContext;
-use helve_model::json::RawJson;
 use helve_model::json::scan::{self, Member};
-use helve_wire::plane::quoted;
+use helve_model::json::{ObjectWriter, RawJson};
+use helve_model::protocol::{meta, version};
 use helve_wire::{Era, RpcError, Verdict};
 
 use crate::agent::Agent;
@@ -21,20 +20,20 @@ use crate::refusal::{self, invalid_params};
 use crate::{links, resources, tasks, tools};
 
 /// Offered to an agent that asks for a version we do not speak.
-const NEWEST: &str = "2025-11-25";
+const NEWEST: &str = version::V2025_11_25;
 
 /// From this version on a stream begins with an event that only has an id.
-const PRIMED_SINCE: &str = "2025-11-25";
+const PRIMED_SINCE: &str = version::V2025_11_25;
 
 /// The only version that has batches.
-const BATCHES_IN: &str = "2025-03-26";
+const BATCHES_IN: &str = version::V2025_03_26;
 
 /// Members that every result of a modern server has, or each that may be kept.
 const RESULT_ENVELOPE: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
 
 /// Metadata that belongs to the modern era's messages, whoever writes them.
 const META_ENVELOPE: [&str; 5] =
-    ["serverInfo", "clientInfo", "protocolVersion", "clientCapabilities", "subscriptionId"];
+    [meta::SERVER_INFO, meta::CLIENT_INFO, meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES, meta::SUBSCRIPTION_ID];
 
 /// Answers one request.
 pub(crate) async fn answer(exchange: &Exchange, request: &Request, meta: Meta) -> Result<RawJson, RpcError> {
@@ -73,34 +72,29 @@ fn without_envelope(result: RawJson) -> RawJson {
     if !members().any(|member| is_envelope(&member) || kept(&member).is_some()) {
         return result;
     }
-    let mut text = String::with_capacity(result.as_str().len());
+    let mut written = ObjectWriter::new().with_room(result.as_str().len());
     for member in members().filter(|member| !is_envelope(member)) {
         let meta = kept(&member);
         let value = meta.as_deref().unwrap_or(member.value);
         if !value.is_empty() {
-            text.push(if text.is_empty() { '{' } else { ',' });
-            // Writing into a String cannot fail.
-            let _: std::fmt::Result = write!(text, "\"{}\":{value}", member.raw_key);
+            written.add_written(member.raw_key, value);
         }
     }
-    text.push_str(if text.is_empty() { "{}" } else { "}" });
-    RawJson::assembled(text)
+    written.finish()
 }
 
 /// What is left of a result's metadata without the envelope's own, empty where that is nothing; `None` when it has none.
 fn kept_meta(meta: &str) -> Option<String> {
-    let is_envelope = |member: &Member<'_>| {
-        member.key().is_some_and(|key| {
-            key.strip_prefix("io.modelcontextprotocol/").is_some_and(|name| META_ENVELOPE.contains(&name))
-        })
-    };
+    let is_envelope = |member: &Member<'_>| member.key().is_some_and(|key| META_ENVELOPE.contains(&&*key));
     let members = || scan::members(meta).into_iter().flatten().map_while(Result::ok);
     if !members().any(|member| is_envelope(&member)) {
         return None;
     }
-    let kept = members().filter(|member| !is_envelope(member));
-    let kept: Vec<String> = kept.map(|member| format!("\"{}\":{}", member.raw_key, member.value)).collect();
-    Some(if kept.is_empty() { String::new() } else { format!("{{{}}}", kept.join(",")) })
+    let mut kept = ObjectWriter::new();
+    for member in members().filter(|member| !is_envelope(member)) {
+        kept.add_written(member.raw_key, member.value);
+    }
+    Some(if kept.is_empty() { String::new() } else { kept.into_text() })
 }
 
 /// A notification of an agent.
@@ -137,13 +131,11 @@ fn initialize(exchange: &Exchange, request: &Request) -> Result<RawJson, RpcErro
     let version = if speaks(&asked) { asked } else { NEWEST.to_owned() };
     let gateway = &exchange.gateway;
     let capabilities = gateway.offers().legacy();
-    let instructions = gateway.instructions();
-    let instructions = instructions.map_or_else(String::new, |text| format!(r#","instructions":{}"#, quoted(&text)));
-    let result = format!(
-        r#"{{"protocolVersion":{},"capabilities":{capabilities},"serverInfo":{}{instructions}}}"#,
-        quoted(&version),
-        gateway.server_info,
-    );
+    let result = ObjectWriter::new()
+        .text("protocolVersion", &version)
+        .raw("capabilities", capabilities)
+        .raw("serverInfo", &gateway.server_info)
+        .optional_text("instructions", gateway.instructions());
     if let Some(capabilities) = request.param("capabilities") {
         exchange.agent.declare(&capabilities);
     }
@@ -153,7 +145,7 @@ fn initialize(exchange: &Exchange, request: &Request) -> Result<RawJson, RpcErro
     exchange.agent.greet(version);
     let visitor = Visitor::of(exchange.agent.principal.clone());
     gateway.welcome(&exchange.agent, visitor.introduced(request.param("clientInfo").as_ref()));
-    Ok(RawJson::assembled(result))
+    Ok(result.finish())
 }
 
 async fn set_log_level(exchange: &Exchange, request: &Request) -> Result<RawJson, RpcError> {

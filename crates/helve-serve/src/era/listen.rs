@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use helve_model::json::RawJson;
+use helve_model::json::{ObjectWriter, RawJson, quoted};
+use helve_model::protocol::meta as meta_key;
 use helve_wire::RpcError;
-use helve_wire::plane::quoted;
 
 use crate::exchange::Exchange;
 use crate::gate::{self, Meta, Request};
@@ -29,7 +29,7 @@ pub(crate) async fn listen(exchange: &Exchange, request: &Request, meta: &Meta) 
     }
     let wants = |key: &str| wanted.member(key).is_some_and(|value| value.as_str() == "true");
     let listening = Arc::new(Listening {
-        tag: format!(r#""_meta":{{"io.modelcontextprotocol/subscriptionId":{}}}"#, request.id),
+        tag: ObjectWriter::new().raw(meta_key::SUBSCRIPTION_ID, &request.id).finish(),
         stream: Arc::clone(&exchange.stream),
         tools: wants("toolsListChanged"),
         prompts: wants("promptsListChanged"),
@@ -66,8 +66,8 @@ pub(crate) async fn listen(exchange: &Exchange, request: &Request, meta: &Meta) 
 
 /// One who listens.
 struct Listening {
-    /// Marks every notification as belonging to the request.
-    tag: String,
+    /// The metadata that marks every notification as belonging to the request.
+    tag: RawJson,
     stream: Arc<dyn Outlet>,
     tools: bool,
     prompts: bool,
@@ -81,22 +81,20 @@ impl Listening {
             (self.prompts, "promptsListChanged"),
             (self.resources, "resourcesListChanged"),
         ];
-        let mut accepted: Vec<String> =
-            lists.iter().filter(|(wanted, _)| *wanted).map(|(_, key)| format!(r#""{key}":true"#)).collect();
-        if !watched.is_empty() {
-            accepted.push(format!(r#""resourceSubscriptions":[{}]"#, watched.join(",")));
+        let mut accepted = ObjectWriter::new();
+        for (_, key) in lists.iter().filter(|(wanted, _)| *wanted) {
+            accepted.add_raw(key, "true");
         }
-        let params = RawJson::assembled(format!(r#"{{"notifications":{{{}}}}}"#, accepted.join(",")));
+        if !watched.is_empty() {
+            accepted = accepted.array("resourceSubscriptions", watched);
+        }
+        let params = ObjectWriter::new().object("notifications", accepted).finish();
         self.tell("notifications/subscriptions/acknowledged", Some(&params));
     }
 
     fn tell(&self, method: &str, params: Option<&RawJson>) {
-        let members = params.map(RawJson::as_str).and_then(|text| text.trim_end().strip_suffix('}'));
-        let params = match members {
-            Some(members) => [members, ",", &self.tag, "}"].concat(),
-            None => format!("{{{}}}", self.tag),
-        };
-        self.stream.send(Message::notification(method, Some(&RawJson::assembled(params))));
+        let params = params.map_or_else(ObjectWriter::new, ObjectWriter::after).raw("_meta", &self.tag);
+        self.stream.send(Message::notification(method, Some(&params.finish())));
     }
 }
 

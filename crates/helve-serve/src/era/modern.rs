@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use helve::{Answerer, CallContext};
 use helve_model::ServerName;
-use helve_model::json::{RawJson, scan};
-use helve_wire::plane::quoted;
+use helve_model::json::{ObjectWriter, RawJson, quoted, scan};
+use helve_model::protocol::{code, extension, meta as meta_key, version};
 use helve_wire::{BoxFuture, ClientCapabilities, Era, QuestionKind, Relayed, RpcError, Verdict};
 
 use super::listen;
@@ -15,7 +15,7 @@ use crate::catalog::LISTS_COUNT_FOR;
 use crate::conversation::{Line, OpenCall};
 use crate::discovery::Step;
 use crate::exchange::Exchange;
-use crate::gate::{self, Meta, Reader, Request, with_member};
+use crate::gate::{self, Meta, Reader, Request};
 use crate::gateway::Gateway;
 use crate::lodging::Lodging;
 use crate::news::Level;
@@ -27,20 +27,11 @@ use crate::{links, named_questions, resources, tasks, tools};
 const DISCOVER: &str = "server/discover";
 
 /// The versions of this era, newest first.
-const VERSIONS: [&str; 1] = ["2026-07-28"];
-
-const MISSING_CAPABILITY: i64 = -32021;
-const UNSUPPORTED_VERSION: i64 = -32022;
-
-/// The extension by which a call may be answered with a task.
-const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
-
-/// Where a result says who answers.
-const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+const VERSIONS: [&str; 1] = version::MODERN;
 
 /// What the legacy era says about a resource that is not there, and what this one says.
-const LEGACY_NOT_FOUND: i64 = -32002;
-const NOT_FOUND: i64 = -32602;
+const LEGACY_NOT_FOUND: i64 = code::RESOURCE_NOT_FOUND;
+const NOT_FOUND: i64 = code::INVALID_PARAMS;
 
 /// Is this request of the modern era?
 pub(crate) fn is_modern(request: &Request, meta: &Meta) -> bool {
@@ -55,16 +46,16 @@ pub(crate) fn speaks(version: &str) -> bool {
 /// Does a request carry what it has to?
 pub(crate) fn check(meta: &Meta) -> Result<(), RpcError> {
     let Some(version) = &meta.protocol_version else {
-        return Err(invalid_params("`_meta` lacks io.modelcontextprotocol/protocolVersion"));
+        return Err(invalid_params(format!("`_meta` lacks {}", meta_key::PROTOCOL_VERSION)));
     };
     let version: String =
-        version.parse().map_err(|_| invalid_params("io.modelcontextprotocol/protocolVersion is no string"))?;
+        version.parse().map_err(|_| invalid_params(format!("{} is no string", meta_key::PROTOCOL_VERSION)))?;
     if !speaks(&version) {
         return Err(unsupported(&version));
     }
     match &meta.client_capabilities {
         Some(capabilities) if capabilities.is_object() => Ok(()),
-        _ => Err(invalid_params("`_meta` lacks io.modelcontextprotocol/clientCapabilities")),
+        _ => Err(invalid_params(format!("`_meta` lacks {}", meta_key::CLIENT_CAPABILITIES))),
     }
 }
 
@@ -105,20 +96,20 @@ pub(crate) async fn answer(exchange: &Exchange, request: &Request, meta: Meta) -
 }
 
 fn unsupported(version: &str) -> RpcError {
-    let data = format!(r#"{{"supported":{},"requested":{}}}"#, quoted_list(&VERSIONS), quoted(version));
+    let data = ObjectWriter::new().array("supported", VERSIONS.map(quoted)).text("requested", version);
     RpcError {
-        code: UNSUPPORTED_VERSION,
+        code: code::UNSUPPORTED_VERSION,
         message: format!("Unsupported protocol version: {version}"),
-        data: Some(RawJson::assembled(data)),
+        data: Some(data.finish()),
     }
 }
 
 fn discover(gateway: &Gateway) -> RawJson {
-    let (versions, capabilities) = (quoted_list(&VERSIONS), gateway.offers().modern());
-    let instructions = gateway.instructions();
-    let instructions = instructions.map_or_else(String::new, |text| format!(r#","instructions":{}"#, quoted(&text)));
-    let told = format!(r#"{{"supportedVersions":{versions},"capabilities":{capabilities}{instructions}}}"#);
-    cacheable(&RawJson::assembled(told), None)
+    let told = ObjectWriter::new()
+        .array("supportedVersions", VERSIONS.map(quoted))
+        .raw("capabilities", gateway.offers().modern())
+        .optional_text("instructions", gateway.instructions());
+    cacheable(&told.finish(), None)
 }
 
 async fn call_tool(exchange: &Exchange, request: &Request, meta: Meta) -> Result<RawJson, RpcError> {
@@ -219,9 +210,12 @@ async fn in_rounds(
 /// Tasks are asked about by agents that know them.
 fn needs_tasks(meta: &Meta) -> Result<(), RpcError> {
     let extensions = meta.client_capabilities.as_ref().and_then(|capabilities| capabilities.member("extensions"));
-    match extensions.and_then(|extensions| extensions.member(TASKS_EXTENSION)) {
+    match extensions.and_then(|extensions| extensions.member(extension::TASKS)) {
         Some(_) => Ok(()),
-        None => Err(missing_capability(&format!(r#"{{"extensions":{{"{TASKS_EXTENSION}":{{}}}}}}"#))),
+        None => {
+            let tasks = ObjectWriter::new().object(extension::TASKS, ObjectWriter::new());
+            Err(missing_capability(&ObjectWriter::new().object("extensions", tasks).into_text()))
+        }
     }
 }
 
@@ -230,11 +224,11 @@ fn needs_tasks(meta: &Meta) -> Result<(), RpcError> {
 fn explained(error: RpcError, can: &ClientCapabilities) -> RpcError {
     let kinds = [QuestionKind::Elicitation, QuestionKind::Sampling, QuestionKind::Roots];
     let words = ["elicitation", "sampling", "roots"];
-    let is_plain = !(-32099..=-32020).contains(&error.code) && error.code != NOT_FOUND;
+    let is_plain = !code::MODERN.contains(&error.code) && error.code != NOT_FOUND;
     let missed = kinds.into_iter().zip(words).find(|(kind, word)| !can.allow(*kind) && error.message.contains(word));
     match missed {
         Some((_, word)) if is_plain => {
-            let missing = missing_capability(&format!(r#"{{"{word}":{{}}}}"#));
+            let missing = missing_capability(&ObjectWriter::new().object(word, ObjectWriter::new()).into_text());
             RpcError { message: error.message, ..missing }
         }
         _ => error,
@@ -243,9 +237,9 @@ fn explained(error: RpcError, can: &ClientCapabilities) -> RpcError {
 
 pub(crate) fn missing_capability(required: &str) -> RpcError {
     RpcError {
-        code: MISSING_CAPABILITY,
+        code: code::MISSING_CAPABILITY,
         message: "Missing required client capability".to_owned(),
-        data: Some(RawJson::assembled(format!(r#"{{"requiredCapabilities":{required}}}"#))),
+        data: Some(ObjectWriter::new().raw("requiredCapabilities", required).finish()),
     }
 }
 
@@ -277,7 +271,7 @@ fn seal_state(exchange: &Exchange, call: CallDigest, result: RawJson) -> RawJson
             let sealed = Sealed::State { call, state: state.as_str().to_owned() };
             let lasts = exchange.gateway.options.limits.state_time;
             let text = exchange.gateway.seal.seal(&exchange.agent.principal, &sealed, lasts);
-            with_member(&result, "requestState", &quoted(&text))
+            result.replacing("requestState", &quoted(&text))
         }
         _ => result,
     }
@@ -287,16 +281,16 @@ fn seal_state(exchange: &Exchange, call: CallDigest, result: RawJson) -> RawJson
 /// depend on who it is, so it is nobody else's.
 fn cacheable(result: &RawJson, count_for: Option<Duration>) -> RawJson {
     let milliseconds = count_for.unwrap_or(LISTS_COUNT_FOR).as_millis();
-    with_members(result, &format!(r#""ttlMs":{milliseconds},"cacheScope":"private""#))
+    kept_for(result, u64::try_from(milliseconds).unwrap_or(u64::MAX))
 }
 
 /// What was read, marked as old at once where the server did not say otherwise.
 fn fresh(result: &RawJson) -> RawJson {
-    if result.member("ttlMs").is_some() {
-        result.clone()
-    } else {
-        with_members(result, r#""ttlMs":0,"cacheScope":"private""#)
-    }
+    if result.member("ttlMs").is_some() { result.clone() } else { kept_for(result, 0) }
+}
+
+fn kept_for(result: &RawJson, milliseconds: u64) -> RawJson {
+    ObjectWriter::after(result).number("ttlMs", milliseconds).text("cacheScope", "private").finish()
 }
 
 /// Puts in what every result of this era has. A modern server's result has it already, and stays as it is.
@@ -307,34 +301,21 @@ fn complete(gateway: &Gateway, result: &RawJson) -> RawJson {
         has_meta |= member.key_is("_meta");
     }
     let info = &gateway.server_info;
-    let result = &ours(result, info);
-    let meta = format!(r#""_meta":{{"{SERVER_INFO}":{info}}}"#);
-    match (has_type, has_meta) {
-        (true, _) => result.clone(),
-        (false, true) => with_members(result, r#""resultType":"complete""#),
-        (false, false) => with_members(result, &format!(r#""resultType":"complete",{meta}"#)),
+    let result = ours(result, info.as_str());
+    if has_type {
+        return result;
     }
+    let typed = ObjectWriter::after(&result).text("resultType", "complete");
+    let meta = (!has_meta).then(|| ObjectWriter::new().raw(meta_key::SERVER_INFO, info).into_text());
+    typed.optional("_meta", meta).finish()
 }
 
 /// Whoever is behind us, it is us who answers: a server's name in the metadata becomes ours.
 fn ours(result: &RawJson, info: &str) -> RawJson {
     match result.member("_meta") {
-        Some(meta) if meta.member(SERVER_INFO).is_some() => {
-            with_member(result, "_meta", with_member(&meta, SERVER_INFO, info).as_str())
+        Some(meta) if meta.member(meta_key::SERVER_INFO).is_some() => {
+            result.replacing("_meta", meta.replacing(meta_key::SERVER_INFO, info).as_str())
         }
         _ => result.clone(),
     }
-}
-
-/// The object with further members behind its own.
-fn with_members(object: &RawJson, members: &str) -> RawJson {
-    let text = object.as_str().trim_end();
-    let open = text.strip_suffix('}').unwrap_or(text).trim_end();
-    let comma = if open.ends_with('{') { "" } else { "," };
-    RawJson::assembled([open, comma, members, "}"].concat())
-}
-
-fn quoted_list(words: &[&str]) -> String {
-    let words: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
-    format!("[{}]", words.join(","))
 }

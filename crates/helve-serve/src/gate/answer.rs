@@ -4,6 +4,7 @@
 use helve::{CallError, Host};
 use helve_model::json::{RawJson, scan, strict};
 use helve_model::method::{self, Need, Part, TASKS};
+use helve_model::protocol::code;
 use helve_model::{ErrorCode, ServerName};
 use helve_policy::Caller;
 use helve_schema::UrlRequest;
@@ -12,9 +13,6 @@ use helve_wire::{ClientCapabilities, QuestionKind, RpcError};
 use super::Meta;
 use crate::capabilities::{self, missing_for};
 use crate::refusal;
-
-/// The code of an error that names pages to visit before a call can go on.
-const URL_ELICITATION_REQUIRED: i64 = -32042;
 
 /// Members of a result that decide what it is.
 const DECIDING: [&str; 3] = ["resultType", "inputRequests", "requestState"];
@@ -115,7 +113,7 @@ pub(crate) fn pages(error: &RpcError) -> RpcError {
     if data.check().is_err() {
         return RpcError { data: None, ..error.clone() };
     }
-    if error.code == URL_ELICITATION_REQUIRED {
+    if error.code == code::URL_ELICITATION_REQUIRED {
         let pages = data.member("elicitations").and_then(|pages| pages.elements()).unwrap_or_default();
         if let Some(problem) = pages.iter().find_map(|asked| page(asked.as_str()).err()) {
             return problem;

@@ -3,14 +3,13 @@
 
 use helve::{CallContext, Host};
 use helve_model::ServerName;
-use helve_model::json::RawJson;
+use helve_model::json::{RawJson, quoted};
 use helve_model::method::{self, Need, Part};
 use helve_policy::{Caller, Form, Relay};
 use helve_wire::RpcError;
-use helve_wire::plane::quoted;
 
 use super::request::{Meta, for_server};
-use super::{Notification, Reader, Request, with_member};
+use super::{Notification, Reader, Request};
 use crate::agent::Agent;
 use crate::book::Place;
 use crate::exchange::Exchange;
@@ -32,7 +31,7 @@ pub(crate) async fn relay(exchange: &Exchange, request: &Request, meta: &Meta) -
                 if !exchange.gateway.host.declares(&place.server, extension) {
                     return Err(unknown());
                 }
-                let params = params.map(|params| with_member(&params, member, &quoted(&place.name)));
+                let params = params.map(|params| params.replacing(member, &quoted(&place.name)));
                 (place.server, params)
             }
             (Part::Extension(extension), Need::Nothing) => {
@@ -75,8 +74,8 @@ pub(crate) async fn complete(exchange: &Exchange, request: &Request, meta: &Meta
         (None, Some(uri)) => (place_of_resource(exchange, &uri).await?, "uri"),
         _ => return Err(incomplete()),
     };
-    let reference = with_member(&reference, key, &quoted(&name));
-    let params = with_member(&params, "ref", reference.as_str());
+    let reference = reference.replacing(key, &quoted(&name));
+    let params = params.replacing("ref", reference.as_str());
     // No server is started for one agent to complete its words.
     let lodging = exchange.gateway.host_besides_calls(&exchange.agent, &server).await;
     let lodging = lodging.map_err(|error| refusal::of_call(&error))?;

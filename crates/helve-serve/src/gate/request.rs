@@ -1,10 +1,9 @@
 //! What an agent asks for: its request, and what the request says about itself in `_meta`.
 
-use std::fmt::Write as _;
-
 use bytestring::ByteString;
-use helve_model::json::{RawJson, scan};
+use helve_model::json::{ObjectWriter, RawJson, scan};
 use helve_model::method::{self, Need};
+use helve_model::protocol::meta as meta_key;
 use helve_wire::RpcError;
 
 use crate::refusal::invalid_params;
@@ -48,9 +47,6 @@ pub(crate) struct Meta {
 /// Parameters of calls that are understood here.
 const KNOWN: [&str; 7] = ["name", "arguments", "uri", "_meta", "task", "inputResponses", "requestState"];
 
-/// Members of `_meta` that are for us, not for the server behind us.
-const RESERVED: &str = "io.modelcontextprotocol/";
-
 impl Request {
     /// The parameters are JSON in which nothing is named twice.
     pub(super) fn passed(id: RawJson, method: String, params: Option<RawJson>) -> Self {
@@ -72,9 +68,9 @@ impl Request {
 
     /// The same call of another tool, which the arguments of this one name.
     pub(crate) fn meant(&self, name: &RawJson, arguments: &RawJson) -> Option<Self> {
-        let params = with_member(self.params.as_ref()?, "name", name.as_str());
+        let params = self.params.as_ref()?.replacing("name", name.as_str());
         // Without arguments this was not the call of a tool that takes a name.
-        let params = with_member(&params, "arguments", arguments.as_str());
+        let params = params.replacing("arguments", arguments.as_str());
         Some(Self::passed(self.id.clone(), self.method.clone(), Some(params)))
     }
 
@@ -109,16 +105,8 @@ impl Request {
     /// Parameters that are none of the protocol's, as an object: a server may know them.
     pub(crate) fn more(&self) -> Option<RawJson> {
         let params = self.params.as_ref().filter(|_| self.has_more)?;
-        let mut more = String::new();
-        for member in scan::members(params.as_str()).into_iter().flatten().map_while(Result::ok) {
-            if !KNOWN.iter().any(|known| member.key_is(known)) {
-                let comma = if more.is_empty() { '{' } else { ',' };
-                // Writing into a String cannot fail.
-                let _: std::fmt::Result = write!(more, "{comma}\"{}\":{}", member.raw_key, member.value);
-            }
-        }
-        more.push('}');
-        (more.len() > 1).then(|| RawJson::assembled(more)).filter(|more| more.check().is_ok())
+        let more = ObjectWriter::new().members_of(params, |key| !KNOWN.contains(&key));
+        (!more.is_empty()).then(|| more.finish()).filter(|more| more.check().is_ok())
     }
 
     /// The parameters as a server gets them: what the request says about itself to us is left out.
@@ -134,29 +122,26 @@ impl Request {
 impl Meta {
     fn read(text: &ByteString) -> Self {
         let mut meta = Self::default();
-        let mut rest = String::new();
+        let mut rest = ObjectWriter::new();
         for member in scan::members(text).into_iter().flatten().map_while(Result::ok) {
             let value = || RawJson::part_of(text, member.value);
             // As it reads, whatever it is written with: what cannot be read is nobody's.
             let Some(key) = member.key() else { continue };
-            match (&*key, key.strip_prefix(RESERVED)) {
-                ("progressToken", _) => meta.progress_token = Some(value()),
-                (_, Some("protocolVersion")) => meta.protocol_version = Some(value()),
-                (_, Some("clientCapabilities")) => meta.client_capabilities = Some(value()),
-                (_, Some("clientInfo")) => meta.client_info = Some(value()),
-                (_, reserved) => {
-                    if reserved == Some("logLevel") {
+            match &*key {
+                "progressToken" => meta.progress_token = Some(value()),
+                meta_key::PROTOCOL_VERSION => meta.protocol_version = Some(value()),
+                meta_key::CLIENT_CAPABILITIES => meta.client_capabilities = Some(value()),
+                meta_key::CLIENT_INFO => meta.client_info = Some(value()),
+                other => {
+                    if other == meta_key::LOG_LEVEL {
                         meta.log_level = value().parse().ok();
                     }
-                    let comma = if rest.is_empty() { '{' } else { ',' };
-                    // Writing into a String cannot fail.
-                    let _: std::fmt::Result = write!(rest, "{comma}\"{}\":{}", member.raw_key, member.value);
+                    rest.add_written(member.raw_key, member.value);
                 }
             }
         }
         if !rest.is_empty() {
-            rest.push('}');
-            meta.rest = Some(RawJson::assembled(rest));
+            meta.rest = Some(rest.finish());
         }
         meta
     }
@@ -172,18 +157,7 @@ fn text_of(value: &RawJson) -> Option<String> {
 pub(super) fn for_server(params: &RawJson) -> RawJson {
     let Some(meta) = params.member("_meta") else { return params.clone() };
     let rest = Meta::read(meta.shared()).rest.unwrap_or_else(RawJson::empty_object);
-    with_member(params, "_meta", rest.as_str())
-}
-
-/// The object with the value of one of its members replaced; everything else stays as it is written.
-pub(crate) fn with_member(object: &RawJson, key: &str, value: &str) -> RawJson {
-    let text = object.as_str();
-    let found =
-        scan::members(text).into_iter().flatten().map_while(Result::ok).filter(|member| member.key_is(key)).last();
-    let Some(found) = found else { return object.clone() };
-    let start = found.value.as_ptr() as usize - text.as_ptr() as usize;
-    let (before, after) = (text.get(..start), text.get(start + found.value.len()..));
-    RawJson::assembled([before.unwrap_or_default(), value, after.unwrap_or_default()].concat())
+    params.replacing("_meta", rest.as_str())
 }
 
 #[cfg(test)]
@@ -230,7 +204,7 @@ mod tests {
     #[test]
     fn one_member_is_replaced_and_nothing_else() {
         let object = RawJson::from_static("{ \"b\" : 1e400,\"name\":\"x\" , \"a\":[2] }");
-        assert_eq!(with_member(&object, "name", "\"y\"").as_str(), "{ \"b\" : 1e400,\"name\":\"y\" , \"a\":[2] }");
-        assert_eq!(with_member(&object, "none", "1").as_str(), object.as_str());
+        assert_eq!(object.replacing("name", "\"y\"").as_str(), "{ \"b\" : 1e400,\"name\":\"y\" , \"a\":[2] }");
+        assert_eq!(object.replacing("none", "1").as_str(), object.as_str());
     }
 }

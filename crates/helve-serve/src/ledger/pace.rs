@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::principal::Principal;
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// Requests of one principal that begin at once, and for how long they count; further ones begin in rounds.
 const AT_ONCE: usize = 16;

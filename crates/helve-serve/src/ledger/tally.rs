@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{Exceeded, Limit, MOST_WAITING, WAIT};
 use crate::principal::Principal;
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// The count. Cheap to clone; every clone is the same.
 #[derive(Debug, Clone)]

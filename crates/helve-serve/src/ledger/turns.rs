@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use super::{Exceeded, Limit, MOST_WAITING, WAIT};
 use crate::principal::Principal;
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// The turns at one thing. Cheap to clone; every clone is the same.
 #[derive(Debug, Clone)]

@@ -2,6 +2,7 @@
 
 use helve_model::ErrorCode;
 use helve_model::json::RawJson;
+use helve_model::protocol::version;
 
 use crate::ClientInfo;
 use crate::channel::{Ask, Channel};
@@ -11,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::request::Times;
 
 /// The versions of this era, newest first.
-pub(crate) const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+pub(crate) const VERSIONS: [&str; 4] = version::LEGACY;
 
 /// Asks for a session, and says that it has begun.
 pub(crate) async fn handshake(channel: &Channel, client: &ClientInfo, version: &str, times: Times) -> Result<Greeting> {

@@ -1,31 +1,18 @@
 //! What the modern era demands: metadata on every request, `server/discover`, results with a type.
 
 use helve_model::ErrorCode;
-use helve_model::json::{RawJson, scan};
+use helve_model::json::{ObjectWriter, RawJson, scan};
+use helve_model::protocol::{code, extension, meta, version};
 
 use crate::ClientInfo;
 use crate::channel::{Ask, Channel};
-use crate::encode::quoted;
 use crate::era::{Era, Greeting, OtherEra, Verdict, version_mismatch};
 use crate::error::{Error, Result, RpcError};
 use crate::handler::ClientCapabilities;
 use crate::request::Times;
 
 /// The versions of this era, newest first.
-pub(crate) const VERSIONS: [&str; 1] = ["2026-07-28"];
-
-/// The extension by which a call may be answered with a task.
-const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
-
-/// Which subscription a notification belongs to.
-const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
-
-const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-
-/// Error codes that only a modern server sends.
-const HEADER_MISMATCH: i64 = -32020;
-const MISSING_CAPABILITY: i64 = -32021;
-const UNSUPPORTED_VERSION: i64 = -32022;
+pub(crate) const VERSIONS: [&str; 1] = version::MODERN;
 
 /// What the answer to the probe tells.
 #[derive(Debug)]
@@ -51,8 +38,8 @@ pub(crate) enum ResultKind {
 
 /// What is declared by somebody whose tasks are followed for him.
 pub(crate) fn declared(mut capabilities: ClientCapabilities) -> String {
-    if !capabilities.extensions.iter().any(|(name, _)| name == TASKS_EXTENSION) {
-        capabilities.extensions.push((TASKS_EXTENSION.to_owned(), RawJson::empty_object()));
+    if !capabilities.extensions.iter().any(|(name, _)| name == extension::TASKS) {
+        capabilities.extensions.push((extension::TASKS.to_owned(), RawJson::empty_object()));
     }
     // Of the other era: this one has them by its extension.
     capabilities.written.retain(|(name, _)| name != "tasks");
@@ -61,17 +48,13 @@ pub(crate) fn declared(mut capabilities: ClientCapabilities) -> String {
 
 /// The members of `_meta` that every request carries, rendered once.
 pub(crate) fn request_meta(version: &str, client: &ClientInfo, declared: &str, log_level: Option<&str>) -> String {
-    let mut meta = format!(
-        r#""io.modelcontextprotocol/protocolVersion":{},"io.modelcontextprotocol/clientInfo":{},"io.modelcontextprotocol/clientCapabilities":{}"#,
-        quoted(version),
-        client.to_json(),
-        declared,
-    );
-    if let Some(level) = log_level {
-        meta.push_str(r#","io.modelcontextprotocol/logLevel":"#);
-        meta.push_str(&quoted(level));
-    }
-    meta
+    let members = ObjectWriter::new()
+        .text(meta::PROTOCOL_VERSION, version)
+        .raw(meta::CLIENT_INFO, client.to_json())
+        .raw(meta::CLIENT_CAPABILITIES, declared)
+        .optional_text(meta::LOG_LEVEL, log_level)
+        .into_text();
+    members.strip_prefix('{').and_then(|members| members.strip_suffix('}')).unwrap_or_default().to_owned()
 }
 
 /// Asks the server who it is, in the modern way.
@@ -91,7 +74,7 @@ pub(crate) async fn probe(channel: &Channel, client: &ClientInfo, times: Times) 
         match channel.request(&mut ask).await {
             Ok(result) => return read_discover(&result),
             Err(error) => match error.rpc().cloned() {
-                Some(refusal) if refusal.code == UNSUPPORTED_VERSION => {
+                Some(refusal) if refusal.code == code::UNSUPPORTED_VERSION => {
                     let theirs = supported(&refusal);
                     if theirs.iter().any(|theirs| theirs == version) {
                         if retry {
@@ -101,7 +84,7 @@ pub(crate) async fn probe(channel: &Channel, client: &ClientInfo, times: Times) 
                     }
                     return other_versions(&theirs);
                 }
-                Some(refusal) if [HEADER_MISMATCH, MISSING_CAPABILITY].contains(&refusal.code) => {
+                Some(refusal) if [code::HEADER_MISMATCH, code::MISSING_CAPABILITY].contains(&refusal.code) => {
                     return Probe::Refused(error);
                 }
                 _ => return Probe::NotModern(error),
@@ -131,12 +114,12 @@ pub(crate) async fn handshake(channel: &Channel, client: &ClientInfo, times: Tim
 
 /// Did the headers of a request not fit its body, because the tool's definition has changed?
 pub(crate) fn is_header_mismatch(error: &Error) -> bool {
-    error.rpc().is_some_and(|refusal| refusal.code == HEADER_MISMATCH)
+    error.rpc().is_some_and(|refusal| refusal.code == code::HEADER_MISMATCH)
 }
 
 /// The listen request a notification belongs to.
 pub(crate) fn subscription_of(params: &RawJson) -> Option<u64> {
-    params.member("_meta")?.member(SUBSCRIPTION_ID)?.as_str().trim_matches('"').parse().ok()
+    params.member("_meta")?.member(meta::SUBSCRIPTION_ID)?.as_str().trim_matches('"').parse().ok()
 }
 
 /// The type of a result. Results without one are complete, as legacy results are.
@@ -170,7 +153,7 @@ fn read_discover(result: &RawJson) -> Probe {
     };
     let speaks_legacy = theirs.iter().any(|theirs| super::legacy::VERSIONS.contains(&theirs.as_str()));
     let other = if speaks_legacy { OtherEra::Spoken } else { OtherEra::Unknown };
-    let in_meta = result.member("_meta").and_then(|meta| meta.member(SERVER_INFO));
+    let in_meta = result.member("_meta").and_then(|meta| meta.member(meta::SERVER_INFO));
     Probe::Modern(Greeting {
         verdict: Verdict { era: Era::Modern, version: (*version).to_owned(), other },
         capabilities: result.member("capabilities").unwrap_or_else(RawJson::empty_object),

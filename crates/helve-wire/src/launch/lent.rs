@@ -8,7 +8,7 @@ use tokio::net::unix::pipe;
 use tokio::sync::watch;
 
 use super::{ExitReport, Launched, ServerProcess};
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// The lender's side of a process that was lent.
 #[derive(Debug)]

@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::handler::{ClientCapabilities, PeerHandler, Question, QuestionKind};
 use crate::pending::{Listener, ProgressCallback};
 use crate::request::Times;
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// How a call is made.
 #[derive(Clone, Default)]

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use helve_model::json::ObjectWriter;
 use helve_model::json::{RawJson, scan};
 use helve_model::{
     Definition, ErrorCode, PromptDefinition, ResourceDefinition, ResourceTemplateDefinition, ToolDefinition,
@@ -13,7 +14,7 @@ use crate::channel::Ask;
 use crate::era::param_headers;
 use crate::error::{Error, Result};
 use crate::request::Times;
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// What a server listed.
 #[derive(Debug)]
@@ -216,7 +217,7 @@ impl Page {
     fn read(result: &RawJson, key: &str) -> Self {
         let mut page = Self { items: None, next: None, cache: None, more: None };
         let (mut ttl_ms, mut scope) = (None, None);
-        let mut more: Vec<String> = Vec::new();
+        let mut more = ObjectWriter::new();
         for member in scan::members(result.as_str()).into_iter().flatten().map_while(Result::ok) {
             let raw = || RawJson::part_of(result.shared(), member.value);
             if member.key_is(key) {
@@ -228,11 +229,11 @@ impl Page {
             } else if member.key_is("cacheScope") {
                 scope = Some(if member.value == "\"public\"" { CacheScope::Public } else { CacheScope::Private });
             } else if !member.key_is("resultType") {
-                more.push(format!(r#""{}":{}"#, member.raw_key, member.value));
+                more.add_written(member.raw_key, member.value);
             }
         }
         if !more.is_empty() {
-            page.more = Some(RawJson::assembled(format!("{{{}}}", more.join(","))));
+            page.more = Some(more.finish());
         }
         if let (Some(ttl_ms), Some(scope)) = (ttl_ms, scope) {
             page.cache = Some(CacheHint { ttl_ms, scope });

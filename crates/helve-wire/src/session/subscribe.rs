@@ -22,7 +22,7 @@ use crate::encode::{object, quoted};
 use crate::error::{Error, Result};
 use crate::pending::Listener;
 use crate::request::Times;
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// A request that listens has no time-out; years are long enough.
 const FOR_EVER: Times = Times::exactly(Duration::from_secs(10 * 365 * 24 * 3600));

@@ -22,8 +22,8 @@ use crate::handler::BoxFuture;
 use crate::launch::{CloseTimes, ExitReport, Launcher, ServerCommand, ServerProcess};
 use crate::limits::Limits;
 use crate::pending::Closed;
-use crate::sync::lock;
 use crate::transport::stream::{Source, StreamLink, WhyEnded};
+use helve_model::sync::lock;
 
 /// How long we look for the reason after a server closed its output: calls in flight wait for it.
 const REASON_TIME: Duration = Duration::from_millis(50);

@@ -22,7 +22,7 @@ use tokio::time::timeout;
 use crate::dispatch::{Dispatcher, Outlet};
 use crate::error::{Error, Result};
 use crate::limits::Limits;
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// Up to so many calls in flight, a caller writes its own message.
 const DIRECT_WRITES: usize = 4;

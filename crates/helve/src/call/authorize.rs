@@ -9,7 +9,7 @@ use crate::ask::{ApprovalAnswer, ApprovalRequest};
 use crate::catalog::ToolEntry;
 use crate::error::CallError;
 use crate::state::Shared;
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// Refuses what does not belong to what the caller may see and call, before anything is said about it.
 pub(super) fn in_scope(

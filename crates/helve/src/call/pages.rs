@@ -10,7 +10,7 @@ use crate::error::CallError;
 use crate::state::Shared;
 
 /// The code of an error that names pages.
-const URL_ELICITATION_REQUIRED: i64 = -32042;
+const URL_ELICITATION_REQUIRED: i64 = helve_model::protocol::code::URL_ELICITATION_REQUIRED;
 /// So many pages of one error are looked at; a server that wants more is refused.
 const MAX_PAGES: usize = 4;
 

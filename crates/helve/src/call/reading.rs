@@ -23,8 +23,8 @@ use crate::link::Link;
 use crate::record::CallEnd;
 use crate::spill::{spill_contents, spill_messages};
 use crate::state::Shared;
-use crate::sync::lock;
 use crate::turn::Turn;
+use helve_model::sync::lock;
 
 /// What reading a resource produced.
 #[derive(Debug, Clone)]

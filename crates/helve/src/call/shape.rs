@@ -16,7 +16,7 @@ use crate::catalog::ToolEntry;
 use crate::result_cache::ResultKey;
 use crate::spill::spill;
 use crate::state::Shared;
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// The name a result may be kept under; `None` when it must not be kept. What was unlocked by answering a question, or
 /// brings answers nobody asked for, is never kept: the answers would count for calls that were made without them.

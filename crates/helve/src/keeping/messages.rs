@@ -9,7 +9,7 @@ use helve_model::json::scan;
 const SHIFT: u32 = 32;
 
 /// Where a modern server says to which request a notification belongs.
-const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+const SUBSCRIPTION: &str = helve_model::protocol::meta::SUBSCRIPTION_ID;
 
 /// Borrowers are numbered below this, so that a number with theirs in front is one that every JSON parser knows exactly.
 pub(super) const MOST_BORROWERS: u32 = 1 << 20;

@@ -7,6 +7,8 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex};
 
+use helve_model::json::ObjectWriter;
+use helve_model::protocol::code;
 use helve_model::{ErrorCode, ServerSpec, TransportSpec};
 #[cfg(target_os = "linux")]
 use helve_wire::launch::SandboxedLauncher;
@@ -25,7 +27,7 @@ use crate::connect::command;
 use crate::error::CallError;
 use crate::settings::{Planned, Surroundings};
 use crate::start_guard::Begun;
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// A line above this size is nobody's message.
 const MAX_LINE: usize = 256 << 20;
@@ -255,6 +257,10 @@ impl KeptProgram {
 /// How long a program that has ended may still be heard.
 const LAST_WORDS: std::time::Duration = std::time::Duration::from_millis(200);
 
+fn envelope() -> ObjectWriter {
+    ObjectWriter::new().text("jsonrpc", "2.0")
+}
+
 /// A borrower while it is there. What it asked for and did not get is taken back when it goes.
 struct Gone<'a> {
     program: &'a KeptProgram,
@@ -265,8 +271,8 @@ impl Drop for Gone<'_> {
     fn drop(&mut self) {
         let open = self.program.shared.forget(self.borrower);
         for number in open {
-            let line =
-                format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{number}}}}}"#);
+            let params = ObjectWriter::new().number("requestId", number);
+            let line = envelope().text("method", "notifications/cancelled").object("params", params).into_text();
             // A program that does not read hears nothing anyway.
             drop(self.program.input().map(|input| input.try_send(line)));
         }
@@ -476,9 +482,12 @@ impl State {
                     self.tell(borrower, text.to_owned());
                     Vec::new()
                 }
-                None if method == "ping" => vec![format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)],
+                None if method == "ping" => {
+                    vec![envelope().raw("id", id).object("result", ObjectWriter::new()).into_text()]
+                }
                 None => {
-                    vec![format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32000,"message":"{NOBODY}"}}}}"#)]
+                    let error = ObjectWriter::new().number("code", code::SERVER_ERROR).text("message", NOBODY);
+                    vec![envelope().raw("id", id).object("error", error).into_text()]
                 }
             },
             Message::Notification { .. } => {

@@ -4,9 +4,8 @@
 use std::io;
 use std::path::Path;
 
-use helve_model::json::RawJson;
+use helve_model::json::ObjectWriter;
 use helve_model::{PromptOutcome, QualifiedName};
-use serde_json::Value;
 
 use super::{Files, Shape};
 
@@ -40,9 +39,9 @@ pub(crate) fn spill_messages(
     let whole = files.keep(raw.as_bytes(), "json")?;
     shape.say_where(whole.as_deref());
     messages.extend(shape.blocks.drain(..).map(|block| written(TELLER, &block)));
-    Ok(Some(PromptOutcome::new(RawJson::assembled(format!(r#"{{"messages":[{}]}}"#, messages.join(","))))))
+    Ok(Some(PromptOutcome::new(ObjectWriter::new().array("messages", messages).finish())))
 }
 
 fn written(role: &str, block: &str) -> String {
-    format!(r#"{{"role":{},"content":{block}}}"#, Value::from(role))
+    ObjectWriter::new().text("role", role).raw("content", block).into_text()
 }

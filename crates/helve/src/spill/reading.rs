@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
-use helve_model::json::RawJson;
+use helve_model::json::ObjectWriter;
 use helve_model::{QualifiedName, ReadOutcome, ResourceBody, ResourceContents};
 use serde_json::json;
 
@@ -40,7 +40,7 @@ pub(crate) fn spill_contents(
             contents.push(cut(&piece, &keep(&piece, &mut left, &mut files)?));
         }
     }
-    let outcome = ReadOutcome::new(RawJson::assembled(format!(r#"{{"contents":[{}]}}"#, contents.join(","))));
+    let outcome = ReadOutcome::new(ObjectWriter::new().array("contents", contents).finish());
     Ok(Some((outcome, files.written)))
 }
 

@@ -21,8 +21,8 @@ use crate::error::CallError;
 use crate::host::{Host, WeakHost};
 use crate::random::random_fraction;
 use crate::record::{CallSource, Door};
-use crate::sync::lock;
 use crate::tool::ToolContext;
+use helve_model::sync::lock;
 
 /// No poll is made more often.
 pub const MINIMUM_INTERVAL: Duration = Duration::from_millis(1000);

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
 use super::{Change, WatchEvent, WatchId};
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// Between two events of one watch there is at least so much time: what comes meanwhile is one event at its end.
 pub(super) const SHORTEST_GAP: Duration = Duration::from_millis(100);

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::poll::Standing;
 use super::{Change, Watch, WatchId, WatchSource, Watcher};
 use crate::error::CallError;
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// A watch as it is kept. What it holds of the content is a hash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -15,7 +15,7 @@ use super::{Change, Watch, WatchId};
 use crate::error::CallError;
 use crate::host::Host;
 use crate::link::Link;
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// What parts the pieces of a URI.
 const BORDERS: [char; 3] = ['/', '?', '#'];

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::ledger::{Exceeded, Limit};
 use crate::principal::Principal;
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// All connections.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use super::waiting::Waiting;
 use crate::limits::Limits;
 use crate::message::{Kind, Message};
 use crate::outbox::Outlet;
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// A stream.
 #[derive(Debug)]

@@ -3,12 +3,11 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use helve_model::json::RawJson;
+use helve_model::protocol::code;
 use helve_wire::{RpcError, plane};
 
 use super::{Incoming, Shared};
 use crate::gate::{Meta, Request};
-
-const HEADER_MISMATCH: i64 = -32020;
 
 /// Compares the headers with the body.
 pub(super) fn check(shared: &Shared, incoming: &Incoming, request: &Request, meta: &Meta) -> Result<(), RpcError> {
@@ -62,5 +61,5 @@ fn decoded(value: &str) -> Option<String> {
 }
 
 fn mismatch(problem: String) -> RpcError {
-    RpcError { code: HEADER_MISMATCH, message: format!("Header mismatch: {problem}"), data: None }
+    RpcError { code: code::HEADER_MISMATCH, message: format!("Header mismatch: {problem}"), data: None }
 }

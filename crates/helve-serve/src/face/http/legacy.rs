@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use helve_model::json::RawJson;
+use helve_model::protocol::code;
 use helve_wire::{BoxFuture, RpcError};
 use http::{HeaderValue, Response, StatusCode};
 
@@ -22,7 +23,6 @@ use crate::{batch, era};
 
 pub(super) const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
-const METHOD_NOT_FOUND: i64 = -32601;
 
 pub(super) async fn post(shared: &Arc<Shared>, incoming: Incoming) -> Response<Body> {
     if batch::is_batch(&incoming.body) {
@@ -188,7 +188,7 @@ pub(super) fn take(shared: &Arc<Shared>, session: &HttpSession, message: Passed)
 
 /// A method that nobody has is refused in the answer; what cannot be read is no request.
 fn status(error: &RpcError) -> StatusCode {
-    if error.code == METHOD_NOT_FOUND { StatusCode::OK } else { StatusCode::BAD_REQUEST }
+    if error.code == code::METHOD_NOT_FOUND { StatusCode::OK } else { StatusCode::BAD_REQUEST }
 }
 
 fn find(
@@ -197,7 +197,7 @@ fn find(
     request: Option<&RawJson>,
 ) -> Result<Arc<HttpSession>, Box<Response<Body>>> {
     let refuse = |status: StatusCode, text: &str| {
-        let error = helve_wire::RpcError { code: -32000, message: text.to_owned(), data: None };
+        let error = helve_wire::RpcError { code: code::SERVER_ERROR, message: text.to_owned(), data: None };
         Box::new(refused(status, request, &error))
     };
     let Some(id) = incoming.header(SESSION) else {
@@ -271,7 +271,7 @@ async fn work_on(work: BoxFuture<'static, ()>, stream: Arc<EventStream>, request
     // Dropping the work has told the server. Who comes even later hears why there is no answer.
     stream.give_up();
     let error = RpcError {
-        code: -32000,
+        code: code::SERVER_ERROR,
         message: format!(
             "nobody came back to this stream within {} s, and the request was given up",
             time.as_secs_f64()

@@ -4,6 +4,9 @@
 use std::sync::Arc;
 
 use helve_model::json::RawJson;
+use helve_model::method;
+use helve_model::protocol::code;
+use helve_model::protocol::meta as meta_key;
 use http::{Response, StatusCode};
 
 use super::body::{Body, OnLeave};
@@ -14,10 +17,6 @@ use crate::era;
 use crate::exchange::Exchange;
 use crate::gate::{self, Barred, Passed};
 use crate::outbox::Outlet;
-
-/// Codes of errors that are the request's own fault, and so have a status of their own.
-const METHOD_NOT_FOUND: i64 = -32601;
-const MODERN_ERRORS: std::ops::RangeInclusive<i64> = -32099..=-32020;
 
 /// Is this request of the modern era, by its header or its body?
 pub(super) fn is_modern(incoming: &Incoming) -> bool {
@@ -35,8 +34,8 @@ fn says_so_in_its_body(incoming: &Incoming) -> bool {
 
 /// The metadata may be anywhere in the body: most bodies of the other era need not be gone through.
 fn says_version(incoming: &Incoming) -> bool {
-    let is_near = memchr::memmem::find(incoming.body.as_bytes(), b"io.modelcontextprotocol/protocolVersion").is_some();
-    let discovers = || memchr::memmem::find(incoming.body.as_bytes(), b"server/discover").is_some();
+    let is_near = memchr::memmem::find(incoming.body.as_bytes(), meta_key::PROTOCOL_VERSION.as_bytes()).is_some();
+    let discovers = || memchr::memmem::find(incoming.body.as_bytes(), method::DISCOVER.as_bytes()).is_some();
     (is_near || discovers())
         && match gate::read(&incoming.body) {
             Ok(Passed::Request(request)) => era::modern::is_modern(&request, &request.meta()),
@@ -48,7 +47,8 @@ pub(super) async fn post(shared: &Arc<Shared>, incoming: Incoming) -> Response<B
     let request = match gate::read(&incoming.body) {
         Ok(Passed::Request(request)) => request,
         Err(Barred::Refused { id, error }) => {
-            let status = if error.code == METHOD_NOT_FOUND { StatusCode::NOT_FOUND } else { StatusCode::BAD_REQUEST };
+            let status =
+                if error.code == code::METHOD_NOT_FOUND { StatusCode::NOT_FOUND } else { StatusCode::BAD_REQUEST };
             return refused(status, id.as_ref(), &error);
         }
         // What asks for no answer concerns nothing that is remembered.
@@ -80,8 +80,8 @@ pub(super) async fn post(shared: &Arc<Shared>, incoming: Incoming) -> Response<B
 
 fn status(code: i64) -> StatusCode {
     match code {
-        METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
-        code if MODERN_ERRORS.contains(&code) => StatusCode::BAD_REQUEST,
+        code::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+        code if code::MODERN.contains(&code) => StatusCode::BAD_REQUEST,
         _ => StatusCode::OK,
     }
 }

@@ -21,7 +21,7 @@ use crate::ledger::{Exceeded, Held, Limit, Tally};
 use crate::limits::Limits;
 use crate::outbox::Outlet;
 use crate::principal::{Principal, PrincipalKind};
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// How a session's id begins: the version of what follows.
 const ID_VERSION: &str = "s1-";

@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Duration, timeout};
 
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// So much can be under way at once. A server that asks faster than it takes answers gets no more of them.
 const TASKS: usize = 1_024;

@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 use crate::handler::{BoxFuture, ClientCapabilities, Notification, PeerHandler, Question};
-use crate::sync::lock;
+use helve_model::sync::lock;
 
 /// Long enough for anything that happens at all on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -187,7 +187,8 @@ pub(crate) fn json(body: &str) -> String {
 
 /// The result of a request.
 pub(crate) fn result(id: u64) -> String {
-    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"id":{id}}}}}"#)
+    let result = helve_model::json::ObjectWriter::new().number("id", id);
+    helve_model::json::ObjectWriter::new().text("jsonrpc", "2.0").number("id", id).object("result", result).into_text()
 }
 
 pub(crate) fn accepted() -> String {

@@ -27,9 +27,9 @@ use tower_service::Service as _;
 use url::Position;
 
 use crate::error::{Error, Result};
-use crate::sync::lock;
 use crate::transport::http::background::Background;
 use crate::transport::http::target::HttpTarget;
+use helve_model::sync::lock;
 
 /// How long connecting may take: name, address after address, TLS.
 const CONNECT_TIME: Duration = Duration::from_secs(10);

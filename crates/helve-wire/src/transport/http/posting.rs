@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use bytestring::ByteString;
 use helve_model::ErrorCode;
+use helve_model::protocol::code;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use tokio::time::timeout;
@@ -16,7 +17,6 @@ use crate::envelope::{self, Incoming};
 use crate::error::{Error, Result, RpcError};
 use crate::limits::Limits;
 use crate::request::Outgoing;
-use crate::sync::lock;
 use crate::transport::http::body::Unreadable;
 use crate::transport::http::client::{HttpClient, HttpRequest, HttpResponse};
 use crate::transport::http::events::{EventStream, Position, deliver};
@@ -25,6 +25,7 @@ use crate::transport::http::refusal::{self, Refusal, cut_off, no_answer, not_res
 use crate::transport::http::sse::Decoded;
 use crate::transport::http::target::HttpTarget;
 use crate::transport::stream::too_large;
+use helve_model::sync::lock;
 
 /// How long to wait before a broken stream is resumed, when the server does not say.
 pub(crate) const RESUME_DELAY: Duration = Duration::from_millis(500);
@@ -34,8 +35,7 @@ pub(crate) const LEAST_DELAY: Duration = Duration::from_millis(50);
 const RESUME_FAILURES: u32 = 3;
 
 /// Codes by which servers say that they do not know a session.
-const INVALID_REQUEST: i64 = -32600;
-const SERVER_CODES: std::ops::RangeInclusive<i64> = -32019..=-32000;
+const SERVER_CODES: std::ops::RangeInclusive<i64> = code::LEGACY;
 
 /// What both sides speak.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -192,7 +192,7 @@ impl Poster {
                 Err(session_expired(status).with_source(refusal))
             }
             // A method nobody knows is 404 too, and says so.
-            Refusal::Rpc(refusal) if !is_not_found || !in_session || refusal.code == -32601 => {
+            Refusal::Rpc(refusal) if !is_not_found || !in_session || refusal.code == code::METHOD_NOT_FOUND => {
                 Ok(Posted::Refused(refusal))
             }
             Refusal::Rpc(refusal) => Err(session_expired(status).with_source(refusal)),
@@ -354,7 +354,7 @@ fn is_json(kind: &str) -> bool {
 /// May a refusal be about the session? The protocol has no code for that: servers say that the request as such is wrong,
 /// or use a code of their own. What is wrong with a method or its parameters has another code.
 fn is_about_sessions(refusal: &RpcError) -> bool {
-    refusal.code == INVALID_REQUEST || SERVER_CODES.contains(&refusal.code)
+    refusal.code == code::INVALID_REQUEST || SERVER_CODES.contains(&refusal.code)
 }
 
 fn post_headers(fixed: &HeaderMap, protocol: Option<&HttpProtocol>, session: Option<&HeaderValue>) -> HeaderMap {

@@ -7,8 +7,8 @@ use helve_model::json::RawJson;
 use tokio::sync::broadcast;
 
 use super::*;
-use crate::sync::lock;
 use crate::transport::http::fake::{Fake, PATIENCE, Recorder, Seen, accepted, answer, json};
+use helve_model::sync::lock;
 
 /// A server that answers every POST with what `respond` says, on the stream that was opened last.
 async fn serve(endpoint: &'static str, respond: impl Fn(&Seen) -> Vec<String> + Send + Sync + 'static) -> Fake {

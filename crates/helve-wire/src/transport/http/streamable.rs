@@ -22,11 +22,11 @@ use crate::error::Result;
 use crate::limits::Limits;
 use crate::pending::{Answer, Closed, Listener, Slot};
 use crate::request::{Outgoing, Times, within};
-use crate::sync::lock;
 use crate::transport::http::in_flight::InFlight;
 use crate::transport::http::posting::{HttpProtocol, Posted, Poster};
 use crate::transport::http::standalone;
 use crate::transport::http::target::HttpTarget;
+use helve_model::sync::lock;
 
 /// How long the opening of the server's own stream is waited for; it goes on opening in the background.
 const OPEN_TIME: Duration = Duration::from_secs(1);

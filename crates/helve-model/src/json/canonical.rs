@@ -4,21 +4,26 @@
 //! does. Numbers are compared as the decimals they are, not as floating point: two large integers that differ in
 //! their last digit differ here. Duplicate keys are all kept, in their order: a reader that takes the first and one
 //! that takes the last must both find what was pinned. What cannot be read counts letter by letter.
+//!
+//! [`in_order`] is the weaker form, for those who must not take `1` and `1.0` for the same.
 
 use std::borrow::Cow;
 
-use helve_model::json::letters;
-use helve_model::json::scan::{self, MAX_DEPTH};
-use sha2::{Digest as _, Sha256};
+use super::letters;
+use super::scan::{self, MAX_DEPTH};
 
 /// A JSON value without the accidents of its spelling.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Node<'text> {
+pub enum Node<'text> {
+    /// `null`.
     Null,
+    /// `true` or `false`.
     Bool(bool),
     /// The canonical spelling of the number.
     Number(String),
+    /// A text, its escapes read.
     Text(Cow<'text, str>),
+    /// An array.
     Array(Vec<Self>),
     /// Sorted by key; equal keys stay in their order.
     Object(Vec<(Cow<'text, str>, Self)>),
@@ -28,23 +33,23 @@ pub(crate) enum Node<'text> {
 
 impl<'text> Node<'text> {
     /// Reads any text.
-    pub(crate) fn read(text: &'text str) -> Self {
+    pub fn read(text: &'text str) -> Self {
         read(text.trim_matches([' ', '\t', '\r', '\n']), MAX_DEPTH)
     }
 
     /// Takes a member out of an object.
-    pub(crate) fn remove(&mut self, key: &str) {
+    pub fn remove(&mut self, key: &str) {
         if let Self::Object(members) = self {
             members.retain(|(name, _)| name != key);
         }
     }
 
-    /// Feeds the value to a hash: every part is preceded by its kind and its length, so that no two values feed alike.
-    pub(crate) fn feed(&self, hash: &mut Sha256) {
+    /// Feeds the value to a hash, piece by piece: every part is preceded by its kind and its length, so that no two values feed alike.
+    pub fn feed(&self, hash: &mut impl FnMut(&[u8])) {
         match self {
-            Self::Null => hash.update(b"n"),
-            Self::Bool(true) => hash.update(b"t"),
-            Self::Bool(false) => hash.update(b"f"),
+            Self::Null => hash(b"n"),
+            Self::Bool(true) => hash(b"t"),
+            Self::Bool(false) => hash(b"f"),
             Self::Number(digits) => feed_text(hash, b"d", digits),
             Self::Text(text) => feed_text(hash, b"s", text),
             Self::Raw(text) => feed_text(hash, b"r", text),
@@ -65,14 +70,14 @@ impl<'text> Node<'text> {
     }
 }
 
-fn feed_text(hash: &mut Sha256, kind: &[u8], text: &str) {
+fn feed_text(hash: &mut impl FnMut(&[u8]), kind: &[u8], text: &str) {
     feed_length(hash, kind, text.len());
-    hash.update(text.as_bytes());
+    hash(text.as_bytes());
 }
 
-fn feed_length(hash: &mut Sha256, kind: &[u8], length: usize) {
-    hash.update(kind);
-    hash.update((length as u64).to_le_bytes());
+fn feed_length(hash: &mut impl FnMut(&[u8]), kind: &[u8], length: usize) {
+    hash(kind);
+    hash(&(length as u64).to_le_bytes());
 }
 
 fn read(text: &str, depth: u32) -> Node<'_> {
@@ -107,7 +112,7 @@ fn read_array(text: &str, depth: u32) -> Option<Node<'_>> {
 }
 
 /// The text between the quotes of a JSON string, with its escapes read; `None` when it is no string or they are broken.
-pub(crate) fn string(text: &str) -> Option<Cow<'_, str>> {
+pub fn string(text: &str) -> Option<Cow<'_, str>> {
     let inner = text.strip_prefix('"')?.strip_suffix('"')?;
     if letters(inner.as_bytes()) < inner.len() && inner.contains(['\\', '"']) {
         serde_json::from_str(text).ok().map(Cow::Owned)
@@ -119,7 +124,7 @@ pub(crate) fn string(text: &str) -> Option<Cow<'_, str>> {
 /// The one spelling of the decimal that a JSON number is; `None` when it is no number, or beyond all reason.
 ///
 /// `1.50e1` is `15`, `-0.0` is `0`. Beyond [`PLAIN_DIGITS`] the form is `digits` + `e` + exponent.
-pub(crate) fn number(text: &str) -> Option<String> {
+pub fn number(text: &str) -> Option<String> {
     let (sign, unsigned) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
     let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, read_exponent(exponent)?),
@@ -170,4 +175,47 @@ fn read_exponent(text: &str) -> Option<i64> {
         return None;
     }
     text.parse().ok()
+}
+
+/// The text with the members of all objects in order and no white space around them. Every other spelling counts. What cannot
+/// be read, or nests too deep to be opened by anybody, counts letter by letter.
+#[must_use]
+pub fn in_order(text: &str) -> String {
+    let mut ordered = String::with_capacity(text.len());
+    match write_in_order(&mut ordered, text.trim(), MAX_DEPTH) {
+        Some(()) => ordered,
+        None => text.to_owned(),
+    }
+}
+
+fn write_in_order(ordered: &mut String, text: &str, depth: u32) -> Option<()> {
+    match text.as_bytes().first() {
+        Some(b'{') => {
+            let depth = depth.checked_sub(1)?;
+            let mut members = scan::members(text).ok()?.collect::<Result<Vec<_>, _>>().ok()?;
+            // Equal keys stay in their order: which of them counts is the reader's business.
+            members.sort_by_key(|member| member.raw_key);
+            ordered.push('{');
+            for (position, member) in members.iter().enumerate() {
+                ordered.push_str(if position == 0 { "\"" } else { ",\"" });
+                ordered.push_str(member.raw_key);
+                ordered.push_str("\":");
+                write_in_order(ordered, member.value, depth)?;
+            }
+            ordered.push('}');
+        }
+        Some(b'[') => {
+            let depth = depth.checked_sub(1)?;
+            ordered.push('[');
+            for (position, element) in scan::elements(text).ok()?.enumerate() {
+                if position > 0 {
+                    ordered.push(',');
+                }
+                write_in_order(ordered, element.ok()?, depth)?;
+            }
+            ordered.push(']');
+        }
+        _ => ordered.push_str(text),
+    }
+    Some(())
 }
