@@ -3,8 +3,9 @@
 mod client;
 mod policy;
 mod resolver;
+mod route;
 
-pub use client::EgressClient;
 pub(crate) use client::shown;
+pub use client::{Certificates, EgressClient};
 pub use policy::{AddressClass, Policy};
 pub use resolver::{Resolve, SystemResolver};

@@ -3,6 +3,7 @@
 
 mod approve;
 mod catalog;
+mod certificates;
 mod commands;
 mod complete;
 mod confinement;
@@ -70,7 +71,8 @@ fn environment() -> io::Result<Environment> {
     let mut environment = Environment::new(std::env::current_dir()?)
         .with_variables(std::env::vars_os())
         .with_temporary_directory(std::env::temp_dir())
-        .with_clock(std::time::SystemTime::now);
+        .with_clock(std::time::SystemTime::now)
+        .with_certificates(certificates::of_system);
     if let Some(home) = std::env::home_dir().filter(|home| home.is_absolute()) {
         environment = environment.with_home(home);
     }

@@ -39,7 +39,10 @@ impl Credentials {
         let given = given.map(|key| SecretString::from(key.to_owned()));
         let vault = Arc::new(Vault::new(state, config.join(KEY_FILE), given, environment.clock()));
         let store = Arc::new(VaultStore::new(Arc::clone(&vault), on_secret));
-        let sign_ins = Arc::new(SignIns::new(Arc::clone(&store) as Arc<dyn Store>, environment.clock()));
+        let sign_ins = SignIns::new(Arc::clone(&store) as Arc<dyn Store>, environment.clock())
+            .with_system_certificates(environment.certificates())
+            .with_proxies(environment.proxies());
+        let sign_ins = Arc::new(sign_ins);
         Some(Self { vault, store, sign_ins })
     }
 

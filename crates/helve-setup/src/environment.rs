@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use helve_config::Platform;
 use helve_model::Origin;
+use helve_wire::Proxies;
 use helve_wire::launch::WardenProgram;
 
 use crate::setup::Choices;
@@ -41,6 +42,7 @@ pub struct Environment {
     temporary_directory: PathBuf,
     program: Option<OwnProgram>,
     clock: fn() -> SystemTime,
+    certificates: fn() -> &'static [Vec<u8>],
     directories: Directories,
 }
 
@@ -92,6 +94,7 @@ impl Environment {
             temporary_directory: PathBuf::from("/"),
             program: None,
             clock: || SystemTime::UNIX_EPOCH,
+            certificates: || &[],
             directories: Directories::default(),
         }
     }
@@ -130,6 +133,13 @@ impl Environment {
     #[must_use]
     pub const fn with_clock(mut self, clock: fn() -> SystemTime) -> Self {
         self.clock = clock;
+        self
+    }
+
+    /// The authorities (DER) that the system trusts, asked for once they are needed.
+    #[must_use]
+    pub const fn with_certificates(mut self, certificates: fn() -> &'static [Vec<u8>]) -> Self {
+        self.certificates = certificates;
         self
     }
 
@@ -197,6 +207,25 @@ impl Environment {
     #[must_use]
     pub const fn clock(&self) -> fn() -> SystemTime {
         self.clock
+    }
+
+    /// The authorities (DER) that the system trusts.
+    #[must_use]
+    pub const fn certificates(&self) -> fn() -> &'static [Vec<u8>] {
+        self.certificates
+    }
+
+    /// The proxies that the person uses, by the variables that most programs know; `None` where none is set. A project's
+    /// `.env` does not count.
+    #[must_use]
+    pub fn proxies(&self) -> Option<Proxies> {
+        let find =
+            |names: [&str; 2]| names.into_iter().find_map(|name| self.variable(name).filter(|text| !text.is_empty()));
+        let all = find(["all_proxy", "ALL_PROXY"]);
+        let http = find(["http_proxy", "HTTP_PROXY"]).or(all);
+        let https = find(["https_proxy", "HTTPS_PROXY"]).or(all);
+        let is_any = http.is_some() || https.is_some();
+        is_any.then(|| Proxies::new(http, https, find(["no_proxy", "NO_PROXY"])))
     }
 
     /// What time it is.

@@ -189,6 +189,8 @@ impl Recipe {
             confining: setup.confining(),
             sign_ins: setup.credentials().map(|credentials| Arc::clone(&credentials.sign_ins)),
             secrets: Some(Arc::new(Secrets::new(setup))),
+            proxies: environment.proxies(),
+            certificates: environment.certificates(),
             nesting: setup.itself.nesting(environment).clone(),
             ..Surroundings::default()
         };

@@ -148,6 +148,12 @@ pub(crate) async fn connect(
             let as_written = |error: helve_wire::Error| error.reworded(|text| as_written(text, &http.url));
             let target = target(http).map_err(|error| CallError::from_wire(as_written(error), &spec.name))?;
             let mut target = target.with_nesting(surroundings.nesting.clone());
+            if http.url.expose().starts_with("https:") {
+                target = target.with_system_certificates((surroundings.certificates)());
+            }
+            if let Some(proxies) = &surroundings.proxies {
+                target = target.with_proxies(proxies.clone());
+            }
             if let Some(sign_ins) = &surroundings.sign_ins
                 && let Some(headers) = sign_ins.headers(spec)?
             {

@@ -11,7 +11,7 @@ use helve_model::{BuiltinSpec, DisabledReason, HttpServer, QualifiedName, Server
 use helve_policy::pin::DefinitionHash;
 use helve_policy::{ServerAccess, SourcedRule, Trust};
 use helve_wire::launch::{CloseTimes, Launcher, PlainLauncher};
-use helve_wire::{ClientInfo, Limits, Nesting};
+use helve_wire::{ClientInfo, Limits, Nesting, Proxies};
 
 #[cfg(target_os = "linux")]
 use crate::confine::Confining;
@@ -93,6 +93,10 @@ pub struct Surroundings {
     pub confining: Option<Confining>,
     /// The logins to servers over HTTP; `None`: nobody is signed in anywhere.
     pub sign_ins: Option<Arc<SignIns>>,
+    /// The proxies that servers over HTTP are reached through; `None`: they are reached straight.
+    pub proxies: Option<Proxies>,
+    /// The authorities (DER) that the system trusts, asked for at the first server over `https:`.
+    pub certificates: fn() -> &'static [Vec<u8>],
     /// Where the values of late references come from; `None`: servers that have some are off.
     pub secrets: Option<Arc<dyn SecretSource>>,
     /// How deep this host runs below others of its kind: its servers are told.
@@ -191,6 +195,8 @@ impl Default for Surroundings {
             confining: None,
             sign_ins: None,
             secrets: None,
+            proxies: None,
+            certificates: || &[],
             nesting: Nesting::default(),
             clock: system_clock,
             recorder: None,

@@ -4,14 +4,14 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-use helve_auth::egress::{EgressClient, Policy};
+use helve_auth::egress::{Certificates, EgressClient, Policy};
 use helve_auth::ports::{Person, Ports, Store};
 use helve_auth::{
     Advice, AuthError, Callback, CallbackHost, ConfiguredClient, ErrorKind, Grant, IdentityProvider, LoginWish, Next,
     PkceDemand, Refusal, Registration, ResourceChoice, Settings, SignIn,
 };
 use helve_model::{ConfigText, ErrorCode, HttpSpec, Layer, OAuthSpec, ServerSpec, TransportSpec};
-use helve_wire::{AfterRefusal, BoxFuture, HeaderSource, Outgoing, Refused};
+use helve_wire::{AfterRefusal, BoxFuture, HeaderSource, Outgoing, Proxies, Refused};
 use http::header::AUTHORIZATION;
 use http::{HeaderName, HeaderValue};
 use secrecy::SecretString;
@@ -26,6 +26,8 @@ pub struct SignIns {
     clock: fn() -> SystemTime,
     person: Option<Arc<dyn Person>>,
     certificates: Vec<Vec<u8>>,
+    system_certificates: fn() -> &'static [Vec<u8>],
+    proxies: Option<Proxies>,
     known: Mutex<Vec<Known>>,
 }
 
@@ -39,7 +41,15 @@ struct Known {
 impl SignIns {
     /// Logins that are kept in this store.
     pub fn new(store: Arc<dyn Store>, clock: fn() -> SystemTime) -> Self {
-        Self { store, clock, person: None, certificates: Vec::new(), known: Mutex::default() }
+        Self {
+            store,
+            clock,
+            person: None,
+            certificates: Vec::new(),
+            system_certificates: || &[],
+            proxies: None,
+            known: Mutex::default(),
+        }
     }
 
     /// Lets a person sign in whenever a server asks for it. Without one, a server that wants a login is `needs-auth`.
@@ -53,6 +63,20 @@ impl SignIns {
     #[must_use]
     pub fn with_root_certificate(mut self, der: Vec<u8>) -> Self {
         self.certificates.push(der);
+        self
+    }
+
+    /// Trusts what the system trusts besides the public authorities.
+    #[must_use]
+    pub const fn with_system_certificates(mut self, certificates: fn() -> &'static [Vec<u8>]) -> Self {
+        self.system_certificates = certificates;
+        self
+    }
+
+    /// Asks authorization servers through the proxies that the person uses.
+    #[must_use]
+    pub fn with_proxies(mut self, proxies: Option<Proxies>) -> Self {
+        self.proxies = proxies;
         self
     }
 
@@ -82,7 +106,9 @@ impl SignIns {
         if let Grant::IdentityAssertion(provider) = &settings.grant {
             policy = policy.with_named(&provider.token_endpoint);
         }
-        let client = EgressClient::new(policy, &self.certificates).map_err(unusable)?;
+        let certificates = Certificates { named: &self.certificates, system: (self.system_certificates)() };
+        let proxies = self.proxies.as_ref().map(|proxies| Arc::clone(proxies.matcher()));
+        let client = EgressClient::new(policy, certificates, proxies).map_err(unusable)?;
         let ports = Ports { http: Arc::new(client), store: Arc::clone(&self.store), clock: self.clock };
         let sign_in = SignIn::new(settings, ports);
         known.push(Known {

@@ -12,6 +12,7 @@ use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::proxy::matcher::Matcher;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::{ClientConfig, RootCertStore};
 use secrecy::ExposeSecret as _;
@@ -20,6 +21,7 @@ use url::Url;
 
 use crate::egress::policy::Policy;
 use crate::egress::resolver::{Filtering, NothingAllowed, Resolve, SystemResolver};
+use crate::egress::route::Route;
 use crate::error::{AuthError, ErrorKind, Result};
 use crate::ports::{Body, BoxFuture, Http, HttpAnswer, HttpRequest, Purpose};
 
@@ -32,7 +34,16 @@ const REDIRECTS: usize = 3;
 /// How long a connection is kept for the next request of the same login.
 const IDLE_TIME: Duration = Duration::from_secs(5);
 
-type Connector = HttpsConnector<HttpConnector<Filtering>>;
+type Connector = HttpsConnector<Route>;
+
+/// Authorities (DER) that are trusted besides the public ones.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Certificates<'a> {
+    /// Somebody named them: each must be readable.
+    pub named: &'a [Vec<u8>],
+    /// The system's own.
+    pub system: &'a [Vec<u8>],
+}
 
 /// Sends requests on behalf of one server.
 pub struct EgressClient {
@@ -41,26 +52,32 @@ pub struct EgressClient {
 }
 
 impl EgressClient {
-    /// A client that keeps to this policy.
+    /// A client that keeps to this policy. Through a proxy, the name and literal addresses are checked as ever; what a name
+    /// stands for is the proxy's business then.
     ///
     /// # Errors
     /// `Settings` when TLS is not available or a certificate (DER) cannot be read.
-    pub fn new(policy: Policy, certificates: &[Vec<u8>]) -> Result<Self> {
-        Self::with_resolver(policy, certificates, Arc::new(SystemResolver))
+    pub fn new(policy: Policy, certificates: Certificates<'_>, proxies: Option<Arc<Matcher>>) -> Result<Self> {
+        Self::with_resolver(policy, certificates, proxies, Arc::new(SystemResolver))
     }
 
     /// The same with another way to resolve names.
     ///
     /// # Errors
     /// See [`EgressClient::new`].
-    pub fn with_resolver(policy: Policy, certificates: &[Vec<u8>], resolver: Arc<dyn Resolve>) -> Result<Self> {
+    pub fn with_resolver(
+        policy: Policy,
+        certificates: Certificates<'_>,
+        proxies: Option<Arc<Matcher>>,
+        resolver: Arc<dyn Resolve>,
+    ) -> Result<Self> {
         let policy = Arc::new(policy);
         let mut tcp = HttpConnector::new_with_resolver(Filtering { policy: Arc::clone(&policy), inner: resolver });
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
         tcp.set_connect_timeout(Some(REQUEST_TIME));
         let connector = HttpsConnectorBuilder::new().with_tls_config(tls(certificates)?);
-        let connector = connector.https_or_http().enable_http1().wrap_connector(tcp);
+        let connector = connector.https_or_http().enable_http1().wrap_connector(Route::new(tcp, proxies, REQUEST_TIME));
         let client = Client::builder(TokioExecutor::new())
             .pool_idle_timeout(IDLE_TIME)
             .pool_timer(TokioTimer::new())
@@ -183,9 +200,11 @@ fn redirected(request: &HttpRequest, from: &Url, answer: &HttpAnswer) -> Result<
     Ok(to)
 }
 
-fn tls(certificates: &[Vec<u8>]) -> Result<ClientConfig> {
+fn tls(certificates: Certificates<'_>) -> Result<ClientConfig> {
     let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-    for certificate in certificates {
+    // A system's store may hold what no client of today understands.
+    roots.add_parsable_certificates(certificates.system.iter().map(|der| der.as_slice().into()));
+    for certificate in certificates.named {
         roots
             .add(certificate.clone().into())
             .map_err(|error| AuthError::settings("a root certificate cannot be read").with_source(error))?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use helve_auth::egress::{EgressClient, Policy};
+use helve_auth::egress::{Certificates, EgressClient, Policy};
 use helve_auth::ports::{BoxFuture, Person, Ports, Store};
 use helve_auth::{Facts, LoginWish, MemoryStore, Next, Page, Refusal, Result, Settings, SignIn};
 use helve_testkit::Scenario;
@@ -41,7 +41,7 @@ impl World {
     /// Another process, as it were: nothing is shared but the store.
     pub(crate) fn sign_in_with(&self, settings: Settings) -> Arc<SignIn> {
         let policy = Policy::for_server(&settings.server);
-        let http = Arc::new(EgressClient::new(policy, &[]).unwrap());
+        let http = Arc::new(EgressClient::new(policy, Certificates::default(), None).unwrap());
         let store = Arc::clone(&self.store) as Arc<dyn Store>;
         SignIn::new(settings, Ports { http, store, clock: now })
     }

@@ -10,6 +10,7 @@ mod headers;
 mod in_flight;
 mod pool;
 mod posting;
+pub(crate) mod proxy;
 mod refusal;
 mod sse;
 pub(crate) mod sse_link;
@@ -18,6 +19,7 @@ pub(crate) mod streamable;
 mod target;
 
 pub(crate) use posting::HttpProtocol;
+pub use proxy::Proxies;
 pub(crate) use sse_link::SseLink;
 pub(crate) use streamable::StreamableLink;
 pub use target::{AfterRefusal, HeaderSource, HttpTarget, Outgoing, Refused};

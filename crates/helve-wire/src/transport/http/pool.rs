@@ -13,12 +13,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use helve_model::ErrorCode;
+use http::header::PROXY_AUTHORIZATION;
 use http::{Request, Response, Uri};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::proxy::Tunnel;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
@@ -28,6 +30,7 @@ use url::Position;
 
 use crate::error::{Error, Result};
 use crate::transport::http::background::Background;
+use crate::transport::http::proxy::Proxy;
 use crate::transport::http::target::HttpTarget;
 use helve_model::sync::lock;
 
@@ -49,6 +52,8 @@ const DRAIN_WAIT: Duration = Duration::from_millis(50);
 pub(crate) struct Pool {
     connector: Connector,
     origin: Uri,
+    /// On the way to the server.
+    proxy: Option<Proxy>,
     state: Mutex<State>,
     returned: Notify,
     pub(crate) background: Background,
@@ -76,14 +81,17 @@ pub(crate) struct Connection {
 }
 
 enum Connector {
+    /// To the server, or to a proxy that passes requests on.
     Plain(HttpConnector),
     Tls(Box<HttpsConnector<HttpConnector>>),
+    /// To the server, by a proxy that only sees bytes.
+    Tunnel(Box<HttpsConnector<Tunnel<HttpConnector>>>),
 }
 
 impl Pool {
     pub(crate) fn new(target: &HttpTarget) -> Result<Self> {
         let origin = &target.url[..Position::AfterPort];
-        let origin = origin
+        let origin: Uri = origin
             .parse()
             .map_err(|error| Error::new(ErrorCode::Config, format!("the server's address is no URL: {error}")))?;
         let mut tcp = HttpConnector::new();
@@ -91,15 +99,35 @@ impl Pool {
         tcp.set_nodelay(true);
         tcp.set_connect_timeout(Some(CONNECT_TIME));
         tcp.set_happy_eyeballs_timeout(Some(HAPPY_EYEBALLS));
+        let proxy = target.proxies.as_ref().and_then(|proxies| proxies.on_the_way_to(&origin));
+        if let Some(proxy) = &proxy
+            && proxy.address.scheme_str() != Some("http")
+        {
+            let scheme = proxy.address.scheme_str().unwrap_or_default();
+            let message = format!("the proxy {} is one for `{scheme}:`, which is not spoken here", proxy.shown());
+            return Err(Error::new(ErrorCode::Config, message)
+                .with_hint("name a proxy whose address begins with http://, or leave the server out with NO_PROXY"));
+        }
         let connector = if target.url.scheme() == "https" {
-            let tls = HttpsConnectorBuilder::new().with_tls_config(tls_config(target)?);
-            Connector::Tls(Box::new(tls.https_only().enable_http1().wrap_connector(tcp)))
+            let tls = HttpsConnectorBuilder::new().with_tls_config(tls_config(target)?).https_only().enable_http1();
+            match &proxy {
+                None => Connector::Tls(Box::new(tls.wrap_connector(tcp))),
+                Some(proxy) => {
+                    let tunnel = Tunnel::new(proxy.address.clone(), tcp);
+                    let tunnel = match &proxy.authorization {
+                        Some(authorization) => tunnel.with_auth(authorization.clone()),
+                        None => tunnel,
+                    };
+                    Connector::Tunnel(Box::new(tls.wrap_connector(tunnel)))
+                }
+            }
         } else {
             Connector::Plain(tcp)
         };
         Ok(Self {
             connector,
             origin,
+            proxy,
             state: Mutex::default(),
             returned: Notify::new(),
             background: Background::default(),
@@ -112,6 +140,7 @@ impl Pool {
         mut request: Request<Full<Bytes>>,
         sent: &AtomicBool,
     ) -> Result<(Response<Incoming>, Connection)> {
+        self.address_for_proxy(&mut request);
         loop {
             let mut connection = self.take().await?;
             sent.store(true, Ordering::Relaxed);
@@ -126,6 +155,19 @@ impl Pool {
                 Some(unsent) if !connection.fresh => request = unsent,
                 unsent => return Err(broken(failure.into_error()).with_may_have_run(unsent.is_none())),
             }
+        }
+    }
+
+    /// A proxy that passes requests on has to be told where to.
+    fn address_for_proxy(&self, request: &mut Request<Full<Bytes>>) {
+        let (Some(proxy), Connector::Plain(_)) = (&self.proxy, &self.connector) else { return };
+        let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+        let whole = format!("{}{path}", self.origin.to_string().trim_end_matches('/'));
+        if let Ok(whole) = whole.parse() {
+            *request.uri_mut() = whole;
+        }
+        if let Some(authorization) = &proxy.authorization {
+            drop(request.headers_mut().insert(PROXY_AUTHORIZATION, authorization.clone()));
         }
     }
 
@@ -196,7 +238,11 @@ impl Pool {
     async fn connect(&self) -> Result<Connection> {
         let connecting = async {
             match &self.connector {
-                Connector::Plain(connector) => handshake(connector.clone().call(self.origin.clone()).await?).await,
+                Connector::Plain(connector) => {
+                    let address = self.proxy.as_ref().map_or(&self.origin, |proxy| &proxy.address);
+                    handshake(connector.clone().call(address.clone()).await?).await
+                }
+                Connector::Tunnel(connector) => handshake(connector.clone().call(self.origin.clone()).await?).await,
                 Connector::Tls(connector) => handshake(connector.clone().call(self.origin.clone()).await?).await,
             }
         };
@@ -229,7 +275,8 @@ impl Pool {
         }
         let origin = self.origin.to_string();
         let origin = origin.trim_end_matches('/');
-        Error::new(ErrorCode::TransportError, format!("cannot connect to {origin}: {reason}"))
+        let way = self.proxy.as_ref().map(|proxy| format!(" through the proxy {}", proxy.shown())).unwrap_or_default();
+        Error::new(ErrorCode::TransportError, format!("cannot connect to {origin}{way}: {reason}"))
             .with_hint(hint)
             .with_source(error)
     }
@@ -279,6 +326,8 @@ where
 
 fn tls_config(target: &HttpTarget) -> Result<ClientConfig> {
     let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+    // A system's store may hold what no client of today understands.
+    roots.add_parsable_certificates(target.system_certificates.iter().map(|der| der.as_slice().into()));
     for certificate in &target.certificates {
         roots
             .add(certificate.clone().into())

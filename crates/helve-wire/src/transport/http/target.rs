@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::handler::BoxFuture;
 use crate::nesting::Nesting;
 use crate::transport::http::headers;
+use crate::transport::http::proxy::Proxies;
 
 /// The address of a server that speaks HTTP, with the headers every request carries.
 ///
@@ -26,6 +27,9 @@ pub struct HttpTarget {
     pub(crate) source: Option<Arc<dyn HeaderSource>>,
     pub(crate) nesting: Option<Nesting>,
     pub(crate) certificates: Vec<Vec<u8>>,
+    /// The system's own.
+    pub(crate) system_certificates: &'static [Vec<u8>],
+    pub(crate) proxies: Option<Proxies>,
 }
 
 /// Supplies headers request by request, for tokens that rotate.
@@ -109,7 +113,15 @@ impl HttpTarget {
         let _: [Result<(), ()>; 2] = [url.set_username(""), url.set_password(None)];
         let mut headers = HeaderMap::new();
         headers.insert(USER_AGENT, HeaderValue::from_static(concat!("helve/", env!("CARGO_PKG_VERSION"))));
-        let target = Self { url, headers, source: None, nesting: None, certificates: Vec::new() };
+        let target = Self {
+            url,
+            headers,
+            source: None,
+            nesting: None,
+            certificates: Vec::new(),
+            system_certificates: &[],
+            proxies: None,
+        };
         match password {
             None if user.is_empty() => Ok(target),
             password => target.with_basic(&user, &password.unwrap_or_default()),
@@ -169,6 +181,20 @@ impl HttpTarget {
     #[must_use]
     pub fn with_root_certificate(mut self, der: Vec<u8>) -> Self {
         self.certificates.push(der);
+        self
+    }
+
+    /// Trusts what the system trusts (DER) besides the public authorities. What cannot be read of it is left out.
+    #[must_use]
+    pub const fn with_system_certificates(mut self, ders: &'static [Vec<u8>]) -> Self {
+        self.system_certificates = ders;
+        self
+    }
+
+    /// Reaches the server through the proxy that the person uses for it.
+    #[must_use]
+    pub fn with_proxies(mut self, proxies: Proxies) -> Self {
+        self.proxies = Some(proxies);
         self
     }
 
