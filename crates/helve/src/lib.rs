@@ -153,3 +153,8 @@ pub use watch::{
     Change, DEFAULT_INTERVAL, MINIMUM_INTERVAL, SavedWatch, WatchEvent, WatchFilter, WatchId, WatchKind, WatchReport,
     WatchSource, Watcher,
 };
+
+#[cfg(all(doctest, feature = "derive"))]
+#[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../../../docs/embedding.md")]
+struct PagesWithExamples;
