@@ -15,12 +15,11 @@ pub(crate) struct Confinement {
 
 impl Confinement {
     pub(crate) fn new(context: &Context) -> Self {
-        let surroundings = Surroundings {
-            environment: context.env.variables(),
-            working_directory: Some(context.env.working_directory().to_owned()),
-            confining: context.setup.confining(),
-            ..Surroundings::default()
-        };
+        let surroundings = Surroundings::default().with(|surroundings| {
+            surroundings.environment = context.env.variables();
+            surroundings.working_directory = Some(context.env.working_directory().to_owned());
+            surroundings.confining = context.setup.confining();
+        });
         Self { surroundings }
     }
 

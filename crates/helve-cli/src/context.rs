@@ -111,7 +111,7 @@ impl Context {
 
     /// A call made from this command line.
     pub(crate) fn call(&self) -> CallContext {
-        CallContext { source: CallSource::new(Door::CommandLine), ..CallContext::new(self.caller()) }
+        CallContext::new(self.caller()).with(|context| context.source = CallSource::new(Door::CommandLine))
     }
 
     /// Where trust, approvals and pins are kept.

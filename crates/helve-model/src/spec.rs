@@ -12,6 +12,7 @@ use crate::{LateReference, Layer, Origin, SandboxSpec, ServerName};
 
 /// One configured server.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct ServerSpec {
     /// The configured name; the server's identity.
     pub name: ServerName,
@@ -238,6 +239,13 @@ impl Validation {
 }
 
 impl ServerSpec {
+    /// The same with a change. Fields are added in time, so nobody writes out all of them.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
     /// A server that is on, with nothing else said about it.
     #[must_use]
     pub const fn new(name: ServerName, transport: TransportSpec, origin: Origin, layer: Layer) -> Self {

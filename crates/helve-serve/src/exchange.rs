@@ -56,8 +56,10 @@ impl Exchange {
         let task = request.param("task").filter(|_| !self.gateway.may_be_modern(&self.agent, server));
         let task = task.map(|task| Relayed { task: Some(task), ..Relayed::default() });
         let on_progress = meta.progress_token.clone().map(|token| relay_progress(Arc::clone(&self.stream), token));
-        let mut context =
-            CallContext { on_progress, relayed: task, ..self.common_context(server, answerer, request, meta) };
+        let mut context = self.common_context(server, answerer, request, meta).with(|context| {
+            context.on_progress = on_progress;
+            context.relayed = task;
+        });
         // A modern server logs only for those who say so in each request; an agent of the other era need not say anything.
         if self.gateway.may_be_modern(&self.agent, server) {
             let level = self.agent.log_level().map_or(UNASKED_LOG_LEVEL, Level::word);
@@ -74,21 +76,20 @@ impl Exchange {
         request: &Request,
         meta: &Meta,
     ) -> CallContext {
-        CallContext {
-            principal: self.agent.principal.clone(),
-            source: self.agent.source(meta.client_info.as_ref()),
-            meta: meta.rest.as_ref().map(|meta| self.gateway.tasks.meta_for_server(&self.owner(server), meta)),
-            more: request.more(),
-            // What an agent gets directly it gets here: the server knows best what it can make something of.
-            validation: Validation::Server,
-            approver: DoorApprover::of(&answerer, self.lasting()),
-            leaves_unlisted: self.leaves_unlisted(),
-            refusals: self.refusals(),
-            approvals: Some(self.agent.approvals.clone()),
-            turns: self.turns(server),
-            answerer: Some(NamedAnswerer::of(answerer)),
-            ..CallContext::new(Caller::Agent)
-        }
+        let mut context = CallContext::new(Caller::Agent);
+        context.principal = self.agent.principal.clone();
+        context.source = self.agent.source(meta.client_info.as_ref());
+        context.meta = meta.rest.as_ref().map(|meta| self.gateway.tasks.meta_for_server(&self.owner(server), meta));
+        context.more = request.more();
+        // What an agent gets directly it gets here: the server knows best what it can make something of.
+        context.validation = Validation::Server;
+        context.approver = DoorApprover::of(&answerer, self.lasting());
+        context.leaves_unlisted = self.leaves_unlisted();
+        context.refusals = self.refusals();
+        context.approvals = Some(self.agent.approvals.clone());
+        context.turns = self.turns(server);
+        context.answerer = Some(NamedAnswerer::of(answerer));
+        context
     }
 
     /// Whose it is what this server makes for this agent.
@@ -104,15 +105,14 @@ impl Exchange {
         let principal = self.agent.principal.clone();
         let (leaves_unlisted, refusals) = (self.leaves_unlisted(), self.refusals());
         let source = self.agent.source(meta.client_info.as_ref());
-        CallContext {
-            principal,
-            source,
-            approver,
-            leaves_unlisted,
-            refusals,
-            approvals,
-            ..CallContext::new(Caller::Agent)
-        }
+        CallContext::new(Caller::Agent).with(|context| {
+            context.principal = principal;
+            context.source = source;
+            context.approver = approver;
+            context.leaves_unlisted = leaves_unlisted;
+            context.refusals = refusals;
+            context.approvals = approvals;
+        })
     }
 
     /// For how long a person may say yes where this agent asks them.

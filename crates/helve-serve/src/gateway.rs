@@ -87,6 +87,7 @@ pub struct Gateway {
 
 /// How a host is shown.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Options {
     /// How tools and prompts are named.
     pub naming: Naming,
@@ -141,6 +142,15 @@ impl Unlisted {
 /// be anybody.
 pub(crate) const fn is_the_persons(principal: &Principal) -> bool {
     matches!(principal.kind(), PrincipalKind::Person | PrincipalKind::LocalUser | PrincipalKind::Connection)
+}
+
+impl Options {
+    /// The same with a change. Fields are added in time, so nobody writes out all of them.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
 }
 
 impl Default for Options {

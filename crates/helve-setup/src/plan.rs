@@ -31,15 +31,19 @@ impl Setup {
             if readonly.origin != Origin::BuiltIn {
                 spec.access.readonly.get_or_insert(readonly.value);
             }
-            let guard = start_guard::guard(server);
-            servers.push(Planned { spec, trust: trust_of(server), held: self.held(server), guard });
+            let mut planned = Planned::new(spec, trust_of(server));
+            (planned.held, planned.guard) = (self.held(server), start_guard::guard(server));
+            servers.push(planned);
         }
         if self.has_defaults(configuration) {
             let held = self.choices.no_mcp.then_some(DisabledReason::HostOff);
             let defaults = helve_builtin::defaults(self.environment.working_directory());
             let is_free = |spec: &ServerSpec| !configuration.servers.iter().any(|server| server.name == spec.name);
             servers.extend(
-                defaults.into_iter().filter(is_free).map(|spec| Planned { held: held.clone(), ..Planned::from(spec) }),
+                defaults
+                    .into_iter()
+                    .filter(is_free)
+                    .map(|spec| Planned::from(spec).with(|planned| planned.held = held.clone())),
             );
         }
         let hidden = configuration.shadowed.iter().map(|shadowed| &shadowed.server);
@@ -47,7 +51,10 @@ impl Setup {
         // What is hidden does not run: no approval is for it.
         let narrowing = narrowing.map(|access| ServerAccess { identity: None, ..access }).collect();
         let pins = self.pins(configuration, &servers)?;
-        Ok(Plan { servers, narrowing, rules: Some(rules(configuration)), pins: Some(pins) })
+        Ok(Plan::default().with(|plan| {
+            (plan.servers, plan.narrowing) = (servers, narrowing);
+            (plan.rules, plan.pins) = (Some(rules(configuration)), Some(pins));
+        }))
     }
 
     /// True where the built-in servers serve: no other one is configured but helve itself.
@@ -102,11 +109,10 @@ impl Setup {
     /// depend on; and what is wrong with them.
     #[must_use]
     pub fn compile_for_calls(&self, plan: &Plan) -> (RuleSet, Vec<Problem>) {
-        let surroundings = Surroundings {
-            environment: self.environment.variables(),
-            working_directory: Some(self.environment.working_directory().to_owned()),
-            ..Surroundings::default()
-        };
+        let surroundings = Surroundings::default().with(|surroundings| {
+            surroundings.environment = self.environment.variables();
+            surroundings.working_directory = Some(self.environment.working_directory().to_owned());
+        });
         let own = plan.servers.iter().map(|planned| ServerAccess {
             directories: helve::server_directories(&planned.spec, &surroundings),
             ..ServerAccess::new(&planned.spec, planned.trust)

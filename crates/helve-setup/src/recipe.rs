@@ -165,35 +165,33 @@ impl Recipe {
         let settings = &configuration.settings;
         let keeps = settings.cache_tool_schemas.value;
         let stays = lifetime == Lifetime::Long;
-        let host_settings = HostSettings {
-            call_timeout: settings.call_timeout.value,
-            startup_timeout: settings.startup_timeout.value,
-            max_retries: settings.max_retries.value,
-            schema_cache_ttl: keeps.then_some(settings.schema_cache_ttl.value),
-            in_flight_per_server: settings.calls_per_server.value as usize,
-            result_bytes: settings.result_bytes.value.map_or(usize::MAX, |bytes| bytes as usize),
-            result_cache_ttl: settings.result_cache_ttl.value,
-            validation: settings.validation.value,
-            cacheable: setup.cacheable(&settings.cacheable_tools.value),
-            ping_interval: stays.then_some(PING_EVERY),
-            follow_changes: stays,
-            ..HostSettings::default()
-        };
+        let host_settings = HostSettings::default().with(|settings| {
+            settings.call_timeout = settings.call_timeout.value;
+            settings.startup_timeout = settings.startup_timeout.value;
+            settings.max_retries = settings.max_retries.value;
+            settings.schema_cache_ttl = keeps.then_some(settings.schema_cache_ttl.value);
+            settings.in_flight_per_server = settings.calls_per_server.value as usize;
+            settings.result_bytes = settings.result_bytes.value.map_or(usize::MAX, |bytes| bytes as usize);
+            settings.result_cache_ttl = settings.result_cache_ttl.value;
+            settings.validation = settings.validation.value;
+            settings.cacheable = setup.cacheable(&settings.cacheable_tools.value);
+            settings.ping_interval = stays.then_some(PING_EVERY);
+            settings.follow_changes = stays;
+        });
         let environment = &setup.environment;
-        let surroundings = Surroundings {
-            environment: environment.variables(),
-            launcher: launcher(environment),
-            working_directory: Some(environment.working_directory().to_owned()),
-            cache_directory: setup.lists_directory(),
-            spill_directory: setup.spill_directory().filter(|_| settings.result_bytes.value.is_some()),
-            confining: setup.confining(),
-            sign_ins: setup.credentials().map(|credentials| Arc::clone(&credentials.sign_ins)),
-            secrets: Some(Arc::new(Secrets::new(setup))),
-            proxies: environment.proxies(),
-            certificates: environment.certificates(),
-            nesting: setup.itself.nesting(environment).clone(),
-            ..Surroundings::default()
-        };
+        let surroundings = Surroundings::default().with(|surroundings| {
+            surroundings.environment = environment.variables();
+            surroundings.launcher = launcher(environment);
+            surroundings.working_directory = Some(environment.working_directory().to_owned());
+            surroundings.cache_directory = setup.lists_directory();
+            surroundings.spill_directory = setup.spill_directory().filter(|_| settings.result_bytes.value.is_some());
+            surroundings.confining = setup.confining();
+            surroundings.sign_ins = setup.credentials().map(|credentials| Arc::clone(&credentials.sign_ins));
+            surroundings.secrets = Some(Arc::new(Secrets::new(setup)));
+            surroundings.proxies = environment.proxies();
+            surroundings.certificates = environment.certificates();
+            surroundings.nesting = setup.itself.nesting(environment).clone();
+        });
         let approvals = setup.stores().and_then(|stores| stores.read::<ApprovalFile>())?;
         Ok(Self {
             settings: host_settings,

@@ -31,6 +31,7 @@ use helve_model::sync::lock;
 
 /// How a connection is made and kept.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ConnectOptions {
     /// The server's configured name: permits for other servers are refused.
     pub server: ServerName,
@@ -63,6 +64,13 @@ pub struct SavedSession {
 }
 
 impl ConnectOptions {
+    /// The same with a change. Fields are added in time, so nobody writes out all of them.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
     /// The defaults, for a server of this name.
     #[must_use]
     pub fn new(server: ServerName) -> Self {

@@ -28,7 +28,7 @@ use crate::tool::Toolbox;
 /// use std::time::Duration;
 /// use helve::{ApproveAll, Host, HostSettings};
 ///
-/// let settings = HostSettings { call_timeout: Duration::from_secs(5), ..HostSettings::default() };
+/// let settings = HostSettings::default().with(|settings| settings.call_timeout = Duration::from_secs(5));
 /// let host = Host::builder()
 ///     .settings(settings)
 ///     .approver(ApproveAll) // what no rule decides, runs

@@ -39,6 +39,7 @@ const PERSON_WAS_TOLD: &str = "; the person was told";
 
 /// How a call is made, and by whom.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct CallContext {
     /// Who makes it.
     pub caller: Caller,
@@ -90,6 +91,7 @@ pub struct PreparedCall {
 
 /// What a call produced.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct CallOutcome {
     /// What was called.
     pub name: QualifiedName,
@@ -148,6 +150,13 @@ impl CallContext {
     /// The tool as the caller knows it.
     pub(crate) fn names(&self, name: &QualifiedName) -> String {
         self.known_as.clone().unwrap_or_else(|| name.to_string())
+    }
+
+    /// The same with a change. Fields are added in time, so nobody writes out all of them.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
     }
 
     /// The same with a time-out.

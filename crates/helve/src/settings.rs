@@ -25,6 +25,7 @@ use crate::tool::Toolbox;
 
 /// How long things take and how much they may cost, for all servers that do not say otherwise.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct HostSettings {
     /// A call may stay without answer or progress for so long.
     pub call_timeout: Duration,
@@ -73,6 +74,7 @@ pub struct HostSettings {
 
 /// What a host may know about the machine. It never looks for itself.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct Surroundings {
     /// The variables servers get their share of.
     pub environment: Vec<(OsString, OsString)>,
@@ -109,6 +111,7 @@ pub struct Surroundings {
 
 /// Which servers a host is to have, and what may be called.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Plan {
     /// The servers.
     pub servers: Vec<Planned>,
@@ -120,7 +123,47 @@ pub struct Plan {
     pub pins: Option<HashMap<QualifiedName, DefinitionHash>>,
 }
 
+impl HostSettings {
+    /// The same with a change. Fields are added in time, so nobody writes out all of them.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+}
+
+impl Surroundings {
+    /// The same with a change. Fields are added in time, so nobody writes out all of them.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+}
+
+impl Planned {
+    /// A server, how far it is trusted, why it is held back if it is, and who looks after its files.
+    #[must_use]
+    pub const fn new(spec: ServerSpec, trust: Trust) -> Self {
+        Self { spec, trust, held: None, guard: None }
+    }
+
+    /// The same with a change. Fields are added in time, so nobody writes out all of them.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+}
+
 impl Plan {
+    /// The same with a change. Fields are added in time, so nobody writes out all of them.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
     /// The same servers, each started at its first use.
     #[must_use]
     pub fn on_demand(mut self) -> Self {
@@ -134,6 +177,7 @@ impl Plan {
 
 /// One server of a plan.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Planned {
     /// The server.
     pub spec: ServerSpec,

@@ -9,6 +9,7 @@ use crate::catalog::ServerEntry;
 
 /// One server, at one moment.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ServerReport {
     /// Its name.
     pub name: ServerName,

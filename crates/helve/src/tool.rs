@@ -180,7 +180,7 @@ impl Toolbox {
     pub(crate) fn spec(&self) -> ServerSpec {
         let transport = TransportSpec::Builtin(BuiltinSpec { kind: "native".to_owned(), options: IndexMap::new() });
         let spec = ServerSpec::new(self.name.clone(), transport, self.origin.clone(), Layer::CommandLine);
-        ServerSpec { access: self.access.clone(), ..spec }
+        spec.with(|spec| spec.access = self.access.clone())
     }
 
     /// Its name, which stands where a server's name stands.

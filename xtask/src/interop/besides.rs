@@ -92,7 +92,7 @@ async fn everything(host: &Host) -> Result<String> {
         }
     });
     let arguments = json(r#"{"duration":1,"steps":4}"#)?;
-    let long = CallContext { on_progress: Some(on_progress), ..context() };
+    let long = context().with(|context| context.on_progress = Some(on_progress));
     host.call("everything/trigger-long-running-operation", arguments, long).await?;
     let progress = progress.lock().map(|seen| seen.clone()).unwrap_or_default();
     ensure!(progress == [1.0, 2.0, 3.0, 4.0], "progress was {progress:?}");
@@ -170,7 +170,9 @@ fn host(server: ServerSpec, scratch: &Path) -> helve::HostBuilder {
         layer: Layer::CommandLine,
     };
     Host::builder()
-        .surroundings(Surroundings { environment: std::env::vars_os().collect(), ..Surroundings::default() })
+        .surroundings(
+            Surroundings::default().with(|surroundings| surroundings.environment = std::env::vars_os().collect()),
+        )
         .rules(vec![SourcedRule { rule: allow, trust: Trust::Trusted }])
         .server(Planned::from(server))
         .elicitor(Person)

@@ -37,7 +37,7 @@ pub(crate) struct Found {
 pub(crate) fn visit(server: &Server, mark: &str) -> Result<Found> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
         let name = ServerName::new(server.name)?;
-        let options = ConnectOptions { startup: PATIENCE, ..ConnectOptions::new(name) };
+        let options = ConnectOptions::new(name).with(|options| options.startup = PATIENCE);
         match server.transport {
             Transport::Stdio => {
                 let command = command(server, mark);
@@ -149,5 +149,5 @@ fn times() -> Times {
 }
 
 fn options() -> CallOptions {
-    CallOptions { times: times(), ..CallOptions::default() }
+    CallOptions::default().with(|options| options.times = times())
 }

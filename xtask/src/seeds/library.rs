@@ -75,10 +75,15 @@ fn builder() -> HostBuilder {
         origin: Origin::Program,
         layer: Layer::CommandLine,
     };
-    let settings = HostSettings { call_timeout: PATIENCE, startup_timeout: PATIENCE, ..HostSettings::default() };
+    let settings = HostSettings::default().with(|settings| {
+        settings.call_timeout = PATIENCE;
+        settings.startup_timeout = PATIENCE;
+    });
     Host::builder()
         .settings(settings)
-        .surroundings(Surroundings { environment: std::env::vars_os().collect(), ..Surroundings::default() })
+        .surroundings(
+            Surroundings::default().with(|surroundings| surroundings.environment = std::env::vars_os().collect()),
+        )
         .rules(vec![SourcedRule { rule: allow, trust: Trust::Trusted }])
 }
 

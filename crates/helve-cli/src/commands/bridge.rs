@@ -173,7 +173,7 @@ fn answer_of(context: &Context, call: &Call) -> Result<(String, bool), Failure> 
     let name = format!("{}/{}", Spelling::Slash.render_server(&call.server), call.tool);
     let manner = Manner::answering(&call.questions);
     let outcome = with_host(context, &configuration, Wanted::OnDemand, manner, async |host| {
-        let context = CallContext { uncut: true, ..context.call() };
+        let context = context.call().with(|context| context.uncut = true);
         Ok(host.call(&name, arguments, context).await?)
     })?;
     let content =

@@ -59,7 +59,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         if let Some(ServerStatus::Failed(failure)) = host.status().into_iter().map(|report| report.status).next() {
             return Err(Failure::new(failure.code, failure.message));
         }
-        let gateway = Gateway::new(host.clone(), Options { naming: Naming::None, ..Options::default() });
+        let gateway = Gateway::new(host.clone(), Options::default().with(|options| options.naming = Naming::None));
         let broken = |error: std::io::Error| Failure::other("the agent cannot be served").cause(&error);
         let (reader, writer) = (stdio::input().map_err(broken)?, stdio::output().map_err(broken)?);
         let peer = Peer { connection: 0, user: None };

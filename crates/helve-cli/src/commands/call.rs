@@ -92,14 +92,18 @@ async fn call(
     let meter = Meter::new(context);
     let started = Instant::now();
     let work = async {
-        let limited = CallContext { timeout: context.options.timeout, ..context.call() };
+        let limited = context.call().with(|context| context.timeout = context.options.timeout);
         let prepared = host.reach(tool, &limited).await?;
         let tool = prepared.tool();
         let arguments = arguments(context, tool.name(), tool.input_schema(), words, whole).await?;
         // The call ends before the whole does, and tells more: whose it was, and whether it may have run.
         let total = context.options.timeout.map(|whole| whole.saturating_sub(started.elapsed()) * 19 / 20);
         let on_progress = meter.callback();
-        let call = CallContext { on_progress, total, uncut: true, ..context.call() };
+        let call = context.call().with(|context| {
+            context.on_progress = on_progress;
+            context.total = total;
+            context.uncut = true;
+        });
         prepared.invoke(arguments, call).await.map_err(|error| out_of_time(context, started, error))
     };
     meter.during(tool, Box::pin(work)).await

@@ -176,11 +176,10 @@ async fn expand(
     let begin = |piece: Piece| -> BoxFuture<'_, Done> {
         let Piece::Tag(tag) = piece else { return Box::pin(std::future::ready(Done::Piece(piece))) };
         Box::pin(async move {
-            let by_tag = CallContext {
-                uncut: true,
-                source: CallSource::new(Door::PromptTag),
-                ..CallContext::new(Caller::PromptTag)
-            };
+            let by_tag = CallContext::new(Caller::PromptTag).with(|context| {
+                context.uncut = true;
+                context.source = CallSource::new(Door::PromptTag);
+            });
             let outcome = host.call(&tag.name, tag.arguments.clone(), by_tag).await;
             Done::Called(tag, outcome.and_then(CallOutcome::into_result))
         })

@@ -59,7 +59,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     check_server(context, &configuration, &context.setup.plan(&configuration)?, &args.server)?;
     let manner = Manner::answering(&args.questions);
     let read = with_host(context, &configuration, Wanted::OnDemand, manner, async |host| {
-        let call = CallContext { uncut: true, ..context.call() };
+        let call = context.call().with(|context| context.uncut = true);
         let reading = Box::pin(host.read_resource(&args.server, &uri, &call));
         let read = Meter::new(context).during(&uri, reading).await;
         read.map_err(|error| match error.code() {

@@ -116,7 +116,10 @@ enum UnlistedCalls {
 pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     let configuration = context.load()?;
     context.report_problems(&configuration);
-    let mut options = Options { naming: args.prefix.clone(), discovery: args.discover, ..Options::default() };
+    let mut options = Options::default().with(|options| {
+        options.naming = args.prefix.clone();
+        options.discovery = args.discover;
+    });
     if let Some(wait) = args.wait {
         options.wait = Some(wait).filter(|wait| !wait.is_zero());
         options.lists_wait = wait;
@@ -307,13 +310,12 @@ fn guard(context: &Context, args: &Args, address: SocketAddr) -> Result<Guard, F
     } else {
         Arc::new(KnownTokens::new(tokens))
     };
-    Ok(Guard {
-        hosts,
-        any_address: address.ip().is_unspecified(),
-        origins: args.allow_origin.clone(),
-        authenticate,
-        ..Guard::default()
-    })
+    Ok(Guard::default().with(|guard| {
+        guard.hosts = hosts;
+        guard.any_address = address.ip().is_unspecified();
+        guard.origins = args.allow_origin.clone();
+        guard.authenticate = authenticate;
+    }))
 }
 
 /// An address that leads here: who listens at all of them is reached at none of that name.

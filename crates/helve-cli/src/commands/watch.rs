@@ -63,7 +63,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
             let event = watcher.next().await;
             let Some(mut told) = meaning(context, &event)? else { continue };
             let read = if args.read {
-                let call = CallContext { uncut: true, ..context.call() };
+                let call = context.call().with(|context| context.uncut = true);
                 match host.read_resource(&args.server, &uri, &call).await {
                     Ok(read) => Some(read.outcome.raw().clone()),
                     // It may be gone and come back.

@@ -167,7 +167,7 @@ async fn call_tool(exchange: &Exchange, request: &Request, meta: &Meta) -> Resul
     let lodging = exchange.host_for(&tool.name().server).await.map_err(|error| refusal::of_call(&error))?;
     let arguments = request.param("arguments").unwrap_or_else(RawJson::empty_object);
     let server = tool.name().server.clone();
-    let context = CallContext { known_as: Some(name), ..exchange.context(&server, request, meta) };
+    let context = exchange.context(&server, request, meta).with(|context| context.known_as = Some(name));
     let result = tools::call(lodging, tool, arguments, context).await?;
     gate::result(&result, &Reader::Legacy)?;
     links::remember(exchange, &server, &result);

@@ -124,7 +124,7 @@ async fn call_tool(exchange: &Exchange, request: &Request, meta: Meta) -> Result
     let arguments = request.param("arguments").unwrap_or_else(RawJson::empty_object);
     let server = tool.name().server.clone();
     let result = in_rounds(exchange, request, meta, &server, |lodging, context| {
-        let context = CallContext { known_as: Some(name), ..context };
+        let context = context.with(|context| context.known_as = Some(name));
         Box::pin(async move { tools::call(lodging, tool, arguments, context).await })
     })
     .await?;
@@ -189,11 +189,10 @@ async fn in_rounds(
     let said = request.params.as_ref().map_or(0, |params| params.as_str().len());
     let call = OpenCall::new(gateway.asked_by_servers(agent), server, digest, said, can.clone(), line);
     let answerer: Arc<dyn Answerer> = Arc::<crate::conversation::Conversation>::clone(&call.conversation);
-    let context = CallContext {
-        on_progress: Some(call.conversation.on_progress()),
-        relayed: Some(Relayed { capabilities: Some(declared), responses, state, task: None }),
-        ..exchange.common_context(server, answerer, request, &meta)
-    };
+    let context = exchange.common_context(server, answerer, request, &meta).with(|context| {
+        context.on_progress = Some(call.conversation.on_progress());
+        context.relayed = Some(Relayed { capabilities: Some(declared), responses, state, task: None });
+    });
     let lodging = exchange.host_for(server).await.map_err(|error| refusal::of_call(&error))?;
     let (made, asker) = (make(lodging, context), server.clone());
     let named = async move { made.await.map(|result| named_questions::in_result(&asker, result)) };

@@ -103,7 +103,10 @@ pub(crate) fn tell(gateway: &Gateway, agent: &Agent, notification: Notification)
     let (principal, source) = (agent.principal.clone(), agent.source(None));
     tokio::spawn(async move {
         let servers: Vec<ServerName> = host.snapshot().servers().map(|entry| entry.name().clone()).collect();
-        let context = CallContext { principal, source, ..CallContext::new(Caller::Agent) };
+        let context = CallContext::new(Caller::Agent).with(|context| {
+            context.principal = principal;
+            context.source = source;
+        });
         for server in servers {
             let (method, params) = (method.clone(), params.clone());
             let message = Relay { server, method, params, form: Form::Notification };

@@ -74,10 +74,10 @@ async fn g9_arguments_arrive_as_they_were_written() {
 /// the tool and of nothing it cannot do.
 #[tokio::test]
 async fn g9_a_strict_server_refuses_in_the_agents_words() {
-    let strict = HostSettings { validation: Some(Validation::Strict), ..HostSettings::default() };
+    let strict = HostSettings::default().with(|settings| settings.validation = Some(Validation::Strict));
     for (of_server, settings) in [(Some(Validation::Strict), HostSettings::default()), (None, strict)] {
-        let server = ServerSpec { validation: of_server, ..demanding() };
-        let settings = HostSettings { schema_cache_ttl: None, ..settings };
+        let server = demanding().with(|spec| spec.validation = of_server);
+        let settings = settings.with(|settings| settings.schema_cache_ttl = None);
         let host = Host::builder().settings(settings).approver(ApproveAll).server(server).start().await.unwrap();
         assert!(host.settled(DEADLINE).await);
         let gateway = gateway(&host, Naming::Mcp);
@@ -111,7 +111,7 @@ async fn g9_rules_see_arguments_that_are_not_checked() {
     };
     let allow = Rule { pattern: None, action: Action::Allow, ..deny.clone() };
     let rules = [deny, allow].map(|rule| SourcedRule { rule, trust: Trust::Trusted });
-    let settings = HostSettings { schema_cache_ttl: None, ..HostSettings::default() };
+    let settings = HostSettings::default().with(|settings| settings.schema_cache_ttl = None);
     let host = Host::builder().settings(settings).rules(rules.to_vec()).server(demanding()).start().await.unwrap();
     assert!(host.settled(DEADLINE).await);
     let gateway = gateway(&host, Naming::Mcp);
@@ -224,8 +224,10 @@ async fn g2_a_slow_restart_is_not_waited_for_until_the_calls_own_time_is_over() 
             peer.display()
         ),
     );
-    let settings =
-        HostSettings { restart_wait: Duration::from_millis(300), schema_cache_ttl: None, ..HostSettings::default() };
+    let settings = HostSettings::default().with(|settings| {
+        settings.restart_wait = Duration::from_millis(300);
+        settings.schema_cache_ttl = None;
+    });
     let host = Host::builder().settings(settings).approver(ApproveAll).server(server).start().await.unwrap();
     assert!(host.settled(DEADLINE).await);
     let gateway = gateway(&host, Naming::Server);
@@ -252,7 +254,7 @@ async fn g4_completions_are_asked_of_the_agents_own_server() {
     let directory = tempfile::tempdir().unwrap();
     let record = directory.path().join("record");
     let server = stdio_server("one", &Scenario::legacy().record_to(&record));
-    let options = Options { wait: Some(DEADLINE), ..Options::default() };
+    let options = Options::default().with(|options| options.wait = Some(DEADLINE));
     let gateway = Gateway::shared(Arc::new(open(vec![server])), options).await.unwrap();
     assert!(gateway.host().settled(DEADLINE).await);
     let mut agent = StreamAgent::connect(&gateway);
@@ -407,7 +409,7 @@ async fn g12_the_envelope_of_an_era_stays_in_it() {
 /// G12: a server that is started for one agent, and has what everybody's has, is no news.
 #[tokio::test]
 async fn g12_only_real_differences_are_announced() {
-    let options = Options { wait: Some(DEADLINE), ..Options::default() };
+    let options = Options::default().with(|options| options.wait = Some(DEADLINE));
     let servers = vec![stdio_server("one", &Scenario::legacy()), stdio_server("two", &Scenario::legacy())];
     let gateway = Gateway::shared(Arc::new(open(servers)), options).await.unwrap();
     assert!(gateway.host().settled(DEADLINE).await);

@@ -13,7 +13,11 @@ use crate::http_agent::HttpAgent;
 use crate::support::{DEADLINE, StreamAgent, everything, gateway, host, open, stdio_server};
 
 async fn shared(scenario: &Scenario, limits: Limits) -> (Arc<Gateway>, Arc<HttpFace>) {
-    let options = Options { naming: Naming::None, wait: Some(DEADLINE), limits, ..Options::default() };
+    let options = Options::default().with(|options| {
+        options.naming = Naming::None;
+        options.wait = Some(DEADLINE);
+        options.limits = limits;
+    });
     let gateway = Gateway::shared(Arc::new(open(vec![stdio_server("one", scenario)])), options).await.unwrap();
     let face = Arc::new(HttpFace::new(Arc::clone(&gateway), Guard::default()));
     (gateway, face)
@@ -55,7 +59,10 @@ async fn an_entry_says_who_shares_a_server() {
         let record = directory.path().join("record");
         let mut server = stdio_server("one", &Scenario::legacy().record_to(&record));
         server.shared = said;
-        let options = Options { naming: Naming::None, wait: Some(DEADLINE), ..Options::default() };
+        let options = Options::default().with(|options| {
+            options.naming = Naming::None;
+            options.wait = Some(DEADLINE);
+        });
         let gateway = Gateway::shared(Arc::new(open(vec![server])), options).await.unwrap();
         for _ in 0..2 {
             let mut agent = StreamAgent::connect(&gateway);

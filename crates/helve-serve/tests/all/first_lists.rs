@@ -16,7 +16,7 @@ use crate::support::{StreamAgent, open, stdio_server};
 const CHANGED: &str = "notifications/tools/list_changed";
 
 fn options() -> Options {
-    Options { naming: Naming::Server, ..Options::default() }
+    Options::default().with(|options| options.naming = Naming::Server)
 }
 
 /// Sends `initialize` and `tools/list` in one piece, and gives what comes until both are answered.
@@ -75,7 +75,8 @@ async fn g8_what_comes_later_is_announced() {
     for lists_wait in [Duration::ZERO, Duration::from_millis(300)] {
         let late = stdio_server("late", &Scenario::legacy().start_delay_ms(1_500));
         let servers = vec![stdio_server("one", &Scenario::legacy()), late];
-        let mut agent = StreamAgent::alone_with(open(servers), Options { lists_wait, ..options() });
+        let mut agent =
+            StreamAgent::alone_with(open(servers), options().with(|options| options.lists_wait = lists_wait));
         let came = begin(&mut agent).await;
         assert!(!tools(&came).contains("late__echo"), "{lists_wait:?}: {came:?}");
         loop {
@@ -95,7 +96,7 @@ async fn g8_a_server_that_does_not_come_is_waited_for_once() {
     let mute = stdio_server("mute", &Scenario::legacy().never_answers());
     let servers = vec![stdio_server("one", &Scenario::legacy()), mute];
     let lists_wait = Duration::from_millis(800);
-    let mut agent = StreamAgent::alone_with(open(servers), Options { lists_wait, ..options() });
+    let mut agent = StreamAgent::alone_with(open(servers), options().with(|options| options.lists_wait = lists_wait));
     let begun = Instant::now();
     assert!(tools(&begin(&mut agent).await).contains("one__echo"));
     assert!(begun.elapsed() >= lists_wait);
@@ -134,7 +135,10 @@ impl HostSource for Remembering {
         });
         let environment = std::env::vars_os().filter(|(name, _)| name == "PATH").collect();
         let cache_directory = Some(self.directory.join("lists"));
-        let surroundings = Surroundings { environment, cache_directory, ..Surroundings::default() };
+        let surroundings = Surroundings::default().with(|surroundings| {
+            surroundings.environment = environment;
+            surroundings.cache_directory = cache_directory;
+        });
         Box::pin(Host::builder().surroundings(surroundings).server(server).answerer(answerer).start())
     }
 }

@@ -14,7 +14,10 @@ use crate::http_agent::HttpAgent;
 use crate::support::{DEADLINE, Source, StreamAgent, everything, modern_meta, rule, stdio_server};
 
 pub(crate) fn options() -> Options {
-    Options { naming: Naming::None, wait: Some(DEADLINE), ..Options::default() }
+    Options::default().with(|options| {
+        options.naming = Naming::None;
+        options.wait = Some(DEADLINE);
+    })
 }
 
 /// The messages that a server got, but for those by which helve itself gets to know it.
@@ -133,7 +136,7 @@ async fn s10_a_rule_opens_a_vendors_method_at_one_server() {
                 rules.extend([method_rule("one/vendor/*"), method_rule("one/notifications/vendor/*")]);
             }
             let source = Source { servers: vec![server, other], rules };
-            let mut agent = StreamAgent::alone_with(source, Options { naming: Naming::Server, ..options() });
+            let mut agent = StreamAgent::alone_with(source, options().with(|options| options.naming = Naming::Server));
             agent.initialize(json!({})).await;
             for (id, method) in (1..).zip(["Tools/call", " tools/call", "tools/\u{200b}call", "resources/READ", "x/y"])
             {

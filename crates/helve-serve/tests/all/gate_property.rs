@@ -141,11 +141,15 @@ impl Case {
         let (mut servers, mut listening) = (Vec::new(), Vec::new());
         for name in ["one", "two"] {
             let (server, kept) = upstream.start(name, &record(name)).await;
-            servers.push(ServerSpec { access: policy.access(), ..server });
+            servers.push(server.with(|spec| spec.access = policy.access()));
             listening.extend(kept);
         }
         let discovery = if self.call_tool { Discovery::Search } else { Discovery::All };
-        let options = Options { naming: Naming::Server, wait: Some(DEADLINE), discovery, ..Options::default() };
+        let options = Options::default().with(|options| {
+            options.naming = Naming::Server;
+            options.wait = Some(DEADLINE);
+            options.discovery = discovery;
+        });
         let source = Source { servers, rules: policy.rules() };
         let mut target = Target {
             allowed: policy.allows().then(|| "one__echo".to_owned()),

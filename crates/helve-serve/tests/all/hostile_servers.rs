@@ -18,13 +18,16 @@ const STEP: usize = 8;
 
 /// The servers: each agent has its own; all share one that keeps nothing; all share one that may keep anything.
 fn servers() -> [ServerSpec; 3] {
-    let shared = ServerSpec { shared: Some(true), ..stdio_server("one", &Scenario::legacy()) };
+    let shared = stdio_server("one", &Scenario::legacy()).with(|spec| spec.shared = Some(true));
     [stdio_server("one", &Scenario::legacy()), stdio_server("one", &Scenario::modern()), shared]
 }
 
 async fn check(door: Door, server: ServerSpec, can_be_asked: bool, first: usize) {
     let case = format!("{door:?}, shared {:?}, {can_be_asked}", server.shared);
-    let options = Options { naming: Naming::Server, wait: Some(DEADLINE), ..Options::default() };
+    let options = Options::default().with(|options| {
+        options.naming = Naming::Server;
+        options.wait = Some(DEADLINE);
+    });
     let gateway = Gateway::shared(Arc::new(open(vec![server])), options).await.unwrap();
     assert!(gateway.host().settled(DEADLINE).await);
     let face = Arc::new(HttpFace::new(Arc::clone(&gateway), Guard::default()));

@@ -20,7 +20,10 @@ fn tokens(tokens: &[&str]) -> Arc<dyn Authenticate> {
 
 async fn face_with(guard: Guard) -> (Arc<Gateway>, Arc<HttpFace>) {
     let servers = open(vec![stdio_server("one", &Scenario::dual())]);
-    let options = Options { naming: Naming::None, wait: Some(DEADLINE), ..Options::default() };
+    let options = Options::default().with(|options| {
+        options.naming = Naming::None;
+        options.wait = Some(DEADLINE);
+    });
     let gateway = Gateway::shared(Arc::new(servers), options).await.unwrap();
     let face = Arc::new(HttpFace::new(Arc::clone(&gateway), guard));
     (gateway, face)
@@ -28,7 +31,7 @@ async fn face_with(guard: Guard) -> (Arc<Gateway>, Arc<HttpFace>) {
 
 #[tokio::test]
 async fn a_session_belongs_to_whoever_opened_it() {
-    let (gateway, face) = face_with(Guard { authenticate: tokens(&["one", "two"]), ..Guard::default() }).await;
+    let (gateway, face) = face_with(Guard::default().with(|guard| guard.authenticate = tokens(&["one", "two"]))).await;
     let agent = HttpAgent::new(&face, 1);
     let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}}});
     assert_eq!(agent.post(&initialize, &[]).await.status(), 401);
@@ -59,7 +62,7 @@ async fn a_session_belongs_to_whoever_opened_it() {
 #[tokio::test]
 async fn s2_without_a_token_an_unknown_user_runs_nothing() {
     let (gateway, face) =
-        face_with(Guard { authenticate: Arc::new(LocalUsers { only: Some(1000) }), ..Guard::default() }).await;
+        face_with(Guard::default().with(|guard| guard.authenticate = Arc::new(LocalUsers { only: Some(1000) }))).await;
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "echo", "arguments": {},
         "_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}}});
     let status = async |connection: u64, user: Option<u32>| {
@@ -77,7 +80,7 @@ async fn s2_without_a_token_an_unknown_user_runs_nothing() {
 /// Of two headers of a name each reader could believe another one.
 #[tokio::test]
 async fn s16_doubled_headers_are_refused() {
-    let (gateway, face) = face_with(Guard { authenticate: tokens(&["one"]), ..Guard::default() }).await;
+    let (gateway, face) = face_with(Guard::default().with(|guard| guard.authenticate = tokens(&["one"]))).await;
     let status = async |headers: &[(&str, &str)]| {
         let mut request = Request::post("/mcp").header("content-type", "application/json");
         for (name, value) in headers {
@@ -205,8 +208,10 @@ async fn the_oldest_agents_come_to_another_address() {
 
 #[tokio::test]
 async fn a_page_that_was_named_can_read_what_it_asks_for() {
-    let guard =
-        Guard { origins: vec!["https://app.example.com".into()], authenticate: tokens(&["one"]), ..Guard::default() };
+    let guard = Guard::default().with(|guard| {
+        guard.origins = vec!["https://app.example.com".into()];
+        guard.authenticate = tokens(&["one"]);
+    });
     let (gateway, face) = face_with(guard).await;
     let peer = Peer { connection: 1, user: None };
     let preflight = async |origin: &str| {

@@ -14,7 +14,11 @@ use crate::http_agent::{HttpAgent, Messages};
 use crate::support::{DEADLINE, answer_to, everything, open, stdio_server};
 
 async fn face(scenario: &Scenario, limits: Limits) -> (Arc<Gateway>, Arc<HttpFace>) {
-    let options = Options { naming: Naming::None, wait: Some(DEADLINE), limits, ..Options::default() };
+    let options = Options::default().with(|options| {
+        options.naming = Naming::None;
+        options.wait = Some(DEADLINE);
+        options.limits = limits;
+    });
     let gateway = Gateway::shared(Arc::new(open(vec![stdio_server("one", scenario)])), options).await.unwrap();
     let face = Arc::new(HttpFace::new(Arc::clone(&gateway), Guard::default()));
     (gateway, face)

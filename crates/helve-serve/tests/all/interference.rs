@@ -28,13 +28,12 @@ impl HostSource for Servers {
     fn start(&self, answerer: Arc<dyn Answerer>, _: Purpose) -> BoxFuture<'_, Result<Host, CallError>> {
         let rules = vec![rule(&format!("one/{ASKED_ABOUT}"), Action::Ask, None), rule("*", Action::Allow, None)];
         let kept = |server: &str, tool: &str| QualifiedName::new(name(server), ToolName::new(tool));
-        let settings = HostSettings {
-            schema_cache_ttl: None,
-            result_cache_ttl: Some(Duration::from_secs(3_600)),
-            cacheable: vec![kept("one", "ask"), kept("three", "ask"), kept("two", "echo")],
-            ..HostSettings::default()
-        };
-        let plan = Plan { rules: Some(rules), ..Plan::from(self.0.clone()) };
+        let settings = HostSettings::default().with(|settings| {
+            settings.schema_cache_ttl = None;
+            settings.result_cache_ttl = Some(Duration::from_secs(3_600));
+            settings.cacheable = vec![kept("one", "ask"), kept("three", "ask"), kept("two", "echo")];
+        });
+        let plan = Plan::from(self.0.clone()).with(|plan| plan.rules = Some(rules));
         Box::pin(Host::builder().settings(settings).plan(plan).answerer(answerer).start())
     }
 }
@@ -57,10 +56,14 @@ impl Serving {
         let three = Scenario::modern().serve_http().await.unwrap();
         let mut over_http = http_server("three", three.url());
         over_http.access.trust_annotations = true;
-        let two = ServerSpec { shared: Some(true), ..stdio_server("two", &Scenario::legacy()) };
+        let two = stdio_server("two", &Scenario::legacy()).with(|spec| spec.shared = Some(true));
         let servers = vec![stdio_server("one", &Scenario::modern()), two, over_http];
         let limits = Limits { tasks: TASKS, ..Limits::default() };
-        let options = Options { naming: Naming::Server, wait: Some(DEADLINE), limits, ..Options::default() };
+        let options = Options::default().with(|options| {
+            options.naming = Naming::Server;
+            options.wait = Some(DEADLINE);
+            options.limits = limits;
+        });
         let gateway = Gateway::shared(Arc::new(Servers(servers)), options).await.unwrap();
         assert!(gateway.host().settled(DEADLINE).await);
         let face = Arc::new(HttpFace::new(Arc::clone(&gateway), Guard::default()));

@@ -110,7 +110,10 @@ async fn run(agent_era: Era, agent_over_http: bool, server_era: Era, server_over
         let mut agent = Agent::Stream(agent_era, StreamAgent::alone(vec![server], Naming::None));
         return check(&mut agent, &case).await;
     }
-    let options = Options { naming: Naming::None, wait: Some(DEADLINE), ..Options::default() };
+    let options = Options::default().with(|options| {
+        options.naming = Naming::None;
+        options.wait = Some(DEADLINE);
+    });
     let gateway = Gateway::shared(Arc::new(open(vec![server])), options).await.unwrap();
     let face = Arc::new(HttpFace::new(Arc::clone(&gateway), Guard::default()));
     let mut agent = Agent::Http(agent_era, HttpAgent::new(&face, 1));

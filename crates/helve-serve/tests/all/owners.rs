@@ -14,7 +14,7 @@ use crate::http_agent::{HttpAgent, Messages};
 use crate::support::{agent_of, call, everything, open, serve, stdio_server};
 
 fn shared(name: &str, scenario: &Scenario) -> ServerSpec {
-    ServerSpec { shared: Some(true), ..stdio_server(name, scenario) }
+    stdio_server(name, scenario).with(|spec| spec.shared = Some(true))
 }
 
 /// Makes a server answer with these very members.
@@ -159,7 +159,7 @@ async fn s20_a_log_that_names_no_request_reaches_no_agent_of_a_shared_server() {
     let log = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"of another"}}"#;
     let logging = call("one__raw", json!({"text": format!("{log}\n"), "then_answer": true}));
     for is_shared in [true, false] {
-        let one = ServerSpec { shared: Some(is_shared), ..stdio_server("one", &Scenario::legacy()) };
+        let one = stdio_server("one", &Scenario::legacy()).with(|spec| spec.shared = Some(is_shared));
         let (gateway, face) = serve(open(vec![one]), Limits::default()).await;
         let mut agent = agent_of(&face, 2001);
         agent.initialize(json!({})).await;
@@ -200,7 +200,7 @@ async fn s20_an_agent_that_wants_logs_has_a_server_of_its_own() {
 #[tokio::test]
 async fn s11_a_pinned_tool_that_changed_is_not_listed_until_it_is_accepted() {
     for is_shared in [true, false] {
-        let one = ServerSpec { shared: Some(is_shared), ..stdio_server("one", &Scenario::legacy()) };
+        let one = stdio_server("one", &Scenario::legacy()).with(|spec| spec.shared = Some(is_shared));
         let allowed = open(vec![one.clone()]);
         let (gateway, face) = serve(open(vec![one]), Limits::default()).await;
         let mut agent = agent_of(&face, 2001);
@@ -216,7 +216,7 @@ async fn s11_a_pinned_tool_that_changed_is_not_listed_until_it_is_accepted() {
         let now = DefinitionHash::of(tool.definition().raw().as_str());
         for (id, pin, expected) in [(2, DefinitionHash::of("{}"), false), (3, now, true)] {
             let pins = Some(HashMap::from([(tool.name().clone(), pin)]));
-            gateway.set_servers(Plan { pins, ..allowed.plan() }).await;
+            gateway.set_servers(allowed.plan().with(|plan| plan.pins = pins)).await;
             while stream.next().await.unwrap()["method"] != "notifications/tools/list_changed" {}
             assert_eq!(is_listed(id).await, expected);
             let (called, _) = agent.ask(id + 10, "tools/call", call("one__echo", json!({"x": 1}))).await;

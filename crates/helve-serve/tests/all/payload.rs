@@ -51,7 +51,10 @@ fn asking_for(id: usize, result: &str) -> Value {
 #[tokio::test]
 async fn five_hundred_results_arrive_as_they_were_sent_over_http() {
     for scenario in [Scenario::legacy(), Scenario::modern()] {
-        let options = Options { naming: Naming::None, wait: Some(DEADLINE), ..Options::default() };
+        let options = Options::default().with(|options| {
+            options.naming = Naming::None;
+            options.wait = Some(DEADLINE);
+        });
         let servers = open(vec![stdio_server("one", &scenario)]);
         let gateway = Gateway::shared(Arc::new(servers), options).await.unwrap();
         let face = Arc::new(HttpFace::new(Arc::clone(&gateway), Guard::default()));

@@ -219,7 +219,7 @@ async fn a_server_that_does_not_list_keeps_nobody_waiting() {
 async fn lists_wait_once_for_servers_that_do_not_come() {
     let servers =
         vec![stdio_server("one", &Scenario::legacy()), stdio_server("mute", &Scenario::legacy().never_answers())];
-    let options = Options { wait: Some(Duration::from_millis(500)), ..Options::default() };
+    let options = Options::default().with(|options| options.wait = Some(Duration::from_millis(500)));
     let gateway = Gateway::shared(Arc::new(ruled(servers, vec![])), options).await.unwrap();
     gateway.host().ready("one", DEADLINE).await.unwrap();
     let face = Arc::new(HttpFace::new(Arc::clone(&gateway), Guard::default()));

@@ -149,7 +149,10 @@ async fn a_changed_list_is_announced() {
 #[tokio::test]
 async fn three_tools_find_all_others() {
     let host = host(vec![stdio_server("one", &Scenario::legacy())]).await;
-    let options = Options { naming: Naming::Server, discovery: Discovery::Search, ..Options::default() };
+    let options = Options::default().with(|options| {
+        options.naming = Naming::Server;
+        options.discovery = Discovery::Search;
+    });
     let gateway = Gateway::new(host.clone(), options);
     let mut agent = StreamAgent::connect(&gateway);
     let hello = agent.initialize(json!({})).await;
@@ -177,7 +180,7 @@ async fn three_tools_find_all_others() {
 async fn many_definitions_switch_discovery_on() {
     let host = host(vec![stdio_server("one", &Scenario::legacy().generated_tools(200, 1_000))]).await;
     let count = async |discovery: Discovery| {
-        let options = Options { discovery, ..Options::default() };
+        let options = Options::default().with(|options| options.discovery = discovery);
         let gateway = Gateway::new(host.clone(), options);
         let mut agent = StreamAgent::connect(&gateway);
         agent.initialize(json!({})).await;
@@ -194,7 +197,8 @@ struct Remembering(ServerSpec, PathBuf);
 
 impl HostSource for Remembering {
     fn start(&self, answerer: Arc<dyn Answerer>, _purpose: Purpose) -> BoxFuture<'_, Result<Host, CallError>> {
-        let surroundings = Surroundings { cache_directory: Some(self.1.clone()), ..Surroundings::default() };
+        let surroundings =
+            Surroundings::default().with(|surroundings| surroundings.cache_directory = Some(self.1.clone()));
         Box::pin(Host::builder().surroundings(surroundings).server(self.0.clone()).answerer(answerer).start())
     }
 }
@@ -206,7 +210,10 @@ async fn the_first_answer_says_what_servers_say() {
     let source = || Remembering(stdio_server("one", &Scenario::legacy()), directory.path().join("lists"));
     // Waited for in the first run, remembered in the second.
     for wait in [Some(DEADLINE), None] {
-        let options = Options { wait, discovery: Discovery::Above(1), ..Options::default() };
+        let options = Options::default().with(|options| {
+            options.wait = wait;
+            options.discovery = Discovery::Above(1);
+        });
         let source = source();
         let mut agent = StreamAgent::alone_with(source, options);
         let hello = agent.initialize(json!({})).await;
@@ -224,7 +231,7 @@ async fn what_is_not_known_yet_is_not_counted() {
     let builder = Host::builder().server(stdio_server("one", &Scenario::legacy().never_answers()));
     let host = builder.start().await.unwrap();
     let hello = async |discovery: Discovery| {
-        let gateway = Gateway::new(host.clone(), Options { discovery, ..Options::default() });
+        let gateway = Gateway::new(host.clone(), Options::default().with(|options| options.discovery = discovery));
         let mut agent = StreamAgent::connect(&gateway);
         agent.initialize(json!({})).await["result"]["instructions"].clone()
     };

@@ -43,7 +43,7 @@ pub(crate) fn http_server(name: &str, url: impl Into<String>) -> ServerSpec {
 /// A host with these servers, all of them connected.
 pub(crate) async fn host(servers: Vec<ServerSpec>) -> Host {
     let mut builder = Host::builder()
-        .settings(HostSettings { schema_cache_ttl: None, ..HostSettings::default() })
+        .settings(HostSettings::default().with(|settings| settings.schema_cache_ttl = None))
         .approver(ApproveAll);
     for server in servers {
         builder = builder.server(server);
@@ -54,7 +54,7 @@ pub(crate) async fn host(servers: Vec<ServerSpec>) -> Host {
 }
 
 pub(crate) fn gateway(host: &Host, naming: Naming) -> Arc<Gateway> {
-    Gateway::new(host.clone(), Options { naming, ..Options::default() })
+    Gateway::new(host.clone(), Options::default().with(|options| options.naming = naming))
 }
 
 /// Starts hosts with these servers and rules, over and over.
@@ -77,13 +77,13 @@ pub(crate) fn ruled(servers: Vec<ServerSpec>, mut rules: Vec<SourcedRule>) -> So
 
 impl Source {
     pub(crate) fn plan(&self) -> Plan {
-        Plan { rules: Some(self.rules.clone()), ..Plan::from(self.servers.clone()) }
+        Plan::from(self.servers.clone()).with(|plan| plan.rules = Some(self.rules.clone()))
     }
 }
 
 impl HostSource for Source {
     fn start(&self, answerer: Arc<dyn Answerer>, purpose: Purpose) -> BoxFuture<'_, Result<Host, CallError>> {
-        let settings = HostSettings { schema_cache_ttl: None, ..HostSettings::default() };
+        let settings = HostSettings::default().with(|settings| settings.schema_cache_ttl = None);
         let mut plan = self.plan();
         for planned in &mut plan.servers {
             planned.spec.lazy = purpose == Purpose::OneAgent;
@@ -100,7 +100,11 @@ pub(crate) fn rule(tool: &str, action: Action, kind: Option<CallKind>) -> Source
 
 /// A gateway for agents over HTTP, all of whose servers are connected.
 pub(crate) async fn serve(source: Source, limits: Limits) -> (Arc<Gateway>, Arc<HttpFace>) {
-    let options = Options { naming: Naming::Server, wait: Some(DEADLINE), limits, ..Options::default() };
+    let options = Options::default().with(|options| {
+        options.naming = Naming::Server;
+        options.wait = Some(DEADLINE);
+        options.limits = limits;
+    });
     let gateway = Gateway::shared(Arc::new(source), options).await.unwrap();
     assert!(gateway.host().settled(DEADLINE).await);
     let face = Arc::new(HttpFace::new(Arc::clone(&gateway), Guard::default()));
@@ -161,7 +165,13 @@ impl StreamAgent {
 
     /// The only agent, with a host of its own.
     pub(crate) fn alone(servers: Vec<ServerSpec>, naming: Naming) -> Self {
-        Self::alone_with(open(servers), Options { naming, wait: Some(DEADLINE), ..Options::default() })
+        Self::alone_with(
+            open(servers),
+            Options::default().with(|options| {
+                options.naming = naming;
+                options.wait = Some(DEADLINE);
+            }),
+        )
     }
 
     pub(crate) fn alone_with(source: impl HostSource + 'static, options: Options) -> Self {

@@ -23,6 +23,7 @@ use helve_model::sync::lock;
 
 /// How a call is made.
 #[derive(Clone, Default)]
+#[non_exhaustive]
 pub struct CallOptions {
     /// How long it may take.
     pub times: Times,
@@ -124,6 +125,13 @@ pub(super) struct OwnMeta {
 const OWN_MEMBERS: [&str; 7] = ["name", "arguments", "uri", "_meta", "task", "inputResponses", "requestState"];
 
 impl CallOptions {
+    /// The same with a change. Fields are added in time, so nobody writes out all of them.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
     /// What the server is to see besides, member by member, as it is written.
     fn more_members(&self) -> impl Iterator<Item = (&str, &str)> {
         let more = self.more.as_ref().map_or("", RawJson::as_str);

@@ -82,7 +82,7 @@ impl Hand {
 async fn greet(options: ConnectOptions, version: &str, bytes: usize, greeting: &Value) -> (Session, Hand) {
     let (ours, theirs) = tokio::io::duplex(bytes);
     let mut hand = Hand::new(theirs);
-    let options = ConnectOptions { protocol: ProtocolChoice::Pinned(version.to_owned()), ..options };
+    let options = options.with(|options| options.protocol = ProtocolChoice::Pinned(version.to_owned()));
     let greeted = async {
         let id = hand.read().await["id"].as_u64().unwrap();
         hand.answer(id, &greeting.to_string()).await;

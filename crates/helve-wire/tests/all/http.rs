@@ -23,7 +23,7 @@ fn forms() -> [Form; 4] {
 async fn connected(scenario: &Scenario, script: HttpScript) -> (HttpServer, Session) {
     let server = scenario.clone().http(script).serve_http().await.unwrap();
     let limits = Limits { message_bytes: 1 << 20, event_bytes: 1 << 20, ..Limits::default() };
-    let session = http(&server, ConnectOptions { limits, ..options() }).await.unwrap();
+    let session = http(&server, options().with(|options| options.limits = limits)).await.unwrap();
     (server, session)
 }
 

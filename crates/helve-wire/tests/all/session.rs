@@ -68,7 +68,7 @@ async fn check_told_on_the_way(session: &Session, listener: &Arc<Listener>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&seen);
     let on_progress: ProgressCallback = Arc::new(move |progress| sink.lock().unwrap().push(progress.progress));
-    let options = CallOptions { on_progress: Some(on_progress), ..within(PATIENCE) };
+    let options = within(PATIENCE).with(|options| options.on_progress = Some(on_progress));
     session.call_tool(&tool("progress", r#"{"steps":200}"#), options).await.unwrap();
     let seen = seen.lock().unwrap().clone();
     assert_eq!(seen.len(), 200);
@@ -111,7 +111,7 @@ async fn check_changes(session: &Session, listener: &Arc<Listener>) {
 
 /// A call answered with a task is followed to its end.
 async fn check_task(session: &Session) {
-    let options = CallOptions { as_task: Some(PATIENCE), ..within(PATIENCE) };
+    let options = within(PATIENCE).with(|options| options.as_task = Some(PATIENCE));
     let outcome = session.call_tool(&tool("task", r#"{"polls":3,"text":"finished"}"#), options.clone()).await.unwrap();
     assert_eq!(text(&outcome), "finished");
     let error = session.call_tool(&tool("task", r#"{"fail":true}"#), options).await.unwrap_err();
@@ -299,7 +299,7 @@ async fn s23_a_token_of_somebody_elses_does_not_get_through() {
         let meta = RawJson::from_static(
             r#"{"progress\u0054oken":1,"io.modelcontextprotocol\/protocolVersion":"1999","trace":"kept"}"#,
         );
-        let options = CallOptions { meta: Some(meta), ..within(PATIENCE) };
+        let options = within(PATIENCE).with(|options| options.meta = Some(meta));
         session.call_tool(&tool("echo", "{}"), options).await.unwrap();
         let called = peer.recorder.messages().into_iter().find(|message| message["method"] == "tools/call").unwrap();
         let sent = peer.recorder.frames().into_iter().find(|frame| frame.contains("tools/call")).unwrap();

@@ -45,7 +45,7 @@ pub(crate) fn times() -> Times {
 }
 
 pub(crate) fn within(time: Duration) -> CallOptions {
-    CallOptions { times: Times::exactly(time), ..CallOptions::default() }
+    CallOptions::default().with(|options| options.times = Times::exactly(time))
 }
 
 pub(crate) async fn call(session: &Session, name: &str, arguments: &str) -> Result<Outcome> {
@@ -99,15 +99,15 @@ impl PeerHandler for Listener {
 }
 
 pub(crate) fn options() -> ConnectOptions {
-    ConnectOptions { startup: PATIENCE, ..ConnectOptions::new(server()) }
+    ConnectOptions::new(server()).with(|options| options.startup = PATIENCE)
 }
 
 pub(crate) fn listening(listener: &Arc<Listener>) -> ConnectOptions {
-    ConnectOptions { handler: Arc::clone(listener) as Arc<dyn PeerHandler>, ..options() }
+    options().with(|options| options.handler = Arc::clone(listener) as Arc<dyn PeerHandler>)
 }
 
 pub(crate) fn pinned(version: &str) -> ConnectOptions {
-    ConnectOptions { protocol: ProtocolChoice::Pinned(version.to_owned()), ..options() }
+    options().with(|options| options.protocol = ProtocolChoice::Pinned(version.to_owned()))
 }
 
 pub(crate) async fn in_process(scenario: &Scenario, options: ConnectOptions) -> Result<Session> {

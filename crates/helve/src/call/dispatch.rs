@@ -181,15 +181,14 @@ pub(super) fn options(host: &Shared, link: &Link, context: &CallContext, timeout
         let (server, questions) = (link.server().clone(), Arc::clone(link.question_count()));
         Arc::new(CallHandler { server, events: host.events.clone(), answerer, questions, slots })
     });
-    CallOptions {
-        times: Times { idle: timeout, total: host.settings.call_total.max(timeout) },
-        on_progress: context.on_progress.clone(),
-        meta: context.meta.clone(),
-        more: context.more.clone(),
-        as_task: None,
-        handler,
-        relayed: context.relayed.clone(),
-    }
+    CallOptions::default().with(|options| {
+        options.times = Times { idle: timeout, total: host.settings.call_total.max(timeout) };
+        options.on_progress.clone_from(&context.on_progress);
+        options.meta.clone_from(&context.meta);
+        options.more.clone_from(&context.more);
+        options.handler = handler;
+        options.relayed.clone_from(&context.relayed);
+    })
 }
 
 /// Nothing can have happened, or happening twice is known to be happening once; and another attempt may fare better.

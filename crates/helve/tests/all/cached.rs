@@ -35,7 +35,7 @@ impl Days {
         let script = r#"exec "$0" "$(cat "$1")""#;
         let file = self.directory.path().join("scenario").to_string_lossy().into_owned();
         let server = program("a", "sh", &["-c", script, &peer_program().to_string_lossy(), &file]);
-        ServerSpec { lazy: true, ..server }
+        server.with(|spec| spec.lazy = true)
     }
 
     fn host(&self) -> HostBuilder {
@@ -46,7 +46,10 @@ impl Days {
 fn with_cache(builder: HostBuilder, directory: &Path) -> HostBuilder {
     let environment = std::env::vars_os().filter(|(name, _)| name == "PATH").collect();
     let cache_directory = Some(directory.join("cache"));
-    builder.surroundings(Surroundings { environment, cache_directory, ..Surroundings::default() })
+    builder.surroundings(Surroundings::default().with(|surroundings| {
+        surroundings.environment = environment;
+        surroundings.cache_directory = cache_directory;
+    }))
 }
 
 /// A host that shows what it remembers.

@@ -177,10 +177,13 @@ async fn g9_who_judges_the_arguments_is_a_setting() {
         (Some(Strict), Some(Server), Server, Strict),
         (Some(Server), Some(Strict), Strict, Server),
     ] {
-        let spec = ServerSpec { validation: entry, ..stdio("a", &Scenario::dual().generated_tools(1, 500)) };
-        let host_settings = HostSettings { validation: settings, call_timeout: PATIENCE, ..HostSettings::default() };
+        let spec = stdio("a", &Scenario::dual().generated_tools(1, 500)).with(|spec| spec.validation = entry);
+        let host_settings = HostSettings::default().with(|settings| {
+            settings.validation = settings;
+            settings.call_timeout = PATIENCE;
+        });
         let host = builder([spec]).settings(host_settings).start().await.unwrap();
-        let context = CallContext { validation: caller, ..CallContext::new(Caller::Script) };
+        let context = CallContext::new(Caller::Script).with(|context| context.validation = caller);
         let called = host.call("a/gen_0", json(r#"{"path":"p","count":"3"}"#), context).await;
         let found: Validation = if called.is_ok() { Server } else { Strict };
         assert_eq!(found, judged, "{entry:?} {settings:?} {caller:?}: {called:?}");

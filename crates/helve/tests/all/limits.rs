@@ -85,7 +85,10 @@ fn most_at_once(recording: &Recording) -> usize {
 async fn no_more_calls_are_on_their_way_than_allowed() {
     let directory = tempfile::tempdir().unwrap();
     let recorded = directory.path().join("recorded");
-    let settings = HostSettings { in_flight_per_server: 3, call_timeout: PATIENCE, ..HostSettings::default() };
+    let settings = HostSettings::default().with(|settings| {
+        settings.in_flight_per_server = 3;
+        settings.call_timeout = PATIENCE;
+    });
     let server = stdio("a", &Scenario::legacy().record_to(&recorded));
     let host = builder([server]).settings(settings).start().await.unwrap();
     // Three that never end by themselves, and others that wait for them.
@@ -109,7 +112,10 @@ async fn no_more_calls_are_on_their_way_than_allowed() {
 
 #[tokio::test]
 async fn a_call_that_waits_too_long_for_its_turn_says_so() {
-    let settings = HostSettings { in_flight_per_server: 1, call_timeout: PATIENCE, ..HostSettings::default() };
+    let settings = HostSettings::default().with(|settings| {
+        settings.in_flight_per_server = 1;
+        settings.call_timeout = PATIENCE;
+    });
     let host = builder([stdio("a", &Scenario::legacy()), stdio("b", &Scenario::legacy())])
         .settings(settings)
         .start()

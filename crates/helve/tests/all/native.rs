@@ -153,7 +153,7 @@ async fn built_in_servers_are_switched_and_fail_as_others_do() {
     off.enabled = false;
     let host = builder([]).builtins(Arc::new(Shelf)).start().await.unwrap();
     let specs = [builtin("math", "math"), builtin("broken", "history"), builtin("panics", "panics"), off];
-    let plan = Plan { servers: specs.into_iter().map(Planned::from).collect(), ..Plan::default() };
+    let plan = Plan::default().with(|plan| plan.servers = specs.into_iter().map(Planned::from).collect());
     let changes = host.set_servers(plan).await;
     assert_eq!(changes.added.len(), 4);
     let errors: Vec<String> = changes.errors.iter().map(|(name, error)| format!("{name}: {}", shown(error))).collect();

@@ -239,12 +239,11 @@ async fn a_server_without_subscriptions_says_what_to_do_instead() {
 #[tokio::test]
 async fn a_resource_that_is_too_large_is_kept_in_a_file() {
     let directory = tempfile::tempdir().unwrap();
-    let surroundings = helve::Surroundings {
-        spill_directory: Some(directory.path().to_path_buf()),
-        environment: std::env::vars_os().filter(|(name, _)| name == "PATH").collect(),
-        ..helve::Surroundings::default()
-    };
-    let settings = helve::HostSettings { result_bytes: 8, ..helve::HostSettings::default() };
+    let surroundings = helve::Surroundings::default().with(|surroundings| {
+        surroundings.spill_directory = Some(directory.path().to_path_buf());
+        surroundings.environment = std::env::vars_os().filter(|(name, _)| name == "PATH").collect();
+    });
+    let settings = helve::HostSettings::default().with(|settings| settings.result_bytes = 8);
     let host = builder([stdio("peer", &Scenario::modern())])
         .settings(settings)
         .surroundings(surroundings)
@@ -299,7 +298,7 @@ async fn what_is_too_large_is_cut_without_a_directory_too() {
     let frame = "{\"jsonrpc\":\"2.0\",\"id\":$ID,\"result\":{\"messages\":[{\"role\":\"user\",\"content\":\
         {\"type\":\"text\",\"text\":\"short\"}},{\"role\":\"assistant\",\"content\":{\"type\":\"text\",\"text\":\
         \"much longer than there is room for, all in all\"}}]}}\n";
-    let settings = helve::HostSettings { result_bytes: 48, ..helve::HostSettings::default() };
+    let settings = helve::HostSettings::default().with(|settings| settings.result_bytes = 48);
     let host = builder([stdio("peer", &Scenario::legacy().scripted("prompts/get", frame))])
         .settings(settings)
         .start()
@@ -307,7 +306,7 @@ async fn what_is_too_large_is_cut_without_a_directory_too() {
         .unwrap();
     let got = host.get_prompt("peer", "simple", json("{}"), &agent()).await.unwrap();
     insta::assert_snapshot!(got.raw(), @r#"{"messages":[{"role":"user","content":{"type":"text","text":"short"}},{"role":"assistant","content":{"type":"text","text":"much longer than t"}},{"role":"user","content":{"type":"text","text":"[cut: 28 more bytes of text left out]"}}]}"#);
-    let uncut = CallContext { uncut: true, ..agent() };
+    let uncut = agent().with(|context| context.uncut = true);
     let whole = host.get_prompt("peer", "simple", json("{}"), &uncut).await.unwrap();
     assert!(whole.raw().as_str().contains("all in all"));
     let read = host.read_resource("peer", "test://binary", &agent()).await.unwrap();

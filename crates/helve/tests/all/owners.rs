@@ -28,12 +28,11 @@ impl Answerer for Agreeing {
 /// A host that keeps the results of these tools of its server `a`.
 async fn keeping(spec: ServerSpec, tools: &[&str]) -> Host {
     let name = |tool: &&str| QualifiedName::new(ServerName::new("a").unwrap(), ToolName::new(tool));
-    let settings = HostSettings {
-        call_timeout: PATIENCE,
-        result_cache_ttl: Some(Duration::from_secs(600)),
-        cacheable: tools.iter().map(name).collect(),
-        ..HostSettings::default()
-    };
+    let settings = HostSettings::default().with(|settings| {
+        settings.call_timeout = PATIENCE;
+        settings.result_cache_ttl = Some(Duration::from_secs(600));
+        settings.cacheable = tools.iter().map(name).collect();
+    });
     let host = builder([spec]).settings(settings).answerer(Arc::new(Agreeing)).start().await.unwrap();
     assert!(host.settled(PATIENCE).await);
     host
@@ -44,7 +43,7 @@ async fn is_kept(host: &Host, tool: &str, arguments: &str, context: CallContext)
 }
 
 fn of(principal: Principal) -> CallContext {
-    CallContext { principal, ..CallContext::new(Caller::Agent) }
+    CallContext::new(Caller::Agent).with(|context| context.principal = principal)
 }
 
 #[tokio::test]
@@ -56,15 +55,14 @@ async fn s18_a_cached_result_is_one_principals() {
     assert!(kept(one()).await, "the same principal gets it again");
     assert!(!kept(other()).await, "another principal does not");
     assert!(!kept(of(Principal::LOCAL)).await, "nor does the program itself");
-    let meta = |text: &str| CallContext { meta: Some(json(text)), ..one() };
+    let meta = |text: &str| one().with(|context| context.meta = Some(json(text)));
     assert!(!kept(meta(r#"{"tenant":"a"}"#)).await && kept(meta(r#"{"tenant":"a"}"#)).await);
     assert!(!kept(meta(r#"{"tenant":"b"}"#)).await, "forwarded metadata counts");
-    let more = |text: &str| CallContext { more: Some(json(text)), ..one() };
+    let more = |text: &str| one().with(|context| context.more = Some(json(text)));
     assert!(!kept(more(r#"{"as":"a"}"#)).await && kept(more(r#"{"as":"a"}"#)).await);
     assert!(!kept(more(r#"{"as":"b"}"#)).await, "unknown members count");
-    let relayed = |text: &str| CallContext {
-        relayed: Some(Relayed { capabilities: Some(json(text)), ..Relayed::default() }),
-        ..one()
+    let relayed = |text: &str| {
+        one().with(|context| context.relayed = Some(Relayed { capabilities: Some(json(text)), ..Relayed::default() }))
     };
     assert!(!kept(relayed("{}")).await && kept(relayed("{}")).await);
     assert!(!kept(relayed(r#"{"roots":{}}"#)).await, "what the caller can do counts");
@@ -75,13 +73,13 @@ async fn s18_a_cached_result_is_one_principals() {
 async fn s18_what_an_answer_unlocked_is_never_kept() {
     for scenario in [Scenario::legacy(), Scenario::modern()] {
         let host = keeping(stdio("a", &scenario), &["ask", "echo"]).await;
-        let asked = || CallContext { answerer: Some(Arc::new(Agreeing)), ..of(Principal::token(0)) };
+        let asked = || of(Principal::token(0)).with(|context| context.answerer = Some(Arc::new(Agreeing)));
         for _ in 0..2 {
             // A legacy server on one stream asks the host, a modern one whoever made the call.
             let called = host.call("a/ask", json(r#"{"kind":"form"}"#), asked()).await.unwrap();
             assert!(!called.from_cache && called.to_text().contains("accept"), "{called:?}");
         }
-        let with = |relayed: Relayed| CallContext { relayed: Some(relayed), ..of(Principal::token(0)) };
+        let with = |relayed: Relayed| of(Principal::token(0)).with(|context| context.relayed = Some(relayed));
         let plain = || with(Relayed { capabilities: Some(json("{}")), ..Relayed::default() });
         let answers = Relayed { responses: Some(json(r#"{"a":{"action":"accept"}}"#)), ..plain().relayed.unwrap() };
         let state = Relayed { state: Some(json(r#""state""#)), ..plain().relayed.unwrap() };

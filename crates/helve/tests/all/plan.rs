@@ -13,7 +13,7 @@ use crate::support::{
 
 /// A server that is not started by being there.
 fn lazy(name: &str) -> ServerSpec {
-    ServerSpec { lazy: true, ..stdio(name, &Scenario::dual()) }
+    stdio(name, &Scenario::dual()).with(|spec| spec.lazy = true)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -127,18 +127,17 @@ async fn a_replaced_server_is_gone_before_the_new_one_starts() {
 
 #[tokio::test]
 async fn a_server_that_is_held_back_says_why_and_cannot_be_switched_on() {
-    let held = |name: &str, reason| Planned { held: Some(reason), ..Planned::from(lazy(name)) };
+    let held = |name: &str, reason| Planned::from(lazy(name)).with(|planned| planned.held = Some(reason));
     let mut off = stdio("off", &marked(Scenario::dual(), "held back"));
     off.enabled = false;
-    let plan = Plan {
-        servers: vec![
+    let plan = Plan::default().with(|plan| {
+        plan.servers = vec![
             held("variable", DisabledReason::UnsetVariable("GITHUB_TOKEN".to_owned())),
-            Planned { trust: Trust::Untrusted, ..held("project", DisabledReason::Untrusted) },
+            held("project", DisabledReason::Untrusted).with(|planned| planned.trust = Trust::Untrusted),
             held("broken", DisabledReason::Invalid),
             Planned::from(off),
-        ],
-        ..Plan::default()
-    };
+        ]
+    });
     let host = builder([]).start().await.unwrap();
     drop(host.set_servers(plan).await);
     let mut words = String::new();
@@ -205,7 +204,8 @@ async fn of_two_servers_with_one_name_the_first_stays() {
 async fn a_required_server_that_is_held_back_fails_the_start() {
     let mut required = lazy("a");
     required.required = true;
-    let held = Planned { held: Some(DisabledReason::UnsetVariable("TOKEN".to_owned())), ..Planned::from(required) };
+    let held =
+        Planned::from(required).with(|planned| planned.held = Some(DisabledReason::UnsetVariable("TOKEN".to_owned())));
     let other = stdio("other", &marked(Scenario::dual(), "beside required"));
     let error = builder([other]).server(held).start().await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::Config);
@@ -216,7 +216,8 @@ async fn a_required_server_that_is_held_back_fails_the_start() {
 async fn a_required_server_that_never_answers_fails_the_start_in_its_time() {
     let mut required = stdio("a", &marked(Scenario::dual().never_answers(), "required hanging"));
     required.required = true;
-    let settings = HostSettings { startup_timeout: std::time::Duration::from_millis(300), ..HostSettings::default() };
+    let settings =
+        HostSettings::default().with(|settings| settings.startup_timeout = std::time::Duration::from_millis(300));
     let error = builder([required]).settings(settings).start().await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::Timeout);
     assert!(error.message().ends_with("was not ready within 0.3 s"), "{error}");
@@ -275,7 +276,7 @@ async fn c7_connecting_a_server_waits_and_reports() {
     assert_eq!(host.server_status("gone").unwrap().status.word(), "failed");
     host.remove_server("gone").await.unwrap();
 
-    let off = ServerSpec { enabled: false, ..stdio("off", &Scenario::legacy()) };
+    let off = stdio("off", &Scenario::legacy()).with(|spec| spec.enabled = false);
     assert_eq!(host.connect_server(off).await.unwrap_err().code(), ErrorCode::ServerDisabled);
     // One that waits for its first use has it now.
     assert_eq!(host.connect_server(lazy("lazy")).await.unwrap().status.word(), "connected");
@@ -292,8 +293,8 @@ async fn c7_errors_of_a_plan_are_told_by_server_after_settling() {
         stdio("good", &Scenario::modern()),
         stdio("silent", &Scenario::legacy().exits_at_once(3)),
         program("gone", "no-such-program-anywhere", &[]),
-        ServerSpec { enabled: false, ..program("off", "no-such-program-anywhere", &[]) },
-        ServerSpec { lazy: true, ..program("lazy", "no-such-program-anywhere", &[]) },
+        program("off", "no-such-program-anywhere", &[]).with(|spec| spec.enabled = false),
+        program("lazy", "no-such-program-anywhere", &[]).with(|spec| spec.lazy = true),
     ];
     let changes = host.connect_servers(plan).await;
     assert_eq!((changes.added.len(), changes.kept.len()), (5, 1), "{changes:?}");

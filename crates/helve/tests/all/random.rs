@@ -131,7 +131,10 @@ fn is_as_planned(host: &Host, expected: &Expected) -> bool {
 }
 
 async fn run(number: u32, steps: &[Step]) {
-    let settings = HostSettings { call_timeout: PATIENCE, startup_timeout: PATIENCE, ..HostSettings::default() };
+    let settings = HostSettings::default().with(|settings| {
+        settings.call_timeout = PATIENCE;
+        settings.startup_timeout = PATIENCE;
+    });
     let host = builder((0..3).map(|server| spec(number, server, 0))).settings(settings).start().await.unwrap();
     let mut expected: Expected = (0..3).map(|server| (server, (0, true))).collect();
     let mut going_on = Vec::new();

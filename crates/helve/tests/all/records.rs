@@ -15,11 +15,10 @@ use crate::support::{PATIENCE, builder, json, program, recorded, rule, stdio};
 #[tokio::test]
 async fn every_end_is_recorded_once() {
     let rules = vec![rule("a/exit", Action::Deny), rule("a/big", Action::Ask), rule("*/*", Action::Allow)];
-    let settings = HostSettings {
-        call_timeout: PATIENCE,
-        result_cache_ttl: Some(Duration::from_secs(600)),
-        ..HostSettings::default()
-    };
+    let settings = HostSettings::default().with(|settings| {
+        settings.call_timeout = PATIENCE;
+        settings.result_cache_ttl = Some(Duration::from_secs(600));
+    });
     let missing = program("gone", "no-such-program-anywhere", &[]);
     let mut believed = stdio("a", &Scenario::legacy());
     believed.access.trust_annotations = true;
@@ -43,7 +42,7 @@ async fn every_end_is_recorded_once() {
         ("whatever", "{}", None),
     ] {
         let mut events = host.events();
-        let context = CallContext { timeout, ..CallContext::new(Caller::Script) };
+        let context = CallContext::new(Caller::Script).with(|context| context.timeout = timeout);
         drop(host.call(name, json(arguments), context).await);
         let record = recorded(&mut events).await;
         let more = std::iter::from_fn(|| events.try_next()).filter(|event| matches!(event, HostEvent::Call(_)));
@@ -110,23 +109,23 @@ fn clock() -> std::time::SystemTime {
 async fn a_recorder_is_told_of_every_call_exactly_once_and_by_whom_it_was_made() {
     let ledger = Arc::new(Ledger { wants_digest: true, ..Ledger::default() });
     let recorder: Arc<dyn Recorder> = Arc::<Ledger>::clone(&ledger);
-    let surroundings = Surroundings {
-        environment: std::env::vars_os().collect(),
-        clock,
-        recorder: Some(recorder),
-        ..Surroundings::default()
-    };
+    let surroundings = Surroundings::default().with(|surroundings| {
+        surroundings.environment = std::env::vars_os().collect();
+        surroundings.clock = clock;
+        surroundings.recorder = Some(recorder);
+    });
     let rules = vec![rule("a/exit", Action::Deny), rule("*/*", Action::Allow)];
     let servers = [stdio("a", &Scenario::legacy())];
     let host = builder(servers).rules(rules).surroundings(surroundings).start().await.unwrap();
     assert!(host.settled(PATIENCE).await);
 
     let agent = Arc::new(AgentInfo { name: "tester".to_owned(), version: "1.2".to_owned() });
-    let context = || CallContext {
-        principal: Principal::token("ci"),
-        source: CallSource::new(Door::Http).by(Some(Arc::clone(&agent)), Some(Arc::from("a1-7"))),
-        meta: Some(json(r#"{"traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}"#)),
-        ..CallContext::new(Caller::Agent)
+    let context = || {
+        CallContext::new(Caller::Agent).with(|context| {
+            context.principal = Principal::token("ci");
+            context.source = CallSource::new(Door::Http).by(Some(Arc::clone(&agent)), Some(Arc::from("a1-7")));
+            context.meta = Some(json(r#"{"traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}"#));
+        })
     };
     // More than the event bus keeps, and nobody listens to it.
     for _ in 0..1_100 {
@@ -172,7 +171,7 @@ async fn a_recorder_is_told_of_every_call_exactly_once_and_by_whom_it_was_made()
 async fn no_digest_is_made_that_nobody_wants() {
     let ledger = Arc::new(Ledger::default());
     let recorder: Arc<dyn Recorder> = Arc::<Ledger>::clone(&ledger);
-    let surroundings = Surroundings { recorder: Some(recorder), ..Surroundings::default() };
+    let surroundings = Surroundings::default().with(|surroundings| surroundings.recorder = Some(recorder));
     let host = builder([]).surroundings(surroundings).start().await.unwrap();
     drop(host.call("nobody/there", json("{}"), CallContext::new(Caller::Script)).await);
     let calls = ledger.calls.lock().unwrap();

@@ -38,7 +38,8 @@ impl World {
     }
 
     async fn host(&self) -> Host {
-        let surroundings = Surroundings { sign_ins: Some(Arc::clone(&self.sign_ins)), ..Surroundings::default() };
+        let surroundings =
+            Surroundings::default().with(|surroundings| surroundings.sign_ins = Some(Arc::clone(&self.sign_ins)));
         builder([self.spec.clone()]).surroundings(surroundings).start().await.unwrap()
     }
 

@@ -86,11 +86,14 @@ pub(crate) fn rule(tool: &str, action: Action) -> SourcedRule {
 
 /// A host that may call everything, with these servers.
 pub(crate) fn builder(servers: impl IntoIterator<Item = ServerSpec>) -> HostBuilder {
-    let settings = HostSettings { call_timeout: PATIENCE, startup_timeout: PATIENCE, ..HostSettings::default() };
+    let settings = HostSettings::default().with(|settings| {
+        settings.call_timeout = PATIENCE;
+        settings.startup_timeout = PATIENCE;
+    });
     let environment = std::env::vars_os().filter(|(name, _)| name == "PATH").collect();
     let builder = Host::builder()
         .settings(settings)
-        .surroundings(Surroundings { environment, ..Surroundings::default() })
+        .surroundings(Surroundings::default().with(|surroundings| surroundings.environment = environment))
         .rules(vec![rule("*/*", Action::Allow)]);
     servers.into_iter().fold(builder, |builder, server| builder.server(Planned::from(server)))
 }

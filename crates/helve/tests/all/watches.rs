@@ -619,7 +619,7 @@ async fn c7_making_a_poll_asks_the_callers_own_person() {
     let refused = run(CallContext::new(Caller::Agent)).await.unwrap_err();
     assert_eq!(refused.code(), ErrorCode::ApprovalRequired, "the host asks nobody");
     let yes = Yes::default();
-    let asking = CallContext { approver: Some(Arc::new(yes.clone())), ..CallContext::new(Caller::Agent) };
+    let asking = CallContext::new(Caller::Agent).with(|context| context.approver = Some(Arc::new(yes.clone())));
     let made = run(asking).await.unwrap();
     assert!(made.to_text().starts_with(r#"{"subscribed":true"#), "{made:?}");
     assert!(matches!(next(&watcher).await.change, Change::Content(_)));

@@ -64,13 +64,12 @@ async fn visit(address: &str, scenario: &str) -> Result<()> {
         Ok(version) => ProtocolChoice::Pinned(version),
         Err(_) => ProtocolChoice::Auto,
     };
-    let options = ConnectOptions {
-        client: ClientInfo::new("helve-conformance", env!("CARGO_PKG_VERSION")),
-        handler: Arc::new(FillsInDefaults),
-        protocol,
-        startup: PATIENCE,
-        ..ConnectOptions::new(server()?)
-    };
+    let options = ConnectOptions::new(server()?).with(|options| {
+        options.client = ClientInfo::new("helve-conformance", env!("CARGO_PKG_VERSION"));
+        options.handler = Arc::new(FillsInDefaults);
+        options.protocol = protocol;
+        options.startup = PATIENCE;
+    });
     let mut target = HttpTarget::new(address)?;
     if let Some(headers) = sign_in::headers(server()?, address, scenario)? {
         target = target.with_header_source(headers);
@@ -166,7 +165,7 @@ fn times() -> Times {
 }
 
 fn options() -> CallOptions {
-    CallOptions { times: times(), ..CallOptions::default() }
+    CallOptions::default().with(|options| options.times = times())
 }
 
 /// Accepts every form, with the defaults its fields name.

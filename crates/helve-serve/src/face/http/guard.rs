@@ -34,6 +34,7 @@ const LAST_EVENT: &str = "last-event-id";
 
 /// What is checked before anything is read.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Guard {
     /// Host names, without port, under which requests may come besides those of the loopback.
     pub hosts: Vec<String>,
@@ -83,6 +84,13 @@ impl From<Unauthenticated> for Barred {
 }
 
 impl Guard {
+    /// The same with a change. Fields are added in time, so nobody writes out all of them.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
     pub(super) fn admit(&self, uri: &Uri, headers: &HeaderMap, peer: Peer) -> Result<Principal, Barred> {
         if is_doubled(headers) {
             return Err(Barred::Doubled);

@@ -148,7 +148,7 @@ async fn a_slow_modern_server_may_refuse_initialize() {
 #[tokio::test(start_paused = true)]
 async fn one_at_a_time_does_not_hold_the_handshake_up() {
     let InProcess { stream, recorder } = silent().in_process();
-    let options = helve_wire::ConnectOptions { one_at_a_time: true, ..options() };
+    let options = options().with(|options| options.one_at_a_time = true);
     let started = Instant::now();
     let session = connect_stream(stream, options).await.unwrap();
     assert!(started.elapsed() <= Duration::from_millis(500));
@@ -159,7 +159,7 @@ async fn one_at_a_time_does_not_hold_the_handshake_up() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_answers_nothing_is_too_slow() {
     let scenario = Scenario::legacy().never_answers();
-    let options = helve_wire::ConnectOptions { startup: Duration::from_millis(1_500), ..options() };
+    let options = options().with(|options| options.startup = Duration::from_millis(1_500));
     let started = Instant::now();
     let error = in_process(&scenario, options).await.unwrap_err();
     assert_eq!(started.elapsed(), Duration::from_millis(1_500));

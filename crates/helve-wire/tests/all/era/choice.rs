@@ -22,7 +22,7 @@ async fn a_verdict_that_holds_saves_the_search() {
         (Scenario::dual(), MODERN, &["server/discover", "tools/call"]),
     ] {
         let InProcess { stream, recorder } = scenario.in_process();
-        let options = ConnectOptions { protocol: known(choice), ..options() };
+        let options = options().with(|options| options.protocol = known(choice));
         let session = connect_stream(stream, options).await.unwrap();
         assert_eq!(verdict(session.greeting()), choice);
         check_agrees(&session).await;
@@ -42,7 +42,7 @@ async fn a_verdict_that_no_longer_holds_is_found_anew() {
         (Scenario::legacy().probe(ProbeFault::Exit { status: 1 }), MODERN, LEGACY, 2),
     ] {
         let launcher = Noting::new(&PlainLauncher);
-        let options = ConnectOptions { protocol: known(choice), ..options() };
+        let options = options().with(|options| options.protocol = known(choice));
         let session = connect_stdio(&launcher, &command(&scenario), options).await.unwrap();
         assert_eq!(verdict(session.greeting()), expected);
         check_agrees(&session).await;
@@ -55,7 +55,7 @@ async fn a_verdict_that_no_longer_holds_is_found_anew() {
 #[tokio::test(start_paused = true)]
 async fn a_verdict_that_meets_silence_is_given_up_in_time() {
     let scenario = Scenario::legacy().probe(ProbeFault::Silent);
-    let options = ConnectOptions { protocol: known(MODERN), ..options() };
+    let options = options().with(|options| options.protocol = known(MODERN));
     let session = in_process(&scenario, options).await.unwrap_or_else(|error| panic!("{}", shown(&error)));
     assert_eq!(verdict(session.greeting()), LEGACY);
 }
@@ -63,7 +63,7 @@ async fn a_verdict_that_meets_silence_is_given_up_in_time() {
 /// A stream cannot be started again: then the first reason is told.
 #[tokio::test]
 async fn a_verdict_that_no_longer_holds_on_a_stream() {
-    let options = |choice| ConnectOptions { protocol: known(choice), ..options() };
+    let options = |choice| options().with(|options| options.protocol = known(choice));
     let error = in_process(&Scenario::modern(), options(LEGACY)).await.unwrap_err();
     insta::assert_snapshot!(shown(&error), @r"
     PROTOCOL_ERROR: the server refused `initialize`

@@ -10,7 +10,7 @@ use super::{LEGACY, MODERN, check_agrees, known, verdict};
 use crate::support::*;
 
 fn legacy_first() -> ConnectOptions {
-    ConnectOptions { protocol: ProtocolChoice::LegacyFirst, ..options() }
+    options().with(|options| options.protocol = ProtocolChoice::LegacyFirst)
 }
 
 #[tokio::test(start_paused = true)]

@@ -103,11 +103,10 @@ async fn a_failed_search_leaves_no_process() {
     ] {
         let launcher = Noting::new(&PlainLauncher);
         let short = Duration::from_millis(100);
-        let options = ConnectOptions {
-            startup: Duration::from_secs(2),
-            close_times: CloseTimes { after_eof: short, after_terminate: short },
-            ..options()
-        };
+        let options = options().with(|options| {
+            options.startup = Duration::from_secs(2);
+            options.close_times = CloseTimes { after_eof: short, after_terminate: short };
+        });
         drop(connect_stdio(&launcher, &command(&scenario), options).await.unwrap_err());
         let living = helve_testkit::wait_until_dead(&launcher.started(), PATIENCE).await;
         assert_eq!(living, Vec::<u32>::new(), "{scenario:?}");

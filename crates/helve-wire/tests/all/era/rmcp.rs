@@ -32,9 +32,10 @@ async fn check(command: ServerCommand, expected: (Era, &str), processes: usize) 
     // It does not end with its input while a call runs that was cancelled.
     let time = Duration::from_millis(100);
     let close_times = CloseTimes { after_eof: time, after_terminate: time };
-    let session = connect_stdio(&launcher, &command, ConnectOptions { close_times, ..listening(&listener) })
-        .await
-        .unwrap_or_else(|error| panic!("{}", shown(&error)));
+    let session =
+        connect_stdio(&launcher, &command, listening(&listener).with(|options| options.close_times = close_times))
+            .await
+            .unwrap_or_else(|error| panic!("{}", shown(&error)));
     assert_eq!(verdict(session.greeting()), expected);
     assert_eq!(launcher.started().len(), processes);
     check_everything(&session, &listener).await;
@@ -54,7 +55,7 @@ async fn check_everything(session: &Session, listener: &Listener) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&seen);
     let on_progress: ProgressCallback = Arc::new(move |progress| sink.lock().unwrap().push(progress.progress));
-    let options = CallOptions { on_progress: Some(on_progress), ..within(PATIENCE) };
+    let options = within(PATIENCE).with(|options| options.on_progress = Some(on_progress));
     session.call_tool(&tool("progress", r#"{"steps":20}"#), options).await.unwrap();
     assert_eq!(seen.lock().unwrap().len(), 20);
 

@@ -83,7 +83,7 @@ async fn a_hundred_dropped_calls_are_all_cancelled() {
 async fn a_handshake_is_not_cancelled() {
     let peer = Scenario::legacy().never_answers().in_process();
     let (stream, recorder) = (peer.stream, peer.recorder);
-    let options = ConnectOptions { startup: Duration::from_secs(2), ..options() };
+    let options = options().with(|options| options.startup = Duration::from_secs(2));
     drop(connect_stream(stream, options).await.unwrap_err());
     let eof = |recording: &Recording| recording.entries.contains(&Entry::Eof).then_some(());
     recorder.wait_for("the end of the input", PATIENCE, eof).await.unwrap();

@@ -19,7 +19,7 @@ pub(super) fn kill(process: u32) {
 
 fn short(milliseconds: u64) -> ConnectOptions {
     let time = Duration::from_millis(milliseconds);
-    ConnectOptions { close_times: CloseTimes { after_eof: time, after_terminate: time }, ..options() }
+    options().with(|options| options.close_times = CloseTimes { after_eof: time, after_terminate: time })
 }
 
 #[tokio::test]
@@ -67,7 +67,7 @@ async fn the_last_lines_of_stderr_are_told() {
 
 #[tokio::test]
 async fn a_server_that_is_too_slow_says_what_it_does() {
-    let options = ConnectOptions { startup: Duration::from_millis(500), ..options() };
+    let options = options().with(|options| options.startup = Duration::from_millis(500));
     let script = "echo 'downloading the internet' >&2; exec sleep 1000";
     let error = connect_stdio(&PlainLauncher, &shell(script), options).await.unwrap_err();
     insta::assert_snapshot!(shown(&error), @r#"
@@ -117,7 +117,7 @@ async fn in_flight(session: &Session, count: usize) -> Vec<tokio::task::JoinHand
             let on_progress: ProgressCallback = Arc::new(move |_| {
                 running.fetch_add(1, Ordering::Relaxed);
             });
-            let options = CallOptions { on_progress: Some(on_progress), ..within(PATIENCE) };
+            let options = within(PATIENCE).with(|options| options.on_progress = Some(on_progress));
             let outcome = session.call_tool(&tool("progress", r#"{"steps":1,"delay_ms":60000}"#), options).await;
             (outcome.unwrap_err(), Instant::now())
         })

@@ -79,7 +79,7 @@ async fn a_flood_of_notifications_is_bounded_and_calls_go_on() {
     for scenario in [Scenario::legacy(), Scenario::modern()] {
         let queueing = Arc::new(Queueing(EventQueue::new(Limits::default().notifications_queued)));
         let handler = Arc::clone(&queueing) as Arc<dyn PeerHandler>;
-        let session = in_process(&scenario, ConnectOptions { handler, ..options() }).await.unwrap();
+        let session = in_process(&scenario, options().with(|options| options.handler = handler)).await.unwrap();
         let arguments = format!(r#"{{"count":{FLOOD}}}"#);
         let flood = call(&session, "notify", &arguments);
         let calls = async {
@@ -115,14 +115,17 @@ async fn a_flood_of_progress_for_nobody() {
 async fn stderr_is_always_read_and_its_end_kept() {
     let limits = Limits { stderr_bytes: 1_000, ..Limits::default() };
     let scenario = Scenario::legacy().stderr_at_start(5 << 20);
-    let session = stdio(&scenario, ConnectOptions { limits, ..options() }).await.unwrap();
+    let session = stdio(&scenario, options().with(|options| options.limits = limits)).await.unwrap();
     assert_eq!(text(&call(&session, "stderr", r#"{"bytes":5000000}"#).await.unwrap()), "written");
     eventually("the last bytes are read", || session.diagnostics().stderr.len() == 1_000).await;
     session.close().await;
 
     let script = "i=1; while [ $i -le 3000 ]; do echo \"line $i\" >&2; i=$((i+1)); done; read line; exec sleep 1000";
     let limits = Limits { stderr_bytes: 20, ..Limits::default() };
-    let options = ConnectOptions { limits, startup: Duration::from_millis(700), ..options() };
+    let options = options().with(|options| {
+        options.limits = limits;
+        options.startup = Duration::from_millis(700);
+    });
     let error =
         helve_wire::connect_stdio(&helve_wire::launch::PlainLauncher, &shell(script), options).await.unwrap_err();
     assert!(error.hints().iter().any(|hint| hint.ends_with("2999\nline 3000")), "{}", shown(&error));

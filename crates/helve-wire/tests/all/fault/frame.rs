@@ -366,7 +366,7 @@ async fn a_line_of_a_hundred_megabytes() {
     assert_eq!(text(&call(&session, "echo", "{}").await.unwrap()), "{}");
 
     let limits = Limits { message_bytes: 128 << 20, ..Limits::default() };
-    let session = in_process(&Scenario::modern(), ConnectOptions { limits, ..options() }).await.unwrap();
+    let session = in_process(&Scenario::modern(), options().with(|options| options.limits = limits)).await.unwrap();
     let outcome = call(&session, "big", r#"{"bytes":100000000}"#).await.unwrap();
     assert!(outcome.raw().as_str().len() > 100_000_000);
 }
@@ -376,7 +376,7 @@ async fn a_line_of_a_hundred_megabytes() {
 #[tokio::test]
 async fn large_lines_that_answer_nothing_fail_nobody() {
     let limits = Limits { message_bytes: 8 << 10, ..Limits::default() };
-    let (session, mut hand) = Hand::legacy(ConnectOptions { limits, ..options() }).await;
+    let (session, mut hand) = Hand::legacy(options().with(|options| options.limits = limits)).await;
     let asked = start(&session);
     let id = hand.request("tools/call").await;
     let filler = "x".repeat(20_000);

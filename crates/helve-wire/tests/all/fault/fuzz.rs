@@ -68,7 +68,11 @@ impl Feeding {
     async fn start(seed: u64, limits: Limits) -> Self {
         let fence = Arc::new(Fence::default());
         let handler = Arc::clone(&fence) as Arc<dyn PeerHandler>;
-        let (session, hand) = Hand::legacy(ConnectOptions { handler, limits, ..options() }).await;
+        let (session, hand) = Hand::legacy(options().with(|options| {
+            options.handler = handler;
+            options.limits = limits;
+        }))
+        .await;
         let (reader, writer) = hand.into_parts();
         Self { session, reader, writer, fence, random: Random(seed) }
     }
@@ -129,7 +133,10 @@ async fn feed(
 async fn keep_calling(session: Session, stop: Arc<AtomicBool>) {
     let on_progress: ProgressCallback = Arc::new(drop);
     let times = Times { idle: Duration::from_millis(20), total: Duration::from_millis(50) };
-    let options = CallOptions { times, on_progress: Some(on_progress), ..CallOptions::default() };
+    let options = CallOptions::default().with(|options| {
+        options.times = times;
+        options.on_progress = Some(on_progress);
+    });
     while !stop.load(Ordering::Relaxed) {
         let permit = tool("any", "{}");
         let called = session.call_tool(&permit, options.clone());

@@ -36,7 +36,7 @@ async fn half_a_gibibyte() {
     let limits = Limits { message_bytes: 8 << 20, ..Limits::default() };
     let mut errors = Vec::new();
     for scenario in [Scenario::legacy(), Scenario::modern()] {
-        let session = stdio(&scenario, ConnectOptions { limits: limits.clone(), ..options() }).await.unwrap();
+        let session = stdio(&scenario, options().with(|options| options.limits = limits.clone())).await.unwrap();
         call(&session, "echo", "{}").await.unwrap();
         let before = held();
         let started = Instant::now();

@@ -17,7 +17,7 @@ async fn endless_lists_as_a_person_reads_them() {
     let scenario = Scenario::modern().generated_tools(25, 300).hide_builtin_tools().page_size(10);
     let limits = Limits { pages: 4, ..Limits::default() };
     let listed = async |fault: ListFault, limits: &Limits| {
-        let options = ConnectOptions { limits: limits.clone(), ..options() };
+        let options = options().with(|options| options.limits = limits.clone());
         let session = in_process(&scenario.clone().list_fault(fault), options).await.unwrap();
         shown(&session.list_tools(times()).await.unwrap().incomplete.unwrap())
     };
@@ -45,7 +45,7 @@ async fn endless_lists_as_a_person_reads_them() {
 async fn one_page_with_too_many_items() {
     let tools: Vec<String> = (0..50).map(|n| format!(r#"{{"name":"t{n}","inputSchema":{{}}}}"#)).collect();
     let limits = Limits { items: 20, ..Limits::default() };
-    let options = ConnectOptions { limits, ..options() };
+    let options = options().with(|options| options.limits = limits);
     let session = in_process(&listing(&tools.join(",")), options.clone()).await.unwrap();
     let listed = session.list_tools(times()).await.unwrap();
     assert_eq!(listed.items.len(), 20);

@@ -48,7 +48,13 @@ impl PeerHandler for Waiting {
 fn waiting(limits: Limits) -> (Arc<Waiting>, ConnectOptions) {
     let waiting = Arc::new(Waiting { turns: Semaphore::new(0), dropped: Arc::default() });
     let handler = Arc::clone(&waiting) as Arc<dyn PeerHandler>;
-    (waiting, ConnectOptions { handler, limits, ..options() })
+    (
+        waiting,
+        options().with(|options| {
+            options.handler = handler;
+            options.limits = limits;
+        }),
+    )
 }
 
 #[tokio::test]
@@ -93,7 +99,7 @@ async fn time_for_an_answer_of_ours_is_not_the_servers() {
     let session = connect_stream(peer.stream, options).await.unwrap();
     let times = Times { idle: Duration::from_secs(30), total: Duration::from_secs(3_600) };
     let permit = permit(CallKind::Tool, "ask", r#"{"kind":"roots"}"#);
-    let asking = session.call_tool(&permit, CallOptions { times, ..CallOptions::default() });
+    let asking = session.call_tool(&permit, CallOptions::default().with(|options| options.times = times));
     let answering = async {
         tokio::time::sleep(Duration::from_secs(600)).await;
         person.turns.add_permits(1);
@@ -102,7 +108,8 @@ async fn time_for_an_answer_of_ours_is_not_the_servers() {
     asked.unwrap();
     // With nothing to answer, it is the server's again.
     let permit = self::permit(CallKind::Tool, "sleep", r#"{"ms":60000}"#);
-    let late = session.call_tool(&permit, CallOptions { times, ..CallOptions::default() }).await.unwrap_err();
+    let late =
+        session.call_tool(&permit, CallOptions::default().with(|options| options.times = times)).await.unwrap_err();
     assert_eq!(late.code(), helve_model::ErrorCode::Timeout);
 }
 
@@ -168,7 +175,7 @@ async fn a_refused_question_fails_a_modern_call() {
         }
     }
     let session =
-        in_process(&Scenario::modern(), ConnectOptions { handler: Arc::new(Refusing), ..options() }).await.unwrap();
+        in_process(&Scenario::modern(), options().with(|options| options.handler = Arc::new(Refusing))).await.unwrap();
     insta::assert_snapshot!(shown(&call(&session, "ask", "{}").await.unwrap_err()), @r"
     DENIED: the server asked for `elicitation/create` and was refused
       because: the person is out (-1)
@@ -225,7 +232,7 @@ async fn a_handler_that_panics() {
         }
     }
     let session =
-        in_process(&Scenario::legacy(), ConnectOptions { handler: Arc::new(Panicking), ..options() }).await.unwrap();
+        in_process(&Scenario::legacy(), options().with(|options| options.handler = Arc::new(Panicking))).await.unwrap();
     let error = call(&session, "log", r#"{"level":"error"}"#).await.unwrap_err();
     insta::assert_snapshot!(shown(&error), @r"
     TRANSPORT_ERROR: the connection ended
@@ -285,7 +292,8 @@ async fn a_server_that_asks_in_circles() {
     let listener = Arc::new(Listener::default());
     let limits = Limits { rounds: 3, ..Limits::default() };
     let peer = Scenario::modern().in_process();
-    let session = connect_stream(peer.stream, ConnectOptions { limits, ..listening(&listener) }).await.unwrap();
+    let session =
+        connect_stream(peer.stream, listening(&listener).with(|options| options.limits = limits)).await.unwrap();
     assert!(!call(&session, "ask", r#"{"rounds":3}"#).await.unwrap().is_error());
     listener.asked.lock().unwrap().clear();
     let error = call(&session, "ask", r#"{"rounds":1000}"#).await.unwrap_err();

@@ -32,7 +32,7 @@ fn start(session: &Session, name: &'static str, arguments: String) -> JoinHandle
 #[tokio::test(start_paused = true)]
 async fn calls_behind_a_stalled_one_are_withdrawn() {
     let listener = Arc::new(Listener::default());
-    let options = ConnectOptions { limits: stalling(500), ..listening(&listener) };
+    let options = listening(&listener).with(|options| options.limits = stalling(500));
     let (session, mut hand) = Hand::legacy_with_room(options, ROOM).await;
     let stalled = start(&session, "stalled", large());
     tokio::task::yield_now().await;
@@ -67,7 +67,7 @@ async fn calls_behind_a_stalled_one_are_withdrawn() {
 /// The call that is half out may have been understood all the same.
 #[tokio::test(start_paused = true)]
 async fn the_stalled_call_itself_has_its_own_time_out() {
-    let (session, _hand) = Hand::legacy_with_room(ConnectOptions { limits: stalling(500), ..options() }, ROOM).await;
+    let (session, _hand) = Hand::legacy_with_room(options().with(|options| options.limits = stalling(500)), ROOM).await;
     let error = session.call_tool(&tool("stalled", &large()), within(Duration::from_secs(2))).await.unwrap_err();
     insta::assert_snapshot!(shown(&error), @r"
     TIMEOUT: the server did not answer within 2.0 s
@@ -102,7 +102,7 @@ async fn a_call_that_was_not_written_is_withdrawn_instead_of_cancelled() {
 #[tokio::test(start_paused = true)]
 async fn only_so_many_bytes_wait() {
     let limits = Limits { outgoing_bytes: 8 * ROOM, ..Limits::default() };
-    let (session, mut hand) = Hand::legacy_with_room(ConnectOptions { limits, ..options() }, ROOM).await;
+    let (session, mut hand) = Hand::legacy_with_room(options().with(|options| options.limits = limits), ROOM).await;
     let first = start(&session, "first", large());
     tokio::task::yield_now().await;
     let error = call(&session, "second", &format!(r#"{{"large":"{}"}}"#, "x".repeat(5 * ROOM))).await.unwrap_err();
@@ -123,7 +123,7 @@ async fn only_so_many_bytes_wait() {
 #[tokio::test]
 async fn a_message_over_the_limit_is_not_sent() {
     let limits = Limits { message_bytes: 10_000, ..Limits::default() };
-    let (session, mut hand) = Hand::legacy(ConnectOptions { limits, ..options() }).await;
+    let (session, mut hand) = Hand::legacy(options().with(|options| options.limits = limits)).await;
     let error = call(&session, "large", &large()).await.unwrap_err();
     insta::assert_snapshot!(shown(&error), @r"
     LIMIT_EXCEEDED: the message is larger than 10000 bytes, and was not sent
@@ -137,7 +137,7 @@ async fn a_message_over_the_limit_is_not_sent() {
 
 #[tokio::test]
 async fn a_server_that_never_reads_is_never_ready() {
-    let options = ConnectOptions { startup: Duration::from_millis(700), ..options() };
+    let options = options().with(|options| options.startup = Duration::from_millis(700));
     let error = stdio(&Scenario::legacy().never_reads(), options).await.unwrap_err();
     insta::assert_snapshot!(shown(&error), @r#"
     TIMEOUT: the server `peer` was not ready within 0.7 s
@@ -148,7 +148,7 @@ async fn a_server_that_never_reads_is_never_ready() {
 #[tokio::test]
 async fn only_so_many_calls_are_in_flight() {
     let limits = Limits { calls_in_flight: 2, ..Limits::default() };
-    let (session, mut hand) = Hand::legacy(ConnectOptions { limits, ..options() }).await;
+    let (session, mut hand) = Hand::legacy(options().with(|options| options.limits = limits)).await;
     let calls = [start(&session, "one", "{}".into()), start(&session, "two", "{}".into())];
     let ids = [hand.request("tools/call").await, hand.request("tools/call").await];
     insta::assert_snapshot!(shown(&call(&session, "three", "{}").await.unwrap_err()), @r"
@@ -174,7 +174,7 @@ async fn one_call_at_a_time() {
     for rule in [OneAtATime::Drops, OneAtATime::Fails, OneAtATime::Exits] {
         for scenario in [Scenario::legacy(), Scenario::modern()] {
             let peer = scenario.one_at_a_time(rule).in_process();
-            let options = ConnectOptions { one_at_a_time: true, ..options() };
+            let options = options().with(|options| options.one_at_a_time = true);
             let session = connect_stream(peer.stream, options).await.unwrap();
             let calls: Vec<_> = (0..10).map(|_| start(&session, "sleep", r#"{"ms":2}"#.into())).collect();
             let pings = async {
@@ -202,7 +202,7 @@ async fn one_call_at_a_time() {
 
 #[tokio::test(start_paused = true)]
 async fn waiting_for_a_turn_has_an_end() {
-    let options = ConnectOptions { one_at_a_time: true, ..options() };
+    let options = options().with(|options| options.one_at_a_time = true);
     let session = in_process(&Scenario::legacy(), options).await.unwrap();
     let slow = start(&session, "sleep", r#"{"ms":10000}"#.into());
     tokio::task::yield_now().await;
@@ -218,7 +218,7 @@ async fn waiting_for_a_turn_has_an_end() {
 /// Listening has no end: it must not take the turn of everybody else for ever.
 #[tokio::test(start_paused = true)]
 async fn listening_leaves_the_turn_to_calls() {
-    let options = ConnectOptions { one_at_a_time: true, ..options() };
+    let options = options().with(|options| options.one_at_a_time = true);
     let session = in_process(&Scenario::modern(), options).await.unwrap();
     session.follow(helve_wire::Changes { tools: true, ..Default::default() }, times()).await.unwrap();
     assert_eq!(text(&call(&session, "echo", "{}").await.unwrap()), "{}");

@@ -10,7 +10,7 @@ use helve_wire::{CallOptions, connect_stdio, connect_stream};
 use crate::support::*;
 
 fn as_task() -> CallOptions {
-    CallOptions { as_task: Some(PATIENCE), ..within(PATIENCE) }
+    within(PATIENCE).with(|options| options.as_task = Some(PATIENCE))
 }
 
 #[tokio::test]
@@ -56,7 +56,7 @@ async fn a_task_that_is_given_up_does_not_keep_the_process() {
         Scenario::modern().scripted("tools/call", frame).scripted("tasks/get", "").scripted("tasks/cancel", "");
     let launcher = Noting::new(&PlainLauncher);
     let session = connect_stdio(&launcher, &command(&scenario.ignores_eof()), options()).await.unwrap();
-    let options = CallOptions { on_progress: None, ..within(std::time::Duration::from_millis(50)) };
+    let options = within(std::time::Duration::from_millis(50)).with(|options| options.on_progress = None);
     let error = session.call_tool(&tool("any", "{}"), options).await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::Timeout);
     drop(session);

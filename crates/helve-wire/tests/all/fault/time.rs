@@ -15,7 +15,7 @@ fn eras() -> [Scenario; 2] {
 
 fn seconds(idle: u64, total: u64) -> CallOptions {
     let times = Times { idle: Duration::from_secs(idle), total: Duration::from_secs(total) };
-    CallOptions { times, ..CallOptions::default() }
+    CallOptions::default().with(|options| options.times = times)
 }
 
 #[tokio::test(start_paused = true)]
@@ -88,7 +88,7 @@ async fn the_same_progress_again_does_not() {
         let seen = Arc::clone(&reports);
         let on_progress: ProgressCallback = Arc::new(move |_| *seen.lock().unwrap() += 1);
         let permit = tool("progress", r#"{"steps":10,"delay_ms":900,"resend_last":true}"#);
-        let options = CallOptions { on_progress: Some(on_progress), ..seconds(1, 100) };
+        let options = seconds(1, 100).with(|options| options.on_progress = Some(on_progress));
         let error = session.call_tool(&permit, options).await.unwrap_err();
         assert_eq!(started.elapsed(), Duration::from_secs(1));
         errors.push(shown(&error));
@@ -138,7 +138,7 @@ async fn a_task_that_never_ends() {
         let session = in_process(&scenario, options()).await.unwrap();
         let started = Instant::now();
         let permit = tool("task", r#"{"polls":1000000,"poll_ms":100}"#);
-        let options = CallOptions { as_task: Some(PATIENCE), ..seconds(3, 5) };
+        let options = seconds(3, 5).with(|options| options.as_task = Some(PATIENCE));
         let error = session.call_tool(&permit, options).await.unwrap_err();
         assert!(started.elapsed() <= Duration::from_secs(5));
         errors.push(shown(&error));

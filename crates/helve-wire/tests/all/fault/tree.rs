@@ -35,7 +35,7 @@ async fn nothing_lives_when_close_returns() {
         let close_times = CloseTimes { after_eof: time, after_terminate: time };
         let warden = warden();
         let launcher = Noting::new(&warden);
-        let options = ConnectOptions { close_times, ..options() };
+        let options = options().with(|options| options.close_times = close_times);
         let session = connect_stdio(&launcher, &command(&scenario), options).await.unwrap();
         let mut processes = spawn_descendants(&session, ignore_signals).await;
         processes.extend(descendants_of(launcher.started()[0]));

@@ -44,7 +44,10 @@ pub(crate) fn begin_endless_calls(
 }
 
 fn many_at_once() -> HostSettings {
-    HostSettings { call_timeout: PATIENCE * 10, in_flight_per_server: IN_FLIGHT + 1, ..HostSettings::default() }
+    HostSettings::default().with(|settings| {
+        settings.call_timeout = PATIENCE * 10;
+        settings.in_flight_per_server = IN_FLIGHT + 1;
+    })
 }
 
 #[tokio::test]
@@ -91,7 +94,10 @@ async fn a_killed_server_fails_its_calls_and_comes_back() {
 async fn a_call_made_right_after_the_end_waits_for_the_next_process() {
     let host = builder([stdio("a", &marked(Scenario::legacy(), "right after"))])
         // A call that got a dead session would fail.
-        .settings(HostSettings { max_retries: 0, call_timeout: PATIENCE, ..HostSettings::default() })
+        .settings(HostSettings::default().with(|settings| {
+            settings.max_retries = 0;
+            settings.call_timeout = PATIENCE;
+        }))
         .start()
         .await
         .unwrap();
@@ -121,12 +127,11 @@ async fn a_server_that_closes_its_output_is_ended_and_started_again() {
 #[tokio::test]
 async fn a_server_that_goes_silent_is_noticed_and_replaced() {
     let scenario = marked(Scenario::legacy(), "silent");
-    let settings = HostSettings {
-        ping_interval: Some(Duration::from_millis(50)),
-        ping_timeout: Duration::from_secs(2),
-        call_timeout: PATIENCE,
-        ..HostSettings::default()
-    };
+    let settings = HostSettings::default().with(|settings| {
+        settings.ping_interval = Some(Duration::from_millis(50));
+        settings.ping_timeout = Duration::from_secs(2);
+        settings.call_timeout = PATIENCE;
+    });
     let host = builder([stdio("a", &scenario)]).settings(settings).start().await.unwrap();
     assert!(host.settled(PATIENCE).await);
     let before = marked_processes("silent");

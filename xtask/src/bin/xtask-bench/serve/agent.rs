@@ -59,7 +59,7 @@ impl Agent {
 
     pub(super) async fn connect(url: &str) -> Result<Self> {
         let protocol = ProtocolChoice::Pinned(VERSION.to_owned());
-        let options = ConnectOptions { protocol, ..ConnectOptions::new(ServerName::new(SERVER)?) };
+        let options = ConnectOptions::new(ServerName::new(SERVER)?).with(|options| options.protocol = protocol);
         let session = connect_http(&HttpTarget::new(url)?, HttpFlavour::Streamable, options).await?;
         let permit = |tool| xtask::allowed::permit(SERVER, CallKind::Tool, tool, &arguments());
         Ok(Self { session, echo: permit("echo")?, text: permit("text")? })

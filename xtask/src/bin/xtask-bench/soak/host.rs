@@ -85,10 +85,10 @@ fn builder(servers: Vec<ServerSpec>) -> HostBuilder {
         layer: Layer::CommandLine,
     };
     let environment = std::env::vars_os().filter(|(name, _)| name == "PATH").collect();
-    let settings = HostSettings { in_flight_per_server: 128, ..HostSettings::default() };
+    let settings = HostSettings::default().with(|settings| settings.in_flight_per_server = 128);
     let builder = Host::builder()
         .settings(settings)
-        .surroundings(Surroundings { environment, ..Surroundings::default() })
+        .surroundings(Surroundings::default().with(|surroundings| surroundings.environment = environment))
         .rules(vec![SourcedRule { rule, trust: Trust::Trusted }]);
     servers.into_iter().fold(builder, HostBuilder::server)
 }

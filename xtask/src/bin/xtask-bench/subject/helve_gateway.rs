@@ -45,11 +45,14 @@ impl StdioClient for Agent {
     type Answer = ();
 
     async fn connect(server: &Server, era: Era) -> Result<Self> {
-        let spec = ServerSpec { protocol_version: Some(version(era).to_owned()), ..spec(server, 0)? };
+        let spec = spec(server, 0)?.with(|spec| spec.protocol_version = Some(version(era).to_owned()));
         let (near, far) = duplex(PIPE);
         let serving = tokio::spawn(async move {
             let (reader, writer) = split(far);
-            let options = Options { naming: Naming::Server, wait: Some(PATIENCE), ..Options::default() };
+            let options = Options::default().with(|options| {
+                options.naming = Naming::Server;
+                options.wait = Some(PATIENCE);
+            });
             face::stream::serve_alone(&OneServer(spec), options, reader, writer).await
         });
         let (reader, writer) = split(near);

@@ -40,7 +40,7 @@ impl<const RULES: usize> StdioClient for OneHost<RULES> {
     type Answer = Outcome;
 
     async fn connect(server: &Server, era: Era) -> Result<Self> {
-        let spec = ServerSpec { protocol_version: Some(version(era).to_owned()), ..spec(server, 0)? };
+        let spec = spec(server, 0)?.with(|spec| spec.protocol_version = Some(version(era).to_owned()));
         let host = builder().rules(rules(RULES, ECHO)).server(Planned::from(spec)).start().await?;
         all_connected(&host, 1).await?;
         let arguments = format!(r#"{{"text":"{TEXT}","path":"/srv/project/src/main.rs"}}"#);
@@ -118,7 +118,8 @@ pub(crate) async fn kept(server: &Server, servers: usize, tools: usize) -> Resul
     let own = |index| spec(&server.clone().preparing("--structured", index), index);
     let specs = (0..servers).map(own).collect::<Result<Vec<ServerSpec>>>()?;
     let remembering = || {
-        let kept = Surroundings { cache_directory: Some(directory.path().join("cache")), ..surroundings() };
+        let kept =
+            surroundings().with(|surroundings| surroundings.cache_directory = Some(directory.path().join("cache")));
         builder().surroundings(kept)
     };
 
@@ -128,7 +129,7 @@ pub(crate) async fn kept(server: &Server, servers: usize, tools: usize) -> Resul
     let before = starts(&log)?;
     ensure!(before == servers, "{before} of {servers} servers were started");
 
-    let lazy = specs.into_iter().map(|spec| ServerSpec { lazy: true, ..spec }).collect();
+    let lazy = specs.into_iter().map(|spec| spec.with(|spec| spec.lazy = true)).collect();
     let start = Instant::now();
     let host = with_servers(remembering(), lazy).start().await?;
     let (snapshot, listed) =
@@ -148,12 +149,15 @@ pub(crate) async fn kept(server: &Server, servers: usize, tools: usize) -> Resul
 }
 
 pub(super) fn builder() -> HostBuilder {
-    let settings = HostSettings { call_timeout: PATIENCE, startup_timeout: PATIENCE, ..HostSettings::default() };
+    let settings = HostSettings::default().with(|settings| {
+        settings.call_timeout = PATIENCE;
+        settings.startup_timeout = PATIENCE;
+    });
     Host::builder().settings(settings).surroundings(surroundings()).rules(rules(1, ECHO))
 }
 
 fn surroundings() -> Surroundings {
-    Surroundings { environment: std::env::vars_os().collect(), ..Surroundings::default() }
+    Surroundings::default().with(|surroundings| surroundings.environment = std::env::vars_os().collect())
 }
 
 fn with_servers(builder: HostBuilder, specs: Vec<ServerSpec>) -> HostBuilder {

@@ -161,7 +161,7 @@ pub(super) const fn version(era: Era) -> &'static str {
 
 pub(super) fn options(era: Era) -> Result<ConnectOptions> {
     let protocol = ProtocolChoice::Pinned(version(era).to_owned());
-    Ok(ConnectOptions { protocol, ..ConnectOptions::new(server()?) })
+    Ok(ConnectOptions::new(server()?).with(|options| options.protocol = protocol))
 }
 
 pub(super) fn echo() -> Result<Permit> {

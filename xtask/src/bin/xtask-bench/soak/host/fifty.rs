@@ -47,7 +47,7 @@ fn servers(peer: &Peer) -> Result<Vec<ServerSpec>> {
     servers.extend(many("crashing", 10, &json!({ "exit_at_once": 4 }))?);
     servers.extend(many("slow", 10, &json!({ "start_delay_ms": SLOW_MS }))?);
     let hanging = many("hanging", 10, &json!({ "never_answers": true }))?;
-    servers.extend(hanging.into_iter().map(|server| ServerSpec { startup_timeout: Some(HANGING), ..server }));
+    servers.extend(hanging.into_iter().map(|server| server.with(|spec| spec.startup_timeout = Some(HANGING))));
     Ok(servers)
 }
 
