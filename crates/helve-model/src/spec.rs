@@ -11,8 +11,10 @@ use secrecy::{ExposeSecret as _, SecretString};
 use crate::{LateReference, Layer, Origin, SandboxSpec, ServerName};
 
 /// One configured server.
+///
+/// Exhaustive on purpose: whoever decides what of it is trusted takes it apart whole, so that a new field does not compile
+/// until somebody has decided. Others make one with [`ServerSpec::new`] and change it with [`ServerSpec::with`].
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub struct ServerSpec {
     /// The configured name; the server's identity.
     pub name: ServerName,

@@ -165,18 +165,18 @@ impl Recipe {
         let settings = &configuration.settings;
         let keeps = settings.cache_tool_schemas.value;
         let stays = lifetime == Lifetime::Long;
-        let host_settings = HostSettings::default().with(|settings| {
-            settings.call_timeout = settings.call_timeout.value;
-            settings.startup_timeout = settings.startup_timeout.value;
-            settings.max_retries = settings.max_retries.value;
-            settings.schema_cache_ttl = keeps.then_some(settings.schema_cache_ttl.value);
-            settings.in_flight_per_server = settings.calls_per_server.value as usize;
-            settings.result_bytes = settings.result_bytes.value.map_or(usize::MAX, |bytes| bytes as usize);
-            settings.result_cache_ttl = settings.result_cache_ttl.value;
-            settings.validation = settings.validation.value;
-            settings.cacheable = setup.cacheable(&settings.cacheable_tools.value);
-            settings.ping_interval = stays.then_some(PING_EVERY);
-            settings.follow_changes = stays;
+        let host_settings = HostSettings::default().with(|host_settings| {
+            host_settings.call_timeout = settings.call_timeout.value;
+            host_settings.startup_timeout = settings.startup_timeout.value;
+            host_settings.max_retries = settings.max_retries.value;
+            host_settings.schema_cache_ttl = keeps.then_some(settings.schema_cache_ttl.value);
+            host_settings.in_flight_per_server = settings.calls_per_server.value as usize;
+            host_settings.result_bytes = settings.result_bytes.value.map_or(usize::MAX, |bytes| bytes as usize);
+            host_settings.result_cache_ttl = settings.result_cache_ttl.value;
+            host_settings.validation = settings.validation.value;
+            host_settings.cacheable = setup.cacheable(&settings.cacheable_tools.value);
+            host_settings.ping_interval = stays.then_some(PING_EVERY);
+            host_settings.follow_changes = stays;
         });
         let environment = &setup.environment;
         let surroundings = Surroundings::default().with(|surroundings| {

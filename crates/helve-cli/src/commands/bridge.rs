@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use clap::Subcommand;
-use helve::CallContext;
+
 use helve_model::json::RawJson;
 use helve_model::name::Spelling;
 use helve_model::{ErrorCode, ServerName};

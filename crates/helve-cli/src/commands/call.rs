@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use helve::{CallContext, CallError, CallOutcome, Host};
+use helve::{CallError, CallOutcome, Host};
 use helve_config::{Configuration, ConfiguredServer};
 use helve_model::json::RawJson;
 use helve_model::name::begins_with_server;
@@ -92,7 +92,7 @@ async fn call(
     let meter = Meter::new(context);
     let started = Instant::now();
     let work = async {
-        let limited = context.call().with(|context| context.timeout = context.options.timeout);
+        let limited = context.call().with(|call| call.timeout = context.options.timeout);
         let prepared = host.reach(tool, &limited).await?;
         let tool = prepared.tool();
         let arguments = arguments(context, tool.name(), tool.input_schema(), words, whole).await?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use helve::CallContext;
+
 use helve_model::uri_template::{FillProblem, TemplateValue, TemplateValues, UriTemplate};
 use helve_model::{ErrorCode, ResourceBody, ResourceContents};
 use helve_setup::Wanted;

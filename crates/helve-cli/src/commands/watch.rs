@@ -1,6 +1,5 @@
 //! `helve watch`: a resource of which its server tells when it changes; each change as it comes.
 
-use helve::CallContext;
 use helve_model::ReadOutcome;
 use helve_setup::{Lifetime, Wanted};
 

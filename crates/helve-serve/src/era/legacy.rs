@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use helve::CallContext;
 use helve_model::json::scan::{self, Member};
 use helve_model::json::{ObjectWriter, RawJson};
 use helve_model::protocol::{meta, version};

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use helve::Plan;
 use helve_model::{Definition as _, ServerSpec};
 use helve_policy::pin::DefinitionHash;
 use helve_serve::Limits;

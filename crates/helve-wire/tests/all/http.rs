@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use helve_model::ErrorCode;
 use helve_testkit::{CutKind, HttpFault, HttpFaultKind, HttpScript, HttpServer, Scenario, UnknownSession};
-use helve_wire::{ConnectOptions, Limits, Session, Times};
+use helve_wire::{Limits, Session, Times};
 
 use crate::support::*;
 

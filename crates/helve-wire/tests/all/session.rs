@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use helve_model::json::RawJson;
 use helve_model::{CallKind, Definition as _, ErrorCode};
 use helve_testkit::{HttpScript, ListFault, Scenario};
-use helve_wire::{CallOptions, Changes, CompletionSubject, Era, LogLevel, ProgressCallback, Session};
+use helve_wire::{Changes, CompletionSubject, Era, LogLevel, ProgressCallback, Session};
 
 use crate::support::*;
 

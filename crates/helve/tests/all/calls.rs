@@ -1,7 +1,7 @@
 //! Calls, from name to outcome.
 
 use helve::{ApprovalAnswer, ApprovalRequest, Approver, CallContext, CallEnd, HostSettings};
-use helve_model::{Action, ErrorCode, Outcome, ServerSpec};
+use helve_model::{Action, ErrorCode, Outcome};
 use helve_policy::Caller;
 use helve_testkit::Scenario;
 use helve_wire::BoxFuture;
@@ -178,9 +178,9 @@ async fn g9_who_judges_the_arguments_is_a_setting() {
         (Some(Server), Some(Strict), Strict, Server),
     ] {
         let spec = stdio("a", &Scenario::dual().generated_tools(1, 500)).with(|spec| spec.validation = entry);
-        let host_settings = HostSettings::default().with(|settings| {
-            settings.validation = settings;
-            settings.call_timeout = PATIENCE;
+        let host_settings = HostSettings::default().with(|host| {
+            host.validation = settings;
+            host.call_timeout = PATIENCE;
         });
         let host = builder([spec]).settings(host_settings).start().await.unwrap();
         let context = CallContext::new(Caller::Script).with(|context| context.validation = caller);

@@ -3,7 +3,7 @@
 use helve_model::ErrorCode;
 use helve_testkit::{InProcess, ProbeFault, Scenario};
 use helve_wire::launch::PlainLauncher;
-use helve_wire::{ConnectOptions, OtherEra, ProtocolChoice, Verdict, connect_stdio, connect_stream};
+use helve_wire::{OtherEra, ProtocolChoice, Verdict, connect_stdio, connect_stream};
 
 use super::{LEGACY, MODERN, check_agrees, known, verdict};
 use crate::support::*;

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use helve_testkit::{MixtureFault, ProbeFault, Recording, Scenario, alive};
+use helve_wire::connect_stdio;
 use helve_wire::launch::{CloseTimes, PlainLauncher};
-use helve_wire::{ConnectOptions, connect_stdio};
 
 use super::{LEGACY, MODERN, check_agrees, verdict};
 use crate::support::*;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use helve_model::{CallKind, ErrorCode};
 use helve_testkit::rmcp_program;
 use helve_wire::launch::{CloseTimes, PlainLauncher, ServerCommand, child_environment};
-use helve_wire::{CallOptions, ConnectOptions, Era, ProgressCallback, Session, connect_stdio};
+use helve_wire::{Era, ProgressCallback, Session, connect_stdio};
 
 use super::{LEGACY, MODERN, verdict};
 use crate::support::*;

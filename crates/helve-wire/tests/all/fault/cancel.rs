@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use helve_testkit::{Entry, Recording, Scenario};
-use helve_wire::{ConnectOptions, Session, connect_stream};
+use helve_wire::{Session, connect_stream};
 use serde_json::Value;
 
 use crate::support::*;

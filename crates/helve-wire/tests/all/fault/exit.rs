@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use helve_model::ErrorCode;
 use helve_testkit::{Scenario, alive, descendants_of, wait_until_dead};
 use helve_wire::launch::{CloseTimes, ExitReport, Launcher, PlainLauncher};
-use helve_wire::{CallOptions, ConnectOptions, ProgressCallback, Session, connect_stdio};
+use helve_wire::{ConnectOptions, ProgressCallback, Session, connect_stdio};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{AT_ONCE, at_once};

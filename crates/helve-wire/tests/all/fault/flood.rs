@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use helve_testkit::{InProcess, Noise, Recording, Scenario};
-use helve_wire::{ConnectOptions, Event, EventQueue, Limits, Notification, PeerHandler, connect_stream};
+use helve_wire::{Event, EventQueue, Limits, Notification, PeerHandler, connect_stream};
 
 use crate::support::*;
 

@@ -3,7 +3,7 @@
 
 use helve_model::{CallKind, ContentBody};
 use helve_testkit::{EndlessLine, Scenario};
-use helve_wire::{ConnectOptions, Limits, Session};
+use helve_wire::{Limits, Session};
 
 use super::at_once;
 use crate::hand::Hand;

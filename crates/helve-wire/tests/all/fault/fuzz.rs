@@ -7,8 +7,7 @@ use std::time::Duration;
 use helve_model::json::RawJson;
 use helve_testkit::{peak_rss_bytes, rss_bytes};
 use helve_wire::{
-    CallOptions, ClientCapabilities, ConnectOptions, Limits, Notification, PeerHandler, ProgressCallback, Session,
-    Times,
+    CallOptions, ClientCapabilities, Limits, Notification, PeerHandler, ProgressCallback, Session, Times,
 };
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, ReadHalf, WriteHalf};
 

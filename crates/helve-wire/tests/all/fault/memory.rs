@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use helve_model::ErrorCode;
 use helve_testkit::{Scenario, peak_rss_bytes, rss_bytes};
-use helve_wire::{ConnectOptions, Limits};
+use helve_wire::Limits;
 
 use crate::alone;
 use crate::hand::Hand;

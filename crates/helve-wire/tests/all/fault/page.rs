@@ -2,7 +2,7 @@
 
 use helve_model::ErrorCode;
 use helve_testkit::{ListFault, Scenario};
-use helve_wire::{ConnectOptions, Limits};
+use helve_wire::Limits;
 
 use crate::support::*;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use helve_model::{ErrorCode, Outcome};
 use helve_testkit::{OneAtATime, Scenario};
-use helve_wire::{ConnectOptions, Limits, Result, Session, connect_stream};
+use helve_wire::{Limits, Result, Session, connect_stream};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 

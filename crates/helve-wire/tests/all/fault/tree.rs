@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use helve_testkit::{Scenario, alive, descendants_of, wait_until_dead};
 use helve_wire::launch::CloseTimes;
-use helve_wire::{ConnectOptions, Session, connect_stdio};
+use helve_wire::{Session, connect_stdio};
 
 use super::exit::kill;
 use crate::alone;
