@@ -60,7 +60,8 @@ pub(crate) struct Inner {
     /// Sorted by stage; within a stage as written.
     pub(crate) rules: Vec<CompiledRule>,
     pub(crate) argument_globs: Globs,
-    pub(crate) servers: HashMap<ServerName, KnownServer>,
+    /// Boxed: a table keeps room for some, and most often there is one.
+    pub(crate) servers: HashMap<ServerName, Box<KnownServer>>,
     /// By [`View`].
     tool_globs: [Globs; 4],
 }
@@ -147,7 +148,7 @@ impl RuleSet {
             .zip(targets)
             .map(|((name, server), targets)| {
                 let directories = Arc::new(server.entry.directories.clone());
-                (name, KnownServer { server, directories, targets })
+                (name, Box::new(KnownServer { server, directories, targets }))
             })
             .collect();
         let inner = Arc::new(Inner { allow_all: false, rules, argument_globs, servers, tool_globs });

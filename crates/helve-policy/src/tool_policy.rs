@@ -19,7 +19,7 @@ use crate::ground::{Decider, Ground, ListName};
 use crate::pin::DefinitionHash;
 use crate::place::{Directories, PATH, Whereabouts, is_place};
 use crate::risk::{Claims, Listing, assess};
-use crate::rules::{Inner, KnownServer, RuleSet, Stage};
+use crate::rules::{Inner, RuleSet, Stage};
 
 /// Who makes a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -172,7 +172,7 @@ impl RuleSet {
         let known = rules.servers.get(&subject.name.server);
         let directories = known.map(|known| Arc::clone(&known.directories));
         let (gate, standing, risk, believed) = match known {
-            Some(KnownServer { server, .. }) => place(server, &subject),
+            Some(known) => place(&known.server, &subject),
             None => {
                 let risk = assess(subject.kind, Listing::None, subject.claims, false);
                 (Some(Decider::ServerUnknown), Standing::Ask(Decider::ServerUnknown), risk, Believed::default())

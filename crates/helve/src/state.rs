@@ -85,7 +85,8 @@ struct HostState {
 
 /// A server of the plan, and who keeps it.
 struct Supervised {
-    planned: Planned,
+    /// Boxed: a map keeps room for many, and there are many hosts with one server.
+    planned: Box<Planned>,
     kept: Kept,
 }
 
@@ -178,7 +179,7 @@ impl Shared {
         let mut state = lock(&self.state);
         let state = &mut *state;
         let plan = plan(Plan {
-            servers: state.servers.values().map(|server| server.planned.clone()).collect(),
+            servers: state.servers.values().map(|server| Planned::clone(&server.planned)).collect(),
             narrowing: state.narrowing.clone(),
             rules: None,
             pins: None,
@@ -197,7 +198,7 @@ impl Shared {
         }
 
         let mut old = std::mem::take(&mut state.servers);
-        for planned in plan.servers {
+        for planned in plan.servers.into_iter().map(Box::new) {
             let name = planned.spec.name.clone();
             if name.as_str().is_empty() {
                 changes.errors.push((name, CallError::new(ErrorCode::Config, "a server has no name")));
@@ -355,7 +356,7 @@ impl Shared {
     fn compile(&self, state: &mut HostState) {
         let servers = state.servers.values().map(|server| {
             // Whether it is on is known here, and may have changed since it was configured.
-            let Planned { spec, trust, .. } = &server.planned;
+            let Planned { spec, trust, .. } = &*server.planned;
             let directories = whereabouts::directories(spec, &self.surroundings);
             ServerAccess { enabled: true, directories, ..ServerAccess::new(spec, *trust) }
         });
