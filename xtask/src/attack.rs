@@ -17,7 +17,7 @@ mod swap;
 mod trust;
 mod unreadable;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 
-use crate::programs::{Profile, build};
+use crate::programs::{Profile, build, build_unless};
 use arena::Arena;
 use xtask::table;
 
@@ -43,6 +43,12 @@ pub(crate) struct Attack {
     /// Run one group
     #[arg(long, value_name = "GROUP")]
     only: Option<String>,
+    /// Attack this program instead of the tree's own, to see which figures another build holds
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+    /// The peer to attack with, instead of the one that is built from this tree
+    #[arg(long, value_name = "FILE")]
+    peer: Option<PathBuf>,
 }
 
 /// What was tried, what is wanted, and what came of it.
@@ -116,8 +122,11 @@ impl Attack {
             bail!("there is no such group\nhint: the groups are {}", names.join(", "));
         }
         let profile = if self.quick { Profile::Dev } else { Profile::Release };
-        let helve = build(root, "helve-cli", profile, &["helve"])?.remove(0);
-        let peer = build(root, "helve-testkit", Profile::Dev, &["helve-testkit-peer"])?.remove(0);
+        let helve = match &self.program {
+            Some(program) => program.canonicalize().with_context(|| format!("there is no {}", program.display()))?,
+            None => build(root, "helve-cli", profile, &["helve"])?.remove(0),
+        };
+        let peer = build_unless(self.peer.as_deref(), root, "helve-testkit", "helve-testkit-peer")?;
         let arena = Arc::new(Arena { helve, peer, is_quick: self.quick });
         let begun = Instant::now();
         let mut rows = Vec::new();

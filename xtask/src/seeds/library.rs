@@ -113,10 +113,20 @@ fn program<'word>(
     command: &str,
     arguments: impl IntoIterator<Item = &'word str>,
 ) -> Result<ServerSpec> {
+    marked(stage.mark(), name, command, arguments)
+}
+
+/// A program that is found again by a mark of its own, beside whatever else the scene runs.
+fn marked<'word>(
+    mark: &str,
+    name: &str,
+    command: &str,
+    arguments: impl IntoIterator<Item = &'word str>,
+) -> Result<ServerSpec> {
     let stdio = StdioSpec {
         command: ConfigText::literal(command),
         arguments: arguments.into_iter().map(ConfigText::literal).collect(),
-        environment: [(MARK.to_owned(), ConfigText::literal(stage.mark()))].into_iter().collect(),
+        environment: [(MARK.to_owned(), ConfigText::literal(mark))].into_iter().collect(),
         working_directory: None,
     };
     spec(name, TransportSpec::Stdio(stdio))

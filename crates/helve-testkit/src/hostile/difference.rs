@@ -13,16 +13,26 @@ const RESERVED: &str = "io.modelcontextprotocol/";
 /// which calls did not arrive so. Lines for people: none when all is well.
 ///
 /// The quiet run is the same in everything, but that the agent says only its handshake, and in plain words what needs no
-/// decision. What a gateway says there for itself it may say again: a list is asked for twice when two ask for it.
+/// decision. What a gateway says there for itself it may say again: a list is asked for twice when two ask for it. A request
+/// that may have been made may be taken back as well, and nothing else may: whoever goes, or cancels, is too late for most.
 pub fn difference(probes: &[Probe], quiet: &[String], attacked: &[String]) -> Vec<String> {
     let quiet: HashSet<String> = quiet.iter().map(|frame| without_numbers(frame)).collect();
     let mut wrong = Vec::new();
     let mut arrived = vec![0_usize; probes.iter().map(|probe| probe.number + 1).max().unwrap_or_default()];
-    for frame in attacked.iter().filter(|frame| !quiet.contains(&without_numbers(frame))) {
-        match probes.iter().find(|probe| probe.arrives.as_ref().is_some_and(|arrival| is_arrival(frame, arrival))) {
+    let mut made = HashSet::new();
+    for frame in attacked {
+        let is_quiet = quiet.contains(&without_numbers(frame));
+        let is_of = |probe: &&Probe| probe.arrives.as_ref().is_some_and(|arrival| is_arrival(frame, arrival));
+        match probes.iter().find(is_of) {
+            _ if is_quiet => {}
             Some(probe) => arrived[probe.number] += 1,
-            None => wrong.push(format!("reached the server: {frame}")),
+            None if takes_back(frame).is_some_and(|id| made.contains(&id)) => continue,
+            None => {
+                wrong.push(format!("reached the server: {frame}"));
+                continue;
+            }
         }
+        made.extend(id_of(frame));
     }
     for probe in probes.iter().filter(|probe| probe.arrives.is_some() && arrived[probe.number] != 1) {
         wrong.push(format!("arrived {} times: {}", arrived[probe.number], probe.text));
@@ -42,6 +52,19 @@ fn without_numbers(frame: &str) -> String {
         meta.remove("io.modelcontextprotocol/logLevel");
     }
     message.to_string()
+}
+
+/// The id of a request, as JSON.
+fn id_of(frame: &str) -> Option<String> {
+    serde_json::from_str::<Value>(frame).ok()?.get("id").map(Value::to_string)
+}
+
+/// The id of the request that this frame takes back, if it does that and says nothing else.
+fn takes_back(frame: &str) -> Option<String> {
+    let message = serde_json::from_str::<Value>(frame).ok()?;
+    let id = message.pointer("/params/requestId")?;
+    let own = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+    (message == own).then(|| id.to_string())
 }
 
 /// Is this frame the call that has to arrive, with its arguments byte for byte and nothing else of the agent's?
@@ -105,5 +128,20 @@ mod tests {
             let wrong = judge(&[call(3, ""), other.clone()]);
             assert_eq!(wrong, [format!("reached the server: {other}")]);
         }
+    }
+
+    /// Of what was made, and of nothing else.
+    #[test]
+    fn what_was_made_may_be_taken_back() {
+        let judge = |frames: &[String]| difference(&[probe(3)], &[], frames);
+        let back = |more: &str, id: u32| {
+            format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}{more}}}}}"#)
+        };
+        assert_eq!(judge(&[call(3, ""), back("", 9)]), Vec::<String>::new());
+        for other in [back("", 8), back(r#","reason":"theirs""#, 9)] {
+            assert_eq!(judge(&[call(3, ""), other.clone()]), [format!("reached the server: {other}")]);
+        }
+        let early = [back("", 9), call(3, "")];
+        assert_eq!(judge(&early), [format!("reached the server: {}", early[0])]);
     }
 }

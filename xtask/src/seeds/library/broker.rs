@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use helve::broker::{ActionCall, ActionResult, ActionStatus, Broker, HostProvider};
 use helve::{Host, HostEvent};
 
-use super::{fake, filesystem, host, http, program, said, wait};
+use super::{fake, filesystem, host, http, marked, program, said, wait};
 use crate::seeds::stage::Stage;
 
 fn action(capability: &str, arguments: &str, timeout: Option<Duration>) -> Result<ActionCall> {
@@ -113,14 +113,16 @@ pub(super) fn lifecycle(stage: &Stage) -> Result<()> {
 /// Dropping the host ends a server that ignores the end of its input.
 pub(super) fn ends_with_its_host(stage: &Stage) -> Result<()> {
     let peer = stage.name("peer").to_owned();
+    // What the scene runs in the background goes on.
+    let mark = format!("{}-stubborn", stage.mark());
     wait(async {
         let scenario = r#"{"ignores_eof":true,"ignores_sigterm":true,"instructions":"ends with its host"}"#;
-        let host = host([program(stage, "stubborn", &peer, [scenario])?]).await?;
+        let host = host([marked(&mark, "stubborn", &peer, [scenario])?]).await?;
         ensure!(said(&host, "stubborn/echo", "{}").await? == "{}", "it does not answer");
         drop(host);
         Ok(())
     })?;
-    crate::interop::process::gone(stage.mark())
+    crate::interop::process::gone(&mark)
 }
 
 /// A tool that appears is announced and can be called.
