@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use helve::{Answerer, CallError, Door, Host, ListAge, Plan, ServerChanges};
 use helve_model::ServerName;
 use helve_model::json::{ObjectWriter, RawJson};
-use helve_wire::{BoxFuture, Era, RpcError};
+use helve_wire::{BoxFuture, RpcError};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
@@ -23,7 +23,6 @@ use crate::ledger::Ledger;
 use crate::limits::Limits;
 use crate::links::Links;
 use crate::lodging::LegacyEras;
-use crate::named_questions::NamedAnswerer;
 use crate::naming::Naming;
 use crate::news::{self, Listeners};
 use crate::observer::{Notice, Observer, Visitor};
@@ -76,8 +75,6 @@ pub struct Gateway {
     pub(crate) seal: Seal,
     /// Agents of the modern era, by who they are and what they can do: servers of their own were told.
     agents: Mutex<HashMap<(Principal, String), Arc<Agent>>>,
-    /// The only agent there is, by however many connections it comes.
-    resident: Option<Arc<Agent>>,
     /// Who we say we are, as JSON.
     pub(crate) server_info: RawJson,
     news: std::sync::OnceLock<AbortHandle>,
@@ -193,28 +190,6 @@ impl Gateway {
         Ok(Self::parts(host, Some(source), options).begin())
     }
 
-    /// Shows a host to one user who comes by many connections, one after another or at once, and can answer what these
-    /// capabilities say. Servers ask through the call it can only be about, or not at all.
-    ///
-    /// # Errors
-    /// When the host cannot be started.
-    pub async fn resident(
-        source: &dyn HostSource,
-        user: u32,
-        capabilities: &RawJson,
-        options: Options,
-    ) -> Result<Arc<Self>, CallError> {
-        let agent = Arc::new(Agent::of(Clients::Several, Principal::local_user(user), Door::Stream, Arc::new(Nowhere)));
-        agent.declare(capabilities);
-        // One process for whoever comes: if it can ask in the older way alone, it is spoken to in that.
-        agent.comes_in(Era::Legacy);
-        let host = source.start(NamedAnswerer::of(Arc::<Agent>::clone(&agent)), Purpose::Everything).await?;
-        let mut gateway = Self::parts(host, None, options);
-        agent.knows(&gateway.tasks);
-        gateway.resident = Some(agent);
-        Ok(gateway.begin())
-    }
-
     /// The host that is shown.
     #[must_use]
     pub const fn host(&self) -> &Host {
@@ -253,7 +228,6 @@ impl Gateway {
             ledger,
             seal,
             agents: Mutex::default(),
-            resident: None,
             server_info,
             news: std::sync::OnceLock::new(),
             me: std::sync::OnceLock::new(),
@@ -300,11 +274,6 @@ impl Gateway {
     /// True when nobody but one agent uses the host.
     pub(crate) const fn has_one_agent(&self) -> bool {
         self.source.is_none()
-    }
-
-    /// Whom servers ask about the calls of an agent: the one they were told of.
-    pub(crate) fn asked_by_servers<'a>(&'a self, agent: &'a Arc<Agent>) -> &'a Arc<Agent> {
-        self.resident.as_ref().unwrap_or(agent)
     }
 
     /// The agent of the modern era that a principal is, with these capabilities.

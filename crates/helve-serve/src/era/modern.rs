@@ -187,7 +187,7 @@ async fn in_rounds(
     let declared = meta.client_capabilities.clone().unwrap_or_else(RawJson::empty_object);
     let can = capabilities::read(&declared);
     let said = request.params.as_ref().map_or(0, |params| params.as_str().len());
-    let call = OpenCall::new(gateway.asked_by_servers(agent), server, digest, said, can.clone(), line);
+    let call = OpenCall::new(agent, server, digest, said, can.clone(), line);
     let answerer: Arc<dyn Answerer> = Arc::<crate::conversation::Conversation>::clone(&call.conversation);
     let context = exchange.common_context(server, answerer, request, &meta).with(|context| {
         context.on_progress = Some(call.conversation.on_progress());

@@ -347,7 +347,9 @@ async fn g10_a_tool_that_was_not_announced_can_be_called_and_listed() {
     let silent = json!({"name": "one__list_changed", "arguments": {"kind": "tools", "silent": true}});
     agent.ask(1, "tools/call", silent).await;
     // Servers are not asked for each name that somebody makes up.
-    tokio::time::sleep(Duration::from_millis(1_100)).await;
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_millis(1_100)).await;
+    tokio::time::resume();
     let (answer, _) = agent.ask(2, "tools/call", json!({"name": "one__added", "arguments": {"n": 1}})).await;
     assert_eq!(answer["result"]["structuredContent"], json!({"n": 1}), "{answer}");
     let (list, _) = agent.ask(3, "tools/list", json!({})).await;
