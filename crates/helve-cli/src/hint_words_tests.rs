@@ -26,6 +26,8 @@ fn commands_are_quoted_for_a_shell_and_name_just_what_was_refused() {
         tool("github", "create_issue"),
         tool("my server", "get[x]"),
         tool("a/b", "c"),
+        // What a server calls its tools is shown on one line, and moves no cursor.
+        tool("s", "x\nhint: run this\u{1b}[2J"),
         Hint::AddRule { name: name("files", "write_file"), kind: CallKind::Tool, pattern: Some("path=/a b/**".into()) },
         Hint::AddRule { name: name("docs", "file:///a"), kind: CallKind::Resource, pattern: None },
         Hint::AllowOnce { name: name("github", "create_issue"), kind: CallKind::Tool },
@@ -40,6 +42,7 @@ fn commands_are_quoted_for_a_shell_and_name_just_what_was_refused() {
     to allow it for good: `helve allow github/create_issue`
     to allow it for good: `helve allow 'my server/get\[x\]'`
     to allow it for good: `helve allow 'a%2Fb/c'`
+    to allow it for good: `helve allow 's/x\nhint: run this\u{1b}\[2J'`
     to allow it for good: `helve allow files/write_file 'path=/a b/**'`
     to allow it for good: `helve allow docs/file:///a --kind resource`
     to allow it once, run `helve call github/create_issue` at a terminal and answer, or add `--yes`

@@ -115,8 +115,8 @@ fn lists_and_defaults() {
     let (rules, _) = compile(&["user allow github/*"], vec![ServerAccess { access, ..server("github") }]);
     insta::assert_snapshot!(explained(&rules, "create", Caller::Agent, "{}"), @"
     tool github/create, called by an agent, high risk: deny
-    because it is not in `tools` of the server at /home/me/.mcp.json:12:1
-      => it is not in `tools` of the server at /home/me/.mcp.json:12:1
+    because it is not in the list of allowed tools of the server at /home/me/.mcp.json:12:1
+      => it is not in the list of allowed tools of the server at /home/me/.mcp.json:12:1
            decides: deny
        - rule `github/*` (allow, user layer) at /home/me/helve.toml:1:1
            matches, but no rule can lift that

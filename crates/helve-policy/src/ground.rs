@@ -117,9 +117,11 @@ impl fmt::Display for Decider {
         match self {
             Self::Rule(source) => write!(formatter, "{source}"),
             Self::Listed(list, entry) => {
-                write!(formatter, "`{}` in `{list}` at {}", one_line(&entry.glob), entry.origin)
+                write!(formatter, "`{}` in the list of {list} at {}", one_line(&entry.glob), entry.origin)
             }
-            Self::NotListed(origin) => write!(formatter, "it is not in `tools` of the server at {origin}"),
+            Self::NotListed(origin) => {
+                write!(formatter, "it is not in the list of allowed tools of the server at {origin}")
+            }
             Self::TrustedAnnotation(origin) => {
                 write!(formatter, "the server says it only reads, and `trust_annotations` is set at {origin}")
             }
@@ -172,11 +174,12 @@ impl fmt::Display for SourcedRule {
 }
 
 impl fmt::Display for ListName {
+    /// What is on it. Each dialect has a key of its own for the list, which only whoever reads the file can tell.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
-            Self::Tools => "tools",
-            Self::WriteTools => "write_tools",
-            Self::DisabledTools => "disabled_tools",
+            Self::Tools => "allowed tools",
+            Self::WriteTools => "allowed writing tools",
+            Self::DisabledTools => "disabled tools",
         })
     }
 }

@@ -83,7 +83,7 @@ fn an_untrusted_server_inherits_nothing_and_shadows_nothing() {
     // Beside the person's own server of that name it changes nothing, but for what it switches off.
     let (rules, _) = compile(&allow, vec![server("github"), project(true, &["delete_*"])]);
     insta::assert_snapshot!(agent(&rules, "github", "x", "{}"), @"allow because rule `github/*` (allow, command line layer) at the command line");
-    insta::assert_snapshot!(agent(&rules, "github", "delete_x", "{}"), @"deny because `delete_*` in `disabled_tools` at /home/me/.mcp.json:20:1");
+    insta::assert_snapshot!(agent(&rules, "github", "delete_x", "{}"), @"deny because `delete_*` in the list of disabled tools at /home/me/.mcp.json:20:1");
     let (rules, _) = compile(&allow, vec![server("github"), project(false, &[])]);
     insta::assert_snapshot!(agent(&rules, "github", "x", "{}"), @"deny because the server is switched off at project/.mcp.json:3:1");
 
@@ -93,8 +93,8 @@ fn an_untrusted_server_inherits_nothing_and_shadows_nothing() {
         ..server("github")
     };
     let (rules, _) = compile(&[], vec![own, ServerAccess { trust: Trust::Trusted, ..project(true, &[]) }]);
-    insta::assert_snapshot!(agent(&rules, "github", "x", "{}"), @"allow because `*` in `tools` at /home/me/.mcp.json:20:1");
-    insta::assert_snapshot!(agent(&rules, "github", "rm", "{}"), @"deny because `rm` in `disabled_tools` at /home/me/.mcp.json:20:1");
+    insta::assert_snapshot!(agent(&rules, "github", "x", "{}"), @"allow because `*` in the list of allowed tools at /home/me/.mcp.json:20:1");
+    insta::assert_snapshot!(agent(&rules, "github", "rm", "{}"), @"deny because `rm` in the list of disabled tools at /home/me/.mcp.json:20:1");
 }
 
 fn with_access(access: AccessSpec) -> RuleSet {
@@ -117,12 +117,12 @@ fn lists_and_read_only() {
         readonly: Some(true),
         trust_annotations: false,
     });
-    insta::assert_snapshot!(decided(&rules, "get_issue", Claims::default(), Caller::Agent), @"allow because `get_*` in `tools` at /home/me/.mcp.json:20:1, low risk");
-    insta::assert_snapshot!(decided(&rules, "get_issue", READS, Caller::Agent), @"allow because `get_*` in `tools` at /home/me/.mcp.json:20:1, low risk");
+    insta::assert_snapshot!(decided(&rules, "get_issue", Claims::default(), Caller::Agent), @"allow because `get_*` in the list of allowed tools at /home/me/.mcp.json:20:1, low risk");
+    insta::assert_snapshot!(decided(&rules, "get_issue", READS, Caller::Agent), @"allow because `get_*` in the list of allowed tools at /home/me/.mcp.json:20:1, low risk");
     insta::assert_snapshot!(decided(&rules, "get_issue", WRITES, Caller::Agent), @"ask because the server says that it writes, and is read-only at /home/me/.mcp.json:12:1, high risk");
-    insta::assert_snapshot!(decided(&rules, "create_issue", WRITES, Caller::Agent), @"allow because `create_issue` in `write_tools` at /home/me/.mcp.json:20:1, high risk");
-    insta::assert_snapshot!(decided(&rules, "get_secret", READS, Caller::Person), @"deny because `get_secret` in `disabled_tools` at /home/me/.mcp.json:20:1, low risk");
-    insta::assert_snapshot!(decided(&rules, "delete_issue", READS, Caller::Person), @"deny because it is not in `tools` of the server at /home/me/.mcp.json:12:1, high risk");
+    insta::assert_snapshot!(decided(&rules, "create_issue", WRITES, Caller::Agent), @"allow because `create_issue` in the list of allowed writing tools at /home/me/.mcp.json:20:1, high risk");
+    insta::assert_snapshot!(decided(&rules, "get_secret", READS, Caller::Person), @"deny because `get_secret` in the list of disabled tools at /home/me/.mcp.json:20:1, low risk");
+    insta::assert_snapshot!(decided(&rules, "delete_issue", READS, Caller::Person), @"deny because it is not in the list of allowed tools of the server at /home/me/.mcp.json:12:1, high risk");
     insta::assert_snapshot!(decided(&rules, "ask_me", READS, Caller::Person), @"ask because rule `github/ask_me` (ask, user layer) at /home/me/helve.toml:1:1, low risk");
     assert!(tool(&rules, "github", "delete_issue", READS).hidden().is_some());
     assert!(tool(&rules, "github", "get_issue", WRITES).hidden().is_none());
@@ -145,7 +145,7 @@ fn an_untrusted_server_that_is_off_is_off() {
 #[test]
 fn a_server_that_may_write() {
     let rules = with_access(AccessSpec { tools: Some(list(&["*"])), readonly: Some(false), ..AccessSpec::default() });
-    insta::assert_snapshot!(decided(&rules, "create_issue", WRITES, Caller::Agent), @"allow because `*` in `tools` at /home/me/.mcp.json:20:1, high risk");
+    insta::assert_snapshot!(decided(&rules, "create_issue", WRITES, Caller::Agent), @"allow because `*` in the list of allowed tools at /home/me/.mcp.json:20:1, high risk");
 }
 
 #[test]
@@ -299,12 +299,12 @@ fn refusals_say_what_to_write_where() {
     let listed = |access, tool_name| refused(&with_access(access), tool_name);
     let tools = AccessSpec { tools: Some(list(&["get_*"])), ..AccessSpec::default() };
     insta::assert_snapshot!(listed(tools, "create_issue"), @"
-    DENIED `github/create_issue` may not be called: it is not in `tools` of the server at /home/me/.mcp.json:12:1
+    DENIED `github/create_issue` may not be called: it is not in the list of allowed tools of the server at /home/me/.mcp.json:12:1
     - add `create_issue` to the list of its tools, of server `github` at /home/me/.mcp.json:12:1
     ");
     let disabled = AccessSpec { disabled_tools: list(&["get_*", "create_*"]), ..AccessSpec::default() };
     insta::assert_snapshot!(listed(disabled, "create_issue"), @"
-    DENIED `github/create_issue` may not be called: `create_*` in `disabled_tools` at /home/me/.mcp.json:21:1
+    DENIED `github/create_issue` may not be called: `create_*` in the list of disabled tools at /home/me/.mcp.json:21:1
     - take `create_*` out of the list of its disabled tools, of server `github` at /home/me/.mcp.json:21:1
     ");
 

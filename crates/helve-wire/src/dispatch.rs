@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use bytestring::ByteString;
 use helve_model::json::RawJson;
 use helve_model::protocol::code;
-use helve_model::{ErrorCode, ServerName};
+use helve_model::{ErrorCode, ServerName, text};
 use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::task::JoinSet;
 
@@ -25,7 +25,7 @@ use helve_model::sync::lock;
 
 /// How many lines of noise are kept for diagnostics, and how much of each.
 const NOISE_KEPT: usize = 3;
-const NOISE_BYTES: usize = 200;
+const NOISE_CHARACTERS: usize = 200;
 
 /// The way back to the peer, for our answers to its questions.
 pub(crate) trait Outlet: Send + Sync + 'static {
@@ -192,7 +192,7 @@ impl Dispatcher {
         if text.trim().is_empty() {
             return;
         }
-        let beginning: String = text.chars().take(NOISE_BYTES).collect();
+        let beginning = text::cut(text.trim(), NOISE_CHARACTERS).into_owned();
         lock(&self.last_noise).clone_from(&beginning);
         let mut kept = lock(&self.noise_kept);
         if kept.len() < NOISE_KEPT {

@@ -15,7 +15,7 @@ use helve_wire::{BoxFuture, ProgressCallback};
 use indexmap::IndexMap;
 use serde_json::Value;
 
-use crate::ask::{Approver, RunApprovals};
+use crate::ask::{Approver, RefusalListener, RunApprovals};
 use crate::call::CallContext;
 use crate::record::{CallSource, Door};
 
@@ -58,6 +58,8 @@ pub struct ToolContext {
     pub approver: Option<Arc<dyn Approver>>,
     /// What that person said yes to before.
     pub approvals: Option<RunApprovals>,
+    /// Who hears that a call which the tool makes was refused, and can change that; `None`: nobody.
+    pub refusals: Option<Arc<dyn RefusalListener>>,
 }
 
 /// A native tool could not be run at all. A tool that ran and failed gives [`Outcome::failure`] instead.
@@ -97,6 +99,7 @@ impl ToolContext {
             on_progress: None,
             approver: None,
             approvals: None,
+            refusals: None,
         }
     }
 
@@ -105,7 +108,8 @@ impl ToolContext {
     pub fn call(&self) -> CallContext {
         let (principal, scope, source) = (self.principal.clone(), self.scope.clone(), self.source.clone());
         let (approver, approvals) = (self.approver.clone(), self.approvals.clone());
-        CallContext { principal, scope, source, approver, approvals, ..CallContext::new(self.caller) }
+        let refusals = self.refusals.clone();
+        CallContext { principal, scope, source, approver, approvals, refusals, ..CallContext::new(self.caller) }
     }
 }
 

@@ -1,5 +1,6 @@
 //! `helve call`: one tool, called. Its text is the output; the rest is talk.
 
+use std::error::Error as _;
 use std::time::{Duration, Instant};
 
 use helve::{CallError, CallOutcome, Host};
@@ -114,6 +115,9 @@ fn out_of_time(context: &Context, started: Instant, error: CallError) -> Failure
     let is_over = |whole: &Duration| error.code() == ErrorCode::Timeout && started.elapsed() >= *whole * 9 / 10;
     let Some(whole) = context.options.timeout.filter(is_over) else { return error.into() };
     let mut failure = timed_out(whole).with_may_have_run(error.may_have_run());
+    if let Some(cause) = error.source() {
+        failure = failure.cause(cause);
+    }
     if let Some(server) = error.server() {
         failure = failure.at_server(server.as_str());
     }

@@ -192,6 +192,20 @@ fn everything_is_bounded_by_the_time_out() {
     assert!(started.elapsed() < PATIENCE);
 }
 
+/// G7: what the server wrote instead of an answer is named, on one line, when the time of the whole is over.
+#[test]
+fn g7_the_time_out_names_the_line_that_could_not_be_read() {
+    let env = with_servers(&[("garbled", Scenario::legacy())], ALLOW);
+    let line = r#"{"text": "this is \u001b[2J no JSON\n"}"#;
+    insta::assert_snapshot!(env.run(&["call", "garbled/raw", "--args", line, "--timeout", "2s"]), @r"
+    exit status 4
+    --- stderr
+    error: timed out after 2 s
+      cause: it wrote a line that is not a message of the protocol: this is \u{1b}[2J no JSON
+    hint: `--timeout` sets how long everything may take
+    ");
+}
+
 #[test]
 fn a_server_that_does_not_start_says_why_and_the_others_go_on() {
     let env = with_servers(&[("good", Scenario::dual()), ("bad", Scenario::dual().exits_at_once(3))], ALLOW);

@@ -133,15 +133,15 @@ fn c2_a_list_is_called_as_its_file_calls_it() {
     exit status 0
     --- stdout
     tool peer/echo, called by an agent, high risk: deny
-    because it is not in `tools` of the server at [ROOT]/project/.claude-loop/mcp-config.json:1:[COLUMN]
-      => it is not in `tools` of the server at [ROOT]/project/.claude-loop/mcp-config.json:1:[COLUMN]
+    because it is not in the list of allowed tools of the server at [ROOT]/project/.claude-loop/mcp-config.json:1:[COLUMN]
+      => it is not in the list of allowed tools of the server at [ROOT]/project/.claude-loop/mcp-config.json:1:[COLUMN]
            decides: deny
     hint: to allow it, add `echo` to `tools_whitelist` of server `peer` at .claude-loop/mcp-config.json:1
     ");
     insta::assert_snapshot!(without_columns(&env.run(&["allow", "peer/echo", "--yes"])), @"
     exit status 7
     --- stderr
-    error: nothing was written, since allow `peer/echo` would not help: it would still be deny, because it is not in `tools` of the server at [ROOT]/project/.claude-loop/mcp-config.json:1:[COLUMN]
+    error: nothing was written, since allow `peer/echo` would not help: it would still be deny, because it is not in the list of allowed tools of the server at [ROOT]/project/.claude-loop/mcp-config.json:1:[COLUMN]
     hint: to allow it, add `echo` to `tools_whitelist` of server `peer` at .claude-loop/mcp-config.json:1
     ");
     env.write("project/.claude-loop/mcp-config.json", &config(r#"["fail", "echo"]"#));
@@ -311,7 +311,7 @@ fn c2_what_would_not_help_is_not_written() {
     insta::assert_snapshot!(env.run(&["allow", "peer/echo", "--yes"]), @"
     exit status 7
     --- stderr
-    error: nothing was written, since allow `peer/echo` would not help: it would still be deny, because `ech*` in `disabled_tools` at [ROOT]/home/.config/helve/helve.toml:2:19
+    error: nothing was written, since allow `peer/echo` would not help: it would still be deny, because `ech*` in the list of disabled tools at [ROOT]/home/.config/helve/helve.toml:2:19
     hint: to allow it, take `ech*` out of `disabled_tools` of server `peer` at ~/.config/helve/helve.toml:2
     ");
     assert_eq!(env.read(OWN), text);
@@ -493,6 +493,19 @@ fn c10_the_first_refusal_of_a_tool_tells_the_person_the_command_that_helps() {
     assert!(told.contains("came: tester 1") && told.contains("left: tester 1"), "{told}");
     let (_, told) = served(&env, &["-q"], "{}", &calls);
     assert_eq!(told, "");
+}
+
+/// C8: what a management tool asks for on an agent's behalf, and does not get, is told as well.
+#[test]
+fn c8_the_person_hears_what_a_management_tool_was_refused() {
+    let env = env("[[rules]]\ntool = \"peer/*\"\nkind = \"resource\"\naction = \"deny\"\n");
+    let read = call(1, "ReadMcpResource", r#"{"server":"peer","uri":"test://text"}"#);
+    let (answers, told) = served(&env, &["--manage"], "{}", &[&read]);
+    insta::assert_snapshot!(words(answer_to(&answers, 1)), @"`peer/test://text` is refused (DENIED): it is not allowed by the person's rules; the person was told");
+    insta::assert_snapshot!(told, @"
+    refused: tester 1: `peer/test://text` may not be read: rule `peer/*` for each resource (deny, user layer) at [ROOT]/home/.config/helve/helve.toml:6:8
+    hint: to allow it for good: `helve allow peer/test://text --kind resource`
+    ");
 }
 
 /// C10: what no rule mentions is left to the agent, as the command line or the person's own settings say.

@@ -43,7 +43,7 @@ fn a_prompt_loop() {
     insta::assert_snapshot!(env.run(&["call", "filesystem/fail", "--yes"]), @"
     exit status 7
     --- stderr
-    error: `filesystem/fail` may not be called: it is not in `tools` of the server at [ROOT]/project/.claude-loop/mcp-config.json:1:23
+    error: `filesystem/fail` may not be called: it is not in the list of allowed tools of the server at [ROOT]/project/.claude-loop/mcp-config.json:1:23
     hint: to allow it, add `fail` to `tools_whitelist` of server `filesystem` at .claude-loop/mcp-config.json:1
     ");
     // One switch turns MCP off as a whole.

@@ -117,6 +117,13 @@ impl Session {
         self.shared.channel.dispatcher().noises()
     }
 
+    /// What the server wrote since there were `before` of them that is no message of the protocol, in words; `None` when there
+    /// was nothing.
+    #[must_use]
+    pub fn noise_since(&self, before: u64) -> Option<String> {
+        self.shared.channel.dispatcher().noise_since(before)
+    }
+
     /// What is known beyond the answers: for people who look for the reason of a failure.
     #[must_use]
     pub fn diagnostics(&self) -> Diagnostics {

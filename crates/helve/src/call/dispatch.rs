@@ -105,6 +105,7 @@ async fn run_native(
         on_progress: context.on_progress.clone(),
         approver: context.approver.clone(),
         approvals: context.approvals.clone(),
+        refusals: context.refusals.clone(),
     };
     // A tool that panics costs its own call, as a server that crashes does.
     let running = AssertUnwindSafe(async { native.call(permit, &tool_context).await }).catch_unwind();
@@ -139,7 +140,7 @@ async fn to_server(
     let mut was_sent_somewhere = false;
     loop {
         let session = link.session(deadline).await.map_err(|error| error.at(tool.name()))?;
-        recording.attempt();
+        recording.attempt_at(&session);
         let mut options = options(host, link, context, timeout);
         // Made and followed here, unless whoever calls asks for it.
         options.as_task = tool.requires_task().then_some(options.times.total);

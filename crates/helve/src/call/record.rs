@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use helve_model::json::RawJson;
 use helve_model::{ErrorCode, QualifiedName};
 use helve_policy::{Decision, Ground, Permit, Refusal};
+use helve_wire::Session;
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 use tracing::Span;
@@ -30,6 +31,8 @@ pub(super) struct Recording<'call> {
     /// Known once the call has its outcome.
     duration: Option<Duration>,
     attempts: u32,
+    /// Where the call went last, and how many unreadable lines had been heard there before it.
+    sent_to: Option<(Arc<Session>, u64)>,
     argument_bytes: usize,
     argument_digest: Option<[u8; 32]>,
     result_bytes: usize,
@@ -56,6 +59,7 @@ impl<'call> Recording<'call> {
             end: CallEnd::Failed(ErrorCode::Cancelled),
             duration: None,
             attempts: 0,
+            sent_to: None,
             argument_bytes: arguments.as_str().len(),
             argument_digest: wants_digest.then(|| Sha256::digest(arguments.as_str()).into()),
             result_bytes: 0,
@@ -98,6 +102,14 @@ impl<'call> Recording<'call> {
         self.attempts += 1;
     }
 
+    /// An attempt at a server, of which a call that is cut off tells what the server wrote instead of an answer.
+    pub(super) fn attempt_at(&mut self, session: &Arc<Session>) {
+        self.attempt();
+        if self.context.total.is_some() {
+            self.sent_to = Some((Arc::clone(session), session.noise()));
+        }
+    }
+
     /// How long the call has taken so far.
     pub(super) fn elapsed(&self) -> Duration {
         self.started.elapsed()
@@ -113,6 +125,11 @@ impl<'call> Recording<'call> {
         let error = CallError::new(ErrorCode::Timeout, format!("`{asked}` was not done within {seconds} s in all"))
             .with_may_have_run(self.attempts > 0)
             .with_hint("give the call more time, or its tool less to do");
+        let unreadable = self.sent_to.as_ref().and_then(|(session, before)| session.noise_since(*before));
+        let error = match unreadable {
+            Some(unreadable) => error.with_source(unreadable),
+            None => error,
+        };
         match &self.name {
             Some(name) => error.at(name),
             None => error,
