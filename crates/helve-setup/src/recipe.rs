@@ -31,7 +31,7 @@ const RESULTS: &str = "results";
 const SANDBOXES: &str = "sandbox";
 
 /// Events that a host keeps for a slow listener, where it is one of many.
-const EVENTS_KEPT_FOR_ONE: usize = 16;
+const EVENTS_KEPT_FOR_ONE: usize = 8;
 
 /// How often a host that stays asks whether its servers are there.
 const PING_EVERY: Duration = Duration::from_secs(30);

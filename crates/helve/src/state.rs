@@ -12,7 +12,7 @@ use helve_model::{
     ServerStatus, TransportSpec,
 };
 use helve_policy::pin::DefinitionHash;
-use helve_policy::{Approvals, Problem, RuleSet, ServerAccess, SourcedRule};
+use helve_policy::{Approvals, Problem, RuleSet, ServerAccess, SourcedRule, Trust};
 use helve_wire::LogLevel;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::AbortHandle;
@@ -34,6 +34,7 @@ use crate::record::CallId;
 use crate::result_cache::{ResultCache, ResultCacheLimits};
 use crate::save::Resumable;
 use crate::settings::{Builtins, HostSettings, Plan, Planned, Surroundings};
+use crate::start_guard::Guard;
 use crate::status::ServerReport;
 use crate::supervisor::Supervisor;
 use crate::tool::Toolbox;
@@ -85,9 +86,17 @@ struct HostState {
 
 /// A server of the plan, and who keeps it.
 struct Supervised {
-    /// Boxed: a map keeps room for many, and there are many hosts with one server.
-    planned: Box<Planned>,
+    planned: Placed,
     kept: Kept,
+}
+
+/// What the plan says of it. Whatever is made of the server shares its spec: there are many hosts with one server, and a map keeps
+/// room for many.
+struct Placed {
+    spec: Arc<ServerSpec>,
+    trust: Trust,
+    held: Option<DisabledReason>,
+    guard: Option<Guard>,
 }
 
 enum Kept {
@@ -95,6 +104,19 @@ enum Kept {
     Remote { link: Arc<Link>, task: AbortHandle },
     /// Nobody: its tools run in this process. `None` for a catalog: they have not been opened, or could not be.
     Native { status: ServerStatus, catalog: Option<Arc<ServerCatalog>> },
+}
+
+impl Placed {
+    fn to_planned(&self) -> Planned {
+        let Self { spec, trust, held, guard } = self;
+        Planned { spec: ServerSpec::clone(spec), trust: *trust, held: held.clone(), guard: guard.clone() }
+    }
+}
+
+impl From<Planned> for Placed {
+    fn from(Planned { spec, trust, held, guard }: Planned) -> Self {
+        Self { spec: Arc::new(spec), trust, held, guard }
+    }
 }
 
 /// Servers that were told to end. They do so whether somebody waits for it or not.
@@ -179,7 +201,7 @@ impl Shared {
         let mut state = lock(&self.state);
         let state = &mut *state;
         let plan = plan(Plan {
-            servers: state.servers.values().map(|server| Planned::clone(&server.planned)).collect(),
+            servers: state.servers.values().map(|server| server.planned.to_planned()).collect(),
             narrowing: state.narrowing.clone(),
             rules: None,
             pins: None,
@@ -198,7 +220,7 @@ impl Shared {
         }
 
         let mut old = std::mem::take(&mut state.servers);
-        for planned in plan.servers.into_iter().map(Box::new) {
+        for planned in plan.servers.into_iter().map(Placed::from) {
             let name = planned.spec.name.clone();
             if name.as_str().is_empty() {
                 changes.errors.push((name, CallError::new(ErrorCode::Config, "a server has no name")));
@@ -288,12 +310,12 @@ impl Shared {
     /// file, port or lock.
     fn keep(
         self: &Arc<Self>,
-        planned: &Planned,
+        planned: &Placed,
         predecessor: Option<Arc<Link>>,
         errors: &mut Vec<(ServerName, CallError)>,
     ) -> Kept {
         let status = self.first_status(planned);
-        let spec = Arc::new(planned.spec.clone());
+        let spec = Arc::clone(&planned.spec);
         if let TransportSpec::Builtin(builtin) = &spec.transport {
             if let ServerStatus::Disabled(_) = status {
                 return Kept::Native { status, catalog: None };
@@ -338,7 +360,7 @@ impl Shared {
         }
     }
 
-    fn first_status(&self, planned: &Planned) -> ServerStatus {
+    fn first_status(&self, planned: &Placed) -> ServerStatus {
         if !self.mcp && !matches!(planned.spec.transport, TransportSpec::Builtin(_)) {
             ServerStatus::Disabled(DisabledReason::HostOff)
         } else if let Some(reason) = &planned.held {
@@ -356,7 +378,7 @@ impl Shared {
     fn compile(&self, state: &mut HostState) {
         let servers = state.servers.values().map(|server| {
             // Whether it is on is known here, and may have changed since it was configured.
-            let Planned { spec, trust, .. } = &*server.planned;
+            let Placed { spec, trust, .. } = &server.planned;
             let directories = whereabouts::directories(spec, &self.surroundings);
             ServerAccess { enabled: true, directories, ..ServerAccess::new(spec, *trust) }
         });
@@ -368,7 +390,7 @@ impl Shared {
         let rule_set = rule_set.denying_unlisted(self.settings.denies_unlisted);
         let mut entries = BTreeMap::new();
         for (name, server) in &state.servers {
-            let spec = Arc::new(server.planned.spec.clone());
+            let spec = Arc::clone(&server.planned.spec);
             let old = state.entries.get(name);
             let (link, catalog) = match &server.kept {
                 Kept::Remote { link, .. } => {
@@ -594,9 +616,9 @@ fn native_catalog(toolbox: &Toolbox) -> Arc<ServerCatalog> {
 }
 
 /// True when the second may be served by what runs for the first: permission does not change how a server runs.
-fn runs_alike(left: &Planned, right: &Planned) -> bool {
-    let running = |planned: &Planned| {
-        let mut spec: ServerSpec = planned.spec.clone();
+fn runs_alike(left: &Placed, right: &Placed) -> bool {
+    let running = |planned: &Placed| {
+        let mut spec = ServerSpec::clone(&planned.spec);
         spec.access = helve_model::AccessSpec::default();
         spec.origin = helve_model::Origin::Program;
         spec.layer = helve_model::Layer::CommandLine;

@@ -6,6 +6,8 @@ use bytestring::ByteString;
 
 use crate::envelope;
 
+/// What a connection holds that never had a longer message.
+const FIRST_BYTES: usize = 1 << 10;
 /// What an idle connection holds.
 const IDLE_BYTES: usize = 4 << 10;
 /// The least room for a read once a message does not fit the idle buffer.
@@ -72,7 +74,11 @@ impl LineBuffer {
             self.searched -= self.start;
             self.start = 0;
         }
-        let room = if self.is_within_large() { self.data.len().clamp(READ_BYTES, GROW_BYTES) } else { IDLE_BYTES };
+        let room = match self.data.capacity() {
+            _ if self.is_within_large() => self.data.len().clamp(READ_BYTES, GROW_BYTES),
+            small if small < IDLE_BYTES && self.data.is_empty() => FIRST_BYTES,
+            _ => IDLE_BYTES,
+        };
         if self.data.capacity() - self.data.len() < room / 2 {
             self.data.reserve_exact(room);
         }
