@@ -2,47 +2,26 @@
 //! servers that have to be asked are started.
 
 use std::collections::HashMap;
-use std::time::{Duration, SystemTime};
+use std::sync::Arc;
+use std::time::Duration;
 
-use helve::{Builtins as _, CachedIndex, Planned, SchemaCache};
-use helve_config::Configuration;
+use helve::{CachedIndex, CallContext, Host, Planned, ToolEntry};
 use helve_config::environment::input_variable;
+use helve_config::{Configuration, ConfiguredServer};
 use helve_model::name::{Spelling, begins_with_server};
 use helve_model::{
     CallKind, Definition as _, DisabledReason, ErrorCode, QualifiedName, ServerName, ServerStatus, ToolDefinition,
-    TransportSpec,
 };
 use helve_policy::pin::DefinitionHash;
-use helve_policy::{Approvals, RuleSet, Settled, Subject, ToolPolicy};
+use helve_policy::{Approvals, RuleSet, Settled};
 use helve_setup::store::approvals::ApprovalFile;
-use helve_setup::{Builtins, Wanted, asker};
-use helve_wire::ClientCapabilities;
+use helve_setup::{Depth, Freshness, KeptLists, KnownTools, Wanted};
 
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::printer::{Line, Style};
 use crate::progress::Meter;
 use crate::running::{Manner, late, settled, with_host};
-
-/// How much has to be known about each tool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Depth {
-    /// Its name and a line.
-    Names,
-    /// Its definition.
-    Definitions,
-}
-
-/// How old a kept list may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Freshness {
-    /// As old as the setting allows: people see at once what there was a while ago, and how long ago that is.
-    Recent,
-    /// Nor older than its server says: for programs, and the models behind them.
-    Fresh,
-    /// Every server is asked.
-    Asked,
-}
 
 /// The tools of some servers, and the rules for them.
 pub(crate) struct Catalog {
@@ -102,7 +81,7 @@ pub(crate) fn list(
         }
     }
     let is_wanted = |planned: &&Planned| only.is_empty() || only.iter().any(|name| name == planned.spec.name.as_str());
-    let kept = Kept::open(context, configuration, freshness);
+    let kept = KeptLists::open(&context.setup, configuration, freshness);
     let mut servers = Vec::new();
     let mut asked = Vec::new();
     let mut aged = Vec::new();
@@ -110,13 +89,14 @@ pub(crate) fn list(
         // Whether a tool is as it was pinned is told by its definition alone.
         let is_pinned = pins.keys().any(|tool| tool.server == planned.spec.name);
         let depth = if is_pinned { Depth::Definitions } else { depth };
-        let tools = match (&planned.held, known(context, planned, kept.as_ref(), depth)) {
+        let tools = match (&planned.held, kept.of(planned, depth)) {
             (Some(reason), _) => Tools::Missing(Box::new(held_back(planned, reason))),
-            (None, Some((tools, age))) => {
+            (None, Err(error)) => Tools::Missing(Box::new(error.into())),
+            (None, Ok(Some((tools, age)))) => {
                 aged.extend(age.map(|age| (planned.spec.name.clone(), age)));
-                tools
+                tools.into()
             }
-            (None, None) => {
+            (None, Ok(None)) => {
                 asked.push(planned.spec.name.to_string());
                 Tools::Defined(Vec::new())
             }
@@ -149,11 +129,11 @@ fn in_words(age: Duration) -> String {
 pub(crate) fn known_names(context: &Context, configuration: &Configuration) -> Vec<String> {
     let Ok(plan) = context.setup.plan(configuration) else { return Vec::new() };
     let (rules, _) = context.setup.compile_for_calls(&plan);
-    let kept = Kept::open(context, configuration, Freshness::Recent);
+    let kept = KeptLists::open(&context.setup, configuration, Freshness::Recent);
     let mut names = Vec::new();
     for planned in plan.servers.iter().filter(|planned| planned.held.is_none()) {
-        if let Some((tools, _)) = known(context, planned, kept.as_ref(), Depth::Names) {
-            let server = ServerTools { name: planned.spec.name.clone(), tools };
+        if let Ok(Some((tools, _))) = kept.of(planned, Depth::Names) {
+            let server = ServerTools { name: planned.spec.name.clone(), tools: tools.into() };
             names.extend(server.entries(&rules, &Pins::new(), false).iter().map(Entry::written));
         }
     }
@@ -168,68 +148,12 @@ pub(crate) fn known_definition(
 ) -> Option<ToolDefinition> {
     let plan = context.setup.plan(configuration).ok()?;
     let planned = plan.servers.iter().find(|planned| planned.spec.name == name.server && planned.held.is_none())?;
-    let kept = Kept::open(context, configuration, Freshness::Recent);
-    match known(context, planned, kept.as_ref(), Depth::Definitions)?.0 {
-        Tools::Defined(definitions) => definitions.into_iter().find(|definition| *definition.name() == name.tool),
-        Tools::Kept(_) | Tools::Missing(_) => None,
-    }
-}
-
-/// What was kept of earlier runs.
-struct Kept {
-    cache: SchemaCache,
-    now: SystemTime,
-    ttl: Duration,
-    asker: ClientCapabilities,
-    freshness: Freshness,
-}
-
-impl Kept {
-    fn open(context: &Context, configuration: &Configuration, freshness: Freshness) -> Option<Self> {
-        if freshness == Freshness::Asked {
-            return None;
+    let kept = KeptLists::open(&context.setup, configuration, Freshness::Recent);
+    match kept.of(planned, Depth::Definitions).ok()??.0 {
+        KnownTools::Definitions(definitions) => {
+            definitions.into_iter().find(|definition| *definition.name() == name.tool)
         }
-        let settings = &configuration.settings;
-        let directory = context.setup.lists_directory().filter(|_| settings.cache_tool_schemas.value)?;
-        let cache = SchemaCache::open(directory, Some(context.env.working_directory().to_owned())).ok()?;
-        let (now, ttl) = (context.env.now(), settings.schema_cache_ttl.value);
-        Some(Self { cache, now, ttl, asker: asker(settings), freshness })
-    }
-
-    /// Whether a list counts: nothing for one that is too old, its age for one that its server would like to be asked for.
-    fn counts(&self, is_fresh: bool, stored_at: SystemTime) -> Option<Option<Duration>> {
-        if is_fresh {
-            return Some(None);
-        }
-        // A list from the future is from a clock that was set back: nobody knows how old it is.
-        let age = self.now.duration_since(stored_at).ok()?;
-        (self.freshness == Freshness::Recent && age < self.ttl).then_some(Some(age))
-    }
-}
-
-/// The tools, if nobody has to be asked for them; with their age where they are older than their server likes.
-fn known(context: &Context, planned: &Planned, kept: Option<&Kept>, depth: Depth) -> Option<(Tools, Option<Duration>)> {
-    if let TransportSpec::Builtin(builtin) = &planned.spec.transport {
-        let builtins = Builtins::new(&context.env);
-        let tools = match builtins.open(&planned.spec, builtin) {
-            Ok(toolbox) => Tools::Defined(toolbox.definitions()),
-            Err(error) => Tools::Missing(Box::new(error.into())),
-        };
-        return Some((tools, None));
-    }
-    let kept = kept?;
-    let key = kept.cache.key(&planned.spec, &kept.asker);
-    match depth {
-        Depth::Names => {
-            let index = kept.cache.load_index(&key, kept.now, kept.ttl)?;
-            let age = kept.counts(index.is_fresh, index.stored_at)?;
-            Some((Tools::Kept(index), age))
-        }
-        Depth::Definitions => {
-            let server = kept.cache.load(&key, kept.now, kept.ttl)?;
-            let age = kept.counts(server.is_fresh, server.stored_at)?;
-            Some((Tools::Defined(server.tools), age))
-        }
+        KnownTools::Index(_) => None,
     }
 }
 
@@ -258,15 +182,23 @@ fn ask(
                     let message = format!("the server `{name}` is still being connected");
                     Tools::Missing(Box::new(Failure::new(ErrorCode::Timeout, message).at_server(name)))
                 }
-                // Any call says why there is none.
-                _ => match host.tool(&format!("{name}/-"), None).await {
-                    Err(error) => Tools::Missing(Box::new(error.into())),
-                    Ok(_) => Tools::Defined(Vec::new()),
+                (_, entry) => match entry.and_then(|entry| entry.unavailable()) {
+                    Some(error) => Tools::Missing(Box::new(error.into())),
+                    None => Tools::Defined(Vec::new()),
                 },
             };
         }
         Ok(())
     })
+}
+
+impl From<KnownTools> for Tools {
+    fn from(known: KnownTools) -> Self {
+        match known {
+            KnownTools::Index(index) => Self::Kept(index),
+            KnownTools::Definitions(definitions) => Self::Defined(definitions),
+        }
+    }
 }
 
 impl Entry<'_> {
@@ -332,114 +264,67 @@ impl ServerTools {
 
 /// One tool, with what decides about its calls.
 pub(crate) struct Found {
-    pub(crate) rules: RuleSet,
-    pub(crate) server: ServerName,
-    pub(crate) definition: ToolDefinition,
-    pinned: Option<DefinitionHash>,
+    pub(crate) tool: Arc<ToolEntry>,
     approvals: Approvals,
 }
 
 impl Found {
-    pub(crate) fn policy(&self) -> ToolPolicy {
-        self.rules.for_tool(Subject::tool(&self.server, &self.definition))
-    }
-
     /// What the person settled about it beside the rules.
-    pub(crate) const fn settled(&self) -> Settled<'_> {
-        Settled { pinned: self.pinned, approvals: &self.approvals }
+    pub(crate) fn settled(&self) -> Settled<'_> {
+        Settled { pinned: self.tool.pinned(), approvals: &self.approvals }
     }
 }
 
-/// One tool, found by what a person typed; its server is asked if need be.
+/// One tool, found by what a person typed as a call finds it; its server is started only where that is needed to say what
+/// the tool is.
 pub(crate) fn find(
     context: &Context,
     configuration: &Configuration,
     text: &str,
     freshness: Freshness,
 ) -> Result<Found, Failure> {
-    let found = match find_definition(context, configuration, text, freshness) {
-        // It may have come since an older list was kept.
-        Err((_, true)) => find_definition(context, configuration, text, Freshness::Asked),
-        found => found,
-    };
-    let (rules, server, definition) = found.map_err(|(failure, _)| failure)?;
-    let name = QualifiedName::new(server.clone(), definition.name().clone());
-    let pinned = context.setup.plan(configuration)?.pins.and_then(|pins| pins.get(&name).copied());
+    let text = crate::spelling::own_spelling(configuration, text);
+    check_understood(context, configuration, &text)?;
     let kept = context.stores().and_then(|stores| stores.read::<ApprovalFile>())?;
     let approvals: Approvals = kept.approvals().collect();
-    let found = Found { rules, server, definition, pinned, approvals };
-    // Pins and approvals hold for one definition, so it has to be the one that a call would meet.
-    let is_bound = found.pinned.is_some() || found.approvals.of(&name, CallKind::Tool).next().is_some();
-    if freshness == Freshness::Asked || !is_bound {
-        return Ok(found);
-    }
-    match find_definition(context, configuration, &name.to_string(), Freshness::Asked) {
-        Ok((_, _, definition)) => Ok(Found { definition, ..found }),
-        Err((failure, _)) => {
-            let message = failure.message();
-            context.printer.warning(format!("this is from an earlier list, which may be out of date: {message}"));
-            Ok(found)
+    let manner = Manner { shows_aged_lists: freshness == Freshness::Recent, ..Manner::default() };
+    let tool = with_host(context, configuration, Wanted::OnDemand, manner, async |host| {
+        // What earlier runs know is read before anything is looked up in it.
+        host.recalled().await;
+        let known = host.resolve(&text).ok().filter(|_| freshness != Freshness::Asked);
+        // Pins and approvals hold for one definition, so it has to be the one that a call would meet.
+        let is_bound = |tool: &ToolEntry| {
+            tool.is_from_cache()
+                && (tool.pinned().is_some() || approvals.of(tool.name(), CallKind::Tool).next().is_some())
+        };
+        match known {
+            Some(tool) if !is_bound(&tool) => Ok(tool),
+            Some(tool) => Ok(connected(context, host, &text).await.unwrap_or_else(|failure| {
+                let message = failure.message();
+                context.printer.warning(format!("this is from an earlier list, which may be out of date: {message}"));
+                tool
+            })),
+            None => connected(context, host, &text).await,
         }
-    }
+    })?;
+    Ok(Found { tool, approvals })
 }
 
-/// One tool; what went wrong comes with whether a list was looked at that its server would rather be asked for again.
-fn find_definition(
-    context: &Context,
-    configuration: &Configuration,
-    text: &str,
-    freshness: Freshness,
-) -> Result<(RuleSet, ServerName, ToolDefinition), (Failure, bool)> {
-    let text = crate::spelling::own_spelling(configuration, text);
-    let plan = context.setup.plan(configuration).map_err(|error| (error.into(), false))?;
-    let servers = plan.servers.iter().map(|planned| &planned.spec.name);
-    let meant: Vec<String> =
-        servers.filter(|server| begins_with_server(&text, server)).map(ToString::to_string).collect();
-    let catalog =
-        list(context, configuration, &meant, Depth::Definitions, freshness).map_err(|failure| (failure, false))?;
-    let has_aged = !catalog.aged.is_empty();
-    named(catalog, &text, &meant).map_err(|failure| (failure, has_aged))
+/// The tool as its server lists it now: starts the server.
+async fn connected(context: &Context, host: &Host, text: &str) -> Result<Arc<ToolEntry>, Failure> {
+    let limited = CallContext { timeout: context.options.timeout, ..context.call() };
+    let connecting = Box::pin(host.connect(text, &limited));
+    let prepared = Meter::new(context).during(text, connecting).await?;
+    Ok(host.resolve(&prepared.tool().name().to_string())?)
 }
 
-/// The tool of a catalog that a text names, where these servers are meant.
-fn named(catalog: Catalog, text: &str, meant: &[String]) -> Result<(RuleSet, ServerName, ToolDefinition), Failure> {
-    let names = helve_model::NameTable::new(catalog.servers.iter().flat_map(|server| {
-        server.definitions().iter().map(|tool| QualifiedName::new(server.name.clone(), tool.name().clone()))
-    }));
-    match names.resolve(text) {
-        helve_model::name::Resolution::Found(name) => {
-            let server = catalog.servers.iter().find(|server| server.name == name.server);
-            let found = server.and_then(|server| server.definitions().iter().find(|tool| *tool.name() == name.tool));
-            match found {
-                Some(tool) => Ok((catalog.rules, name.server.clone(), tool.clone())),
-                None => Err(unknown(text, &[])),
-            }
-        }
-        helve_model::name::Resolution::Ambiguous(several) => {
-            let several: Vec<String> = several.iter().map(|name| format!("`{name}`")).collect();
-            Err(Failure::new(helve_model::ErrorCode::ToolNotFound, format!("several servers have a tool `{text}`"))
-                .hint(format!("say which one: {}", several.join(", "))))
-        }
-        helve_model::name::Resolution::Unknown(near) => {
-            // The one server it could be is not there: that is the reason.
-            if let ([_], [ServerTools { tools: Tools::Missing(_), .. }]) = (meant, catalog.servers.as_slice())
-                && let Some(ServerTools { tools: Tools::Missing(failure), .. }) = catalog.servers.into_iter().next()
-            {
-                return Err(*failure);
-            }
-            let near: Vec<String> = near.iter().map(ToString::to_string).collect();
-            Err(unknown(text, &near))
-        }
+/// A server whose entry has a mistake is no unknown one.
+pub(crate) fn check_understood(context: &Context, configuration: &Configuration, tool: &str) -> Result<(), Failure> {
+    let is_meant = |server: &&ConfiguredServer| server.spec.is_none() && begins_with_server(tool, &server.name);
+    match configuration.servers.iter().find(is_meant) {
+        Some(server) => Err(no_server(context, configuration, server.name.as_str()).at_server(server.name.as_str())),
+        None => Ok(()),
     }
-}
-
-fn unknown(text: &str, near: &[String]) -> Failure {
-    let failure = Failure::new(helve_model::ErrorCode::ToolNotFound, format!("there is no tool `{text}`"));
-    if near.is_empty() {
-        return failure.hint("`helve tools` lists what there is");
-    }
-    let near: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();
-    failure.hint(format!("did you mean {}?", near.join(" or ")))
 }
 
 pub(crate) fn held_back(planned: &Planned, reason: &DisabledReason) -> Failure {

@@ -11,11 +11,11 @@ use helve_model::{Action, CallKind, ErrorCode, Layer, Origin, QualifiedName, Rul
 use helve_policy::{
     Caller, Decider, Ground, ListName, RuleSet, SourcedRule, Subject, ToolPolicy, Trust, place_rule, rule_text,
 };
-use helve_setup::file_of;
 use helve_setup::store::written_rules::WrittenRules;
+use helve_setup::{Freshness, file_of};
 use serde_json::{Value, json};
 
-use crate::catalog::{self, Freshness};
+use crate::catalog;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::place::{self, Scope};
@@ -218,7 +218,7 @@ fn meant(context: &Context, configuration: &Configuration, text: &str, kind: Cal
         None if is_glob => Ok(Meant { text, name: None }),
         None if kind == CallKind::Tool => {
             let found = catalog::find(context, configuration, &text, Freshness::Recent)?;
-            Ok(one(QualifiedName::new(found.server.clone(), found.definition.name().clone())))
+            Ok(one(found.tool.name().clone()))
         }
         None => Err(Failure::usage(format!("`{}` names no server", one_line(&text))).hint("write server/name")),
     }

@@ -30,13 +30,15 @@ pub(crate) struct Manner<'a> {
     /// It tells how servers are doing, and keeps to `--timeout` itself: one that does not come, required or not, is part
     /// of the answer.
     pub(crate) reports: bool,
+    /// Lists that earlier runs kept are shown although their servers would rather be asked again.
+    pub(crate) shows_aged_lists: bool,
     /// It calls something, and this is how it answers what it is asked meanwhile.
     pub(crate) questions: Option<&'a QuestionArgs>,
 }
 
 impl Default for Manner<'_> {
     fn default() -> Self {
-        Self { lifetime: Lifetime::Short, reports: false, questions: None }
+        Self { lifetime: Lifetime::Short, reports: false, shows_aged_lists: false, questions: None }
     }
 }
 
@@ -150,6 +152,7 @@ async fn start(
 ) -> Result<Host, Failure> {
     let yes = manner.questions.is_some_and(|questions| questions.yes);
     let mut recipe = Recipe::new(&context.setup, configuration, wanted, manner.lifetime)?;
+    recipe.settings.shows_aged_lists = manner.shows_aged_lists;
     let settings = &configuration.settings;
     let sampler = match manner.questions {
         Some(questions) => CommandSampler::new(context, questions.sampler.as_deref(), settings)?,

@@ -3,6 +3,25 @@
 //!
 //! Everything is handed in by an [`Environment`]; what went wrong is a [`SetupError`], and what a person should hear although
 //! nothing failed is a [`Notice`]. Nothing here prints, asks or listens.
+//!
+//! For programs that want the person's own configuration:
+//!
+//! ```no_run
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! let environment = helve_setup::Environment::new(std::env::current_dir()?)
+//!     .with_variables(std::env::vars_os())
+//!     .with_home(std::env::home_dir().ok_or("there is no home directory")?)
+//!     .with_clock(std::time::SystemTime::now);
+//! let host = helve_setup::from_environment(environment)?.start().await?;
+//! for tool in host.snapshot().tools() {
+//!     println!("{}", tool.name());
+//! }
+//! host.shutdown().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! For all others there is [`helve::Host::builder`].
 
 mod builtins;
 mod credentials;
@@ -10,6 +29,7 @@ pub mod environment;
 mod error;
 mod itself;
 pub mod keep;
+mod kept_lists;
 mod notice;
 mod plan;
 mod program;
@@ -27,10 +47,11 @@ pub use credentials::{Credentials, Logins};
 pub use environment::{Directories, Environment, OwnProgram};
 pub use error::SetupError;
 pub use itself::Itself;
+pub use kept_lists::{Depth, Freshness, KeptLists, KnownTools};
 pub use notice::{Notice, NoticeSink};
 pub use plan::{allow_all, compile, held_text, held_word};
 pub use program::{Bounds, Broken, Program, Said};
-pub use recipe::{Lifetime, Recipe, Wanted, asker};
+pub use recipe::{Lifetime, Recipe, Wanted, from_environment};
 pub use reload::{Reload, Reloader};
 pub use roots::ConfiguredRoots;
 pub use secrets::{Secrets, secret_record};

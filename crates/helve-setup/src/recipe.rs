@@ -256,6 +256,14 @@ impl Recipe {
         Ok(())
     }
 
+    /// Starts a host that asks nobody: what needs somebody's yes is refused, and so is what servers ask.
+    ///
+    /// # Errors
+    /// Why a server does not come that has to be there.
+    pub async fn start(&self) -> Result<Host, SetupError> {
+        Ok(self.builder().start().await?)
+    }
+
     /// A host of this, not started yet: whoever has somebody to ask adds an approver, an elicitor and so on.
     pub fn builder(&self) -> HostBuilder {
         Host::builder()
@@ -268,10 +276,20 @@ impl Recipe {
     }
 }
 
+/// What a host is made of for the person whose environment this is: their files, what they trust, what they approved and
+/// accepted, their logins and secrets. All servers that are on are started with it, and their lists are followed.
+///
+/// # Errors
+/// `CONFIG` when it is not known which rules there are; whatever keeps trust, approvals and pins from being read.
+pub fn from_environment(environment: impl Into<Arc<Environment>>) -> Result<Recipe, SetupError> {
+    let setup = Setup::new(environment);
+    let configuration = setup.load()?;
+    Recipe::new(&setup, &configuration, Wanted::All, Lifetime::Long)
+}
+
 /// What servers are told that a verb which lists tools can answer: forms and pages, and directories where some are
 /// configured. Lists are kept for whoever can do the same.
-#[must_use]
-pub fn asker(settings: &Settings) -> ClientCapabilities {
+pub(crate) fn asker(settings: &Settings) -> ClientCapabilities {
     let has_roots = !settings.roots.value.is_empty();
     ClientCapabilities {
         elicitation_form: true,

@@ -1,9 +1,8 @@
 //! Live reload: which files a configuration was or could be read from, and what is to be when one of them changed.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use helve::Plan;
 use helve_config::Configuration;
@@ -11,14 +10,17 @@ use helve_config::Configuration;
 use crate::error::SetupError;
 use crate::recipe::Wanted;
 use crate::setup::Setup;
+use crate::store::file_mark;
 use crate::store::pins::PinFile;
 use crate::store::trust::TrustFile;
 
-/// What is known of a file without reading it: when it was changed, how long it is, which one it is.
-type Mark = Option<(SystemTime, u64, u64)>;
-
-/// What is known of every file that a configuration was or could be read from.
-type Marks = BTreeMap<PathBuf, Mark>;
+/// What is known, without reading it, of everything that a plan was or could be made from.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Marks {
+    files: BTreeMap<PathBuf, Option<String>>,
+    /// Of what the person accepted, and of what they trust.
+    answers: [Option<String>; 2],
+}
 
 /// Looks whether any file changed that a configuration was or could be read from.
 #[derive(Debug)]
@@ -74,21 +76,15 @@ fn load_if_changed(setup: &Setup, known: &Marks) -> (Marks, Option<Reload>) {
 }
 
 fn marks(setup: &Setup) -> Marks {
+    let files = setup.candidate_files().into_iter().map(|path| {
+        let mark = file_mark(&path);
+        (path, mark)
+    });
+    let files = files.collect();
     // A definition that the person accepted meanwhile is called and listed again, and a server they trusted is started.
-    let answers = setup.stores().ok().map(|stores| [stores.path::<PinFile>(), stores.path::<TrustFile>()]);
-    setup
-        .candidate_files()
-        .into_iter()
-        .chain(answers.into_iter().flatten())
-        .map(|path| {
-            let mark = mark(&path);
-            (path, mark)
-        })
-        .collect()
-}
-
-fn mark(path: &Path) -> Mark {
-    use std::os::unix::fs::MetadataExt as _;
-    let about = fs_err::metadata(path).ok()?;
-    Some((about.modified().ok()?, about.len(), about.ino()))
+    let answers = match setup.stores() {
+        Ok(stores) => [stores.mark::<PinFile>(), stores.mark::<TrustFile>()],
+        Err(_) => [None, None],
+    };
+    Marks { files, answers }
 }

@@ -16,9 +16,9 @@ use crate::environment::Environment;
 use crate::error::SetupError;
 use crate::itself::Itself;
 use crate::notice::{LoggedNotices, Notice, NoticeSink};
-use crate::store::Stores;
 use crate::store::approvals::ApprovalFile;
 use crate::store::trust::TrustFile;
+use crate::store::{StateStore, Stores};
 
 /// Of [`Choices::timeout`], at most this much, and at most a tenth, is left for telling why a server did not start.
 const LAST_WORDS: Duration = Duration::from_millis(250);
@@ -50,6 +50,8 @@ pub struct Setup {
     known_to_configuration: helve_config::Environment,
     /// The same with what the person answered since.
     answered: Mutex<helve_config::Environment>,
+    /// Where trust, approvals and pins are kept, where that is not the person's own directory.
+    state: Option<Arc<dyn StateStore>>,
     /// Told every secret value that is opened, so that nobody says it.
     on_secret: Option<fn(&str)>,
     /// Somebody has heard that what they trusted cannot be read.
@@ -72,6 +74,7 @@ impl Setup {
             answered: Mutex::new(known_to_configuration.clone()),
             known_to_configuration,
             environment,
+            state: None,
             on_secret: None,
             has_warned: AtomicBool::new(false),
             has_retired: AtomicBool::new(false),
@@ -90,6 +93,13 @@ impl Setup {
     #[must_use]
     pub fn with_notices(mut self, notices: Arc<dyn NoticeSink>) -> Self {
         self.notices = notices;
+        self
+    }
+
+    /// With another place for trust, approvals and pins than the person's own directory.
+    #[must_use]
+    pub fn with_state_store(mut self, state: Arc<dyn StateStore>) -> Self {
+        self.state = Some(state);
         self
     }
 
@@ -202,13 +212,16 @@ impl Setup {
     /// Where trust, approvals and pins are kept.
     ///
     /// # Errors
-    /// Nobody said where home is.
+    /// Nobody said where home is, nor brought another place.
     pub fn stores(&self) -> Result<Stores, SetupError> {
-        let directory = self.environment.directories().state.as_ref().ok_or_else(|| {
-            SetupError::machine("there is no home directory to remember anything in")
-                .with_hint("set HOME or XDG_STATE_HOME")
-        })?;
-        let stores = Stores::new(directory);
+        let stores = match (&self.state, &self.environment.directories().state) {
+            (Some(state), _) => Stores::new(Arc::clone(state)),
+            (None, Some(directory)) => Stores::in_directory(directory),
+            (None, None) => {
+                return Err(SetupError::machine("there is no home directory to remember anything in")
+                    .with_hint("set HOME or XDG_STATE_HOME"));
+            }
+        };
         if !self.has_retired.swap(true, Ordering::Relaxed) {
             self.retire_old_answers(&stores);
         }

@@ -1,16 +1,18 @@
-//! What helve remembers between runs: one small JSON file each for trust, approvals and pins.
+//! What helve remembers between runs: one small JSON document each for trust, approvals and pins. Where they are kept is for
+//! a [`StateStore`] to say; by default that is a directory of the person's own.
 //!
-//! A file is read as a whole and replaced as a whole, under a lock, by a new one that only its owner can read. Fields
-//! that this version does not know stay. A file that cannot be understood is reported and left as it is: nothing is
-//! ever guessed, and nothing overwritten.
+//! A document is read as a whole and replaced as a whole, by one writer at a time. Fields that this version does not know
+//! stay. One that cannot be understood is reported and left as it is: nothing is ever guessed, and nothing overwritten.
 
 pub mod approvals;
+mod files;
 pub mod pins;
 pub mod trust;
 pub mod written_rules;
 
-use std::io::{ErrorKind, Write as _};
-use std::path::{Path, PathBuf};
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use helve_model::ErrorCode;
 use helve_model::text::escape_invisible_json;
@@ -18,21 +20,40 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::SetupError;
+pub use files::FileStore;
+pub(crate) use files::file_mark;
 
-/// What the name of a file begins with that is being written.
-const UNFINISHED: &str = ".unfinished-";
+/// Keeps documents by name. Whoever serves many people brings one of their own.
+pub trait StateStore: fmt::Debug + Send + Sync {
+    /// The document of this name; `None` when there is none.
+    ///
+    /// # Errors
+    /// It is there and cannot be read.
+    fn read(&self, document: &str) -> Result<Option<String>, SetupError>;
 
-/// More entries of the directory are not looked at.
-const MAX_SWEPT: usize = 1_000;
+    /// Puts what `change` makes of a document in its place. Of several who do so at once each sees what the one before
+    /// made; when `change` fails, nothing changes.
+    ///
+    /// # Errors
+    /// That of `change`, or why the document cannot be read or written.
+    fn update(
+        &self,
+        document: &str,
+        change: &mut dyn FnMut(Option<String>) -> Result<String, SetupError>,
+    ) -> Result<(), SetupError>;
 
-/// Nobody writes so small a file for so long.
-const SURELY_LEFT: std::time::Duration = std::time::Duration::from_secs(3_600);
+    /// Where a document is, for whoever has to repair it.
+    fn place(&self, document: &str) -> String;
 
-/// The content of one file.
+    /// Another text for another content, found without reading it; `None` when there is no document.
+    fn mark(&self, document: &str) -> Option<String>;
+}
+
+/// The content of one document.
 pub trait Stored: Default + Serialize + DeserializeOwned {
-    /// The file's name.
+    /// The document's name.
     const FILE: &'static str;
-    /// The version of its format; a file of a later one is not touched.
+    /// The version of its format; a document of a later one is not touched.
     const VERSION: u64;
 
     /// The version it was written in.
@@ -44,56 +65,62 @@ pub trait Stored: Default + Serialize + DeserializeOwned {
     }
 }
 
-/// The directory all files are in.
+/// All documents, by what they hold.
 #[derive(Debug, Clone)]
 pub struct Stores {
-    directory: PathBuf,
+    documents: Arc<dyn StateStore>,
 }
 
 impl Stores {
-    pub fn new(directory: impl Into<PathBuf>) -> Self {
-        Self { directory: directory.into() }
+    /// In whatever keeps documents.
+    pub fn new(documents: Arc<dyn StateStore>) -> Self {
+        Self { documents }
     }
 
-    /// Where it is remembered.
-    pub fn path<T: Stored>(&self) -> PathBuf {
-        self.directory.join(T::FILE)
+    /// As files of a directory.
+    pub fn in_directory(directory: impl Into<PathBuf>) -> Self {
+        Self::new(Arc::new(FileStore::new(directory)))
     }
 
-    /// What is remembered; nothing when there is no file.
+    /// Another text for another content; `None` when nothing is remembered.
+    #[must_use]
+    pub fn mark<T: Stored>(&self) -> Option<String> {
+        self.documents.mark(T::FILE)
+    }
+
+    /// What is remembered; nothing when there is no document.
+    ///
+    /// # Errors
+    /// It is there, and cannot be read or understood.
     pub fn read<T: Stored>(&self) -> Result<T, SetupError> {
-        let path = self.path::<T>();
-        let text = match fs_err::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(T::default()),
-            Err(error) => return Err(SetupError::file(&error)),
-        };
-        parse(&path, &text)
+        self.parse(self.documents.read(T::FILE)?)
     }
 
     /// Changes what is remembered. Two programs that do so at once take turns.
+    ///
+    /// # Errors
+    /// It cannot be read, understood or written; then nothing changes.
     pub fn update<T: Stored, R>(&self, change: impl FnOnce(&mut T) -> R) -> Result<R, SetupError> {
-        create_private(&self.directory)?;
-        let lock = fs_err::OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(self.directory.join(format!("{}.lock", T::FILE)))
-            .map_err(|error| SetupError::file(&error))?;
-        // Released when the file is closed.
-        lock.file().lock().map_err(|error| SetupError::file(&error))?;
-        let mut content: T = self.read()?;
-        if *content.version() < T::VERSION {
-            content.end_old();
-            *content.version() = T::VERSION;
-        }
-        let result = change(&mut content);
-        self.write(&content)?;
-        drop(lock);
-        Ok(result)
+        let (mut change, mut result) = (Some(change), None);
+        self.documents.update(T::FILE, &mut |text| {
+            let mut content: T = self.parse(text)?;
+            if *content.version() < T::VERSION {
+                content.end_old();
+                *content.version() = T::VERSION;
+            }
+            if let Some(change) = change.take() {
+                result = Some(change(&mut content));
+            }
+            let text = serde_json::to_string_pretty(&content).map_err(|error| self.broken(T::FILE, &error))?;
+            Ok(format!("{}\n", escape_invisible_json(&text)))
+        })?;
+        result.ok_or_else(|| SetupError::machine(format!("{} was not changed", self.documents.place(T::FILE))))
     }
 
     /// Ends what an earlier version knew and this one cannot go by; names it, once.
+    ///
+    /// # Errors
+    /// It cannot be read, understood or written.
     pub fn retire<T: Stored>(&self) -> Result<Vec<String>, SetupError> {
         let mut content: T = self.read()?;
         if *content.version() >= T::VERSION {
@@ -106,72 +133,24 @@ impl Stores {
         Ok(ended)
     }
 
-    fn write<T: Stored>(&self, content: &T) -> Result<(), SetupError> {
-        let path = self.directory.join(T::FILE);
-        let failed = |error: std::io::Error| {
-            SetupError::machine(format!("{} cannot be written", path.display())).with_cause(&error)
-        };
-        let text = serde_json::to_string_pretty(content).map_err(|error| failed(error.into()))?;
-        let text = format!("{}\n", escape_invisible_json(&text));
-        // Readable by its owner alone, and so is what it becomes. Its name has a beginning of our own, by which what a
-        // killed writer left is known.
-        let prefix = format!("{UNFINISHED}{}.", T::FILE);
-        self.sweep(&prefix);
-        let mut file = tempfile::Builder::new().prefix(&prefix).tempfile_in(&self.directory).map_err(failed)?;
-        file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
-        file.persist(&path).map_err(|error| failed(error.error))?;
-        Ok(())
-    }
-
-    /// Removes what killed writers left. The lock of this file is held, so nobody else is writing one of its kind; those of
-    /// earlier versions do not say whose they are, and have to be old. What cannot be removed does no harm.
-    fn sweep(&self, prefix: &str) {
-        let Ok(entries) = fs_err::read_dir(&self.directory) else { return };
-        for entry in entries.filter_map(Result::ok).take(MAX_SWEPT) {
-            let name = entry.file_name();
-            let Some(name) = name.to_str() else { continue };
-            let is_file = || entry.file_type().is_ok_and(|kind| kind.is_file());
-            let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
-            let is_old = || age().is_some_and(|age| age > SURELY_LEFT);
-            if (name.starts_with(prefix) || (is_unnamed(name) && is_old())) && is_file() {
-                drop(fs_err::remove_file(entry.path()));
-            }
+    fn parse<T: Stored>(&self, text: Option<String>) -> Result<T, SetupError> {
+        let Some(text) = text else { return Ok(T::default()) };
+        let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| self.broken(T::FILE, &error))?;
+        let is_later = |version: &&serde_json::Value| version.as_u64().is_none_or(|it| it > T::VERSION);
+        if let Some(version) = value.get("version").filter(is_later) {
+            let place = self.documents.place(T::FILE);
+            let message = format!("{place} was written by a later helve (its version is {version})");
+            return Err(SetupError::new(ErrorCode::Config, message)
+                .with_hint("use that helve, or move the file out of the way"));
         }
+        serde_json::from_value(value).map_err(|error| self.broken(T::FILE, &error))
     }
-}
 
-fn parse<T: Stored>(path: &Path, text: &str) -> Result<T, SetupError> {
-    let shown = path.display();
-    let value: serde_json::Value = serde_json::from_str(text).map_err(|error| broken(path, &error))?;
-    if let Some(version) = value.get("version").filter(|version| version.as_u64().is_none_or(|it| it > T::VERSION)) {
-        let message = format!("{shown} was written by a later helve (its version is {version})");
-        return Err(
-            SetupError::new(ErrorCode::Config, message).with_hint("use that helve, or move the file out of the way")
-        );
+    fn broken(&self, document: &str, error: &serde_json::Error) -> SetupError {
+        SetupError::new(ErrorCode::Config, format!("{} cannot be understood", self.documents.place(document)))
+            .with_cause(&std::io::Error::other(error.to_string()))
+            .with_hint("repair it, or move it out of the way and answer again what it knew")
     }
-    serde_json::from_value(value).map_err(|error| broken(path, &error))
-}
-
-fn broken(path: &Path, error: &serde_json::Error) -> SetupError {
-    SetupError::new(ErrorCode::Config, format!("{} cannot be understood", path.display()))
-        .with_cause(&std::io::Error::other(error.to_string()))
-        .with_hint("repair it, or move it out of the way and answer again what it knew")
-}
-
-/// The names that earlier versions gave unfinished files: `.tmp` and six letters or digits.
-fn is_unnamed(name: &str) -> bool {
-    let random = name.strip_prefix(".tmp");
-    random.is_some_and(|random| random.len() == 6 && random.bytes().all(|byte| byte.is_ascii_alphanumeric()))
-}
-
-fn create_private(directory: &Path) -> Result<(), SetupError> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(directory).map_err(|error| {
-        SetupError::machine(format!("the directory {} cannot be made", directory.display())).with_cause(&error)
-    })
 }
 
 /// The version of files that do not say theirs.

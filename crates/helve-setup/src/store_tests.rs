@@ -15,7 +15,7 @@ use super::trust::TrustFile;
 
 fn stores() -> (tempfile::TempDir, Stores) {
     let directory = tempfile::tempdir().expect("a directory");
-    let stores = Stores::new(directory.path().join("state/helve"));
+    let stores = Stores::in_directory(directory.path().join("state/helve"));
     (directory, stores)
 }
 

@@ -324,8 +324,8 @@ pub(crate) async fn invoke_named(
     result
 }
 
-/// Finds the tool of a call that is yet to get its arguments. That there is none is recorded: it is how the call ended.
-pub(crate) async fn reach(
+/// Connects to the tool of a call that is yet to get its arguments. That there is none is recorded: it is how the call ended.
+pub(crate) async fn connect(
     host: &Arc<Shared>,
     asked: &str,
     find: impl Future<Output = Result<Arc<ToolEntry>, CallError>>,

@@ -304,7 +304,8 @@ impl ServerEntry {
     }
 
     /// Why it has no tools to speak of; `None` when it has.
-    fn unavailable(&self) -> Option<CallError> {
+    #[must_use]
+    pub fn unavailable(&self) -> Option<CallError> {
         let status = self.link.as_ref().map_or_else(|| self.native_status.clone(), |link| link.status());
         match (&self.link, status) {
             (Some(link), ServerStatus::Connected) => link.unlisted(),
@@ -401,6 +402,18 @@ impl ToolEntry {
     #[must_use]
     pub const fn name(&self) -> &QualifiedName {
         &self.name
+    }
+
+    /// True when it is known from an earlier run, and its server has not been asked yet.
+    #[must_use]
+    pub const fn is_from_cache(&self) -> bool {
+        self.from_cache
+    }
+
+    /// The definition that the person accepted, where there is one.
+    #[must_use]
+    pub const fn pinned(&self) -> Option<DefinitionHash> {
+        self.pinned
     }
 
     /// Its definition, as the server gave it.

@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
 use crate::builder::HostBuilder;
-use crate::call::{CallContext, CallOutcome, PreparedCall, invoke_named, reach};
+use crate::call::{CallContext, CallOutcome, PreparedCall, connect, invoke_named};
 use crate::catalog::{Snapshot, ToolEntry};
 use crate::connect::startup_time;
 use crate::error::CallError;
@@ -135,18 +135,42 @@ impl Host {
     ) -> impl Future<Output = Result<CallOutcome, CallError>> + Send {
         let arguments = arguments.into();
         async move {
-            let find = pin!(self.tool(name, context.timeout));
+            let find = pin!(self.find_tool(name, context.timeout));
             invoke_named(&self.shared, name, find, arguments, &context).await
         }
     }
 
-    /// Finds the tool of a call whose arguments depend on what it takes, and starts its server where it waits for its first
-    /// use. A name that leads nowhere is recorded as a call that failed.
+    /// The tool a text names, in any spelling, among those that are known now. Looks, and starts nothing: the tools of a
+    /// server that waits for its first use are known from an earlier run, or not at all.
     ///
     /// # Errors
-    /// See [`Host::tool`].
-    pub async fn reach(&self, name: &str, context: &CallContext) -> Result<PreparedCall, CallError> {
-        reach(&self.shared, name, self.tool(name, context.timeout), context).await
+    /// `TOOL_NOT_FOUND` or `SERVER_NOT_FOUND` with what comes nearest; why nothing is known of the only server it can be of.
+    pub fn resolve(&self, name: &str) -> Result<Arc<ToolEntry>, CallError> {
+        let snapshot = self.snapshot();
+        let found = snapshot.tool(name)?;
+        if is_undecided(name, &snapshot) { Err(contested(name)) } else { Ok(Arc::clone(found)) }
+    }
+
+    /// Connects to the server of a tool, named in any spelling, for a call whose arguments depend on what the tool takes.
+    /// **Starts the server** where it waits for its first use, and waits for it. A name that leads nowhere is recorded as a
+    /// call that failed. [`Host::resolve`] only looks.
+    ///
+    /// # Errors
+    /// `TOOL_NOT_FOUND` or `SERVER_NOT_FOUND` with what comes nearest, or why its server does not come.
+    pub async fn connect(&self, name: &str, context: &CallContext) -> Result<PreparedCall, CallError> {
+        connect(&self.shared, name, self.connected_tool(name, context.timeout), context).await
+    }
+
+    /// The tool, as its server lists it now.
+    async fn connected_tool(&self, name: &str, timeout: Option<Duration>) -> Result<Arc<ToolEntry>, CallError> {
+        let found = self.find_tool(name, timeout).await?;
+        if !found.is_from_cache() {
+            return Ok(found);
+        }
+        let within = timeout.unwrap_or(self.shared.settings.call_timeout);
+        self.ready(found.name().server.as_str(), within).await.map_err(|error| error.at(found.name()))?;
+        let snapshot = self.snapshot();
+        snapshot.tool(&found.name().to_string()).cloned()
     }
 
     /// Makes several calls at once; the results are in the order of the calls.
@@ -440,17 +464,17 @@ impl Host {
         changes
     }
 
-    /// The tool a text names, in any spelling. Waits for servers that have not listed theirs yet, if one of them may
-    /// have it, and starts those that wait for their first use.
+    /// The tool a text names, in any spelling. Where nobody is known to have it, **starts** the servers that may and wait for
+    /// their first use, and waits for those that have not listed their tools yet.
     ///
     /// # Errors
     /// `TOOL_NOT_FOUND` or `SERVER_NOT_FOUND` with what comes nearest, or why its server does not come.
-    pub async fn tool(&self, name: &str, timeout: Option<Duration>) -> Result<Arc<ToolEntry>, CallError> {
-        self.tool_among(name, timeout, |_| true).await
+    pub(crate) async fn find_tool(&self, name: &str, timeout: Option<Duration>) -> Result<Arc<ToolEntry>, CallError> {
+        self.find_tool_among(name, timeout, |_| true).await
     }
 
     /// The same for somebody who sees only some of the tools: no other is suggested to him.
-    pub(crate) async fn tool_among(
+    pub(crate) async fn find_tool_among(
         &self,
         name: &str,
         timeout: Option<Duration>,
@@ -458,7 +482,7 @@ impl Host {
     ) -> Result<Arc<ToolEntry>, CallError> {
         let snapshot = self.snapshot();
         match snapshot.tool_among(name, &sees) {
-            Ok(tool) if !name.starts_with(CODE_PREFIX) || !is_contested(name, &snapshot) => Ok(Arc::clone(tool)),
+            Ok(tool) if !is_undecided(name, &snapshot) => Ok(Arc::clone(tool)),
             // Kept apart, so that the calls that do not wait carry no room for it.
             found => Box::pin(self.tool_to_come(name, timeout, sees, &snapshot, found.cloned())).await,
         }
@@ -502,10 +526,8 @@ impl Host {
                 Ok(None) => return self.snapshot().tool_among(name, &sees).cloned(),
                 Err(_) if self.snapshot().tools().next().is_none() => patience = None,
                 Err(_) => {
-                    let contested =
-                        || CallError::new(ErrorCode::ToolNotFound, format!("several servers may have `{name}`"));
                     let found = self.snapshot().tool_among(name, &sees).cloned();
-                    let found = if is_contested { Err(contested()) } else { found };
+                    let found = if is_contested { Err(contested(name)) } else { found };
                     return found.map_err(|error| error.with_hint(unanswered(name, &unlisted)));
                 }
             }
@@ -529,6 +551,15 @@ fn unlisted(name: &str, snapshot: &Snapshot) -> Vec<Arc<Link>> {
     // A bare name may be anybody's.
     let wanted = if meant.is_empty() && !is_qualified(name) { others } else { meant };
     wanted.into_iter().map(|(_, link)| Arc::clone(link)).collect()
+}
+
+/// True for a name in the spelling of code, which several servers may share, while it is not known which of them has it.
+fn is_undecided(name: &str, snapshot: &Snapshot) -> bool {
+    name.starts_with(CODE_PREFIX) && is_contested(name, snapshot)
+}
+
+fn contested(name: &str) -> CallError {
+    CallError::new(ErrorCode::ToolNotFound, format!("several servers may have `{name}`"))
 }
 
 /// True for a name whose server part several servers share, while one of them has not listed its tools yet.

@@ -263,7 +263,7 @@ async fn poll(host: &Host, watcher: &Watcher, input: PollInput, context: &ToolCo
                 return Err(CallError::new(ErrorCode::InvalidParams, message).with_hint("poll a tool of a server"));
             }
             // A tool that agents do not see does not exist for them, and nothing tells the two apart.
-            if !is_seen(&*host.tool(&name.to_string(), None).await?, context.caller) {
+            if !is_seen(&*host.find_tool(&name.to_string(), None).await?, context.caller) {
                 let message = format!("the server `{}` has no tool `{}`", name.server, name.tool);
                 return Err(CallError::new(ErrorCode::ToolNotFound, message).at(&name));
             }

@@ -22,6 +22,8 @@ const AT_ONCE: usize = 4;
 pub(crate) struct Memory {
     cache: Arc<SchemaCache>,
     ttl: Duration,
+    /// Lists count although their servers would rather be asked again.
+    shows_aged: bool,
     clock: fn() -> SystemTime,
     turns: Arc<Semaphore>,
     /// What is being written.
@@ -47,6 +49,7 @@ impl Memory {
             Ok(cache) => Some(Self {
                 cache: Arc::new(cache),
                 ttl,
+                shows_aged: settings.shows_aged_lists,
                 clock: surroundings.clock,
                 turns: Arc::new(Semaphore::new(AT_ONCE)),
                 writes: Arc::default(),
@@ -65,8 +68,9 @@ impl Memory {
         let kept = self.in_turn(load).await??;
         let instructions = kept.greeting.instructions.clone();
         let tools = kept.tools.into_iter().map(Listed::Remote).collect();
-        let catalog =
-            kept.is_fresh.then(|| Arc::new(ServerCatalog { tools, instructions, more: None, from_cache: true }));
+        let age = (self.clock)().duration_since(kept.stored_at).ok();
+        let is_shown = kept.is_fresh || (self.shows_aged && age.is_some_and(|age| age < self.ttl));
+        let catalog = is_shown.then(|| Arc::new(ServerCatalog { tools, instructions, more: None, from_cache: true }));
         let verdict = kept.greeting.verdict.clone();
         Some(Remembered { verdict, greeting: kept.is_fresh.then_some(kept.greeting), catalog })
     }

@@ -194,7 +194,7 @@ impl AgentTools {
         let known = snapshot.find(&own).or_else(|| snapshot.tool_among(name, &sees).ok()).cloned();
         match known.or_else(|| self.renamed(name, &snapshot)) {
             Some(tool) => Ok(tool),
-            None => self.host.tool_among(name, timeout, sees).await,
+            None => self.host.find_tool_among(name, timeout, sees).await,
         }
     }
 

@@ -40,6 +40,9 @@ pub struct HostSettings {
     pub max_retries: u32,
     /// A kept tool list counts as fresh for so long; `None`: nothing is kept.
     pub schema_cache_ttl: Option<Duration>,
+    /// Until a server is connected, a kept list is shown although the server would rather be asked again: for people, who see
+    /// at once what there was a while ago.
+    pub shows_aged_lists: bool,
     /// An idle connection is asked so often whether it lives; `None`: never.
     pub ping_interval: Option<Duration>,
     /// How long a server may take to say that it lives; the second time it does not, the connection is given up.
@@ -207,6 +210,7 @@ impl Default for HostSettings {
             restart_wait: Duration::from_secs(5),
             max_retries: 2,
             schema_cache_ttl: Some(Duration::from_secs(3_600)),
+            shows_aged_lists: false,
             ping_interval: Some(Duration::from_secs(30)),
             ping_timeout: Duration::from_secs(10),
             follow_changes: true,

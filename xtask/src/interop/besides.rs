@@ -140,7 +140,7 @@ async fn call(host: &Host, tool: &str, arguments: &str) -> Result<String> {
     let name = format!("{server}/{tool}");
     let mut events = host.events();
     let listed = async {
-        while host.tool(&name, None).await.is_err() {
+        while host.resolve(&name).is_err() {
             drop(events.next().await);
         }
     };

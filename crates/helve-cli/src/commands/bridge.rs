@@ -8,10 +8,10 @@ use clap::Subcommand;
 use helve_model::json::RawJson;
 use helve_model::name::Spelling;
 use helve_model::{ErrorCode, ServerName};
-use helve_setup::Wanted;
+use helve_setup::{Depth, Freshness, Wanted};
 use serde_json::json;
 
-use crate::catalog::{Catalog, Depth, Freshness, Tools, list};
+use crate::catalog::{Catalog, Tools, list};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::inputs;

@@ -4,16 +4,14 @@ use std::error::Error as _;
 use std::time::{Duration, Instant};
 
 use helve::{CallError, CallOutcome, Host};
-use helve_config::{Configuration, ConfiguredServer};
 use helve_model::json::RawJson;
-use helve_model::name::begins_with_server;
 use helve_model::{ErrorCode, OutcomeView, QualifiedName};
 use helve_render::{Style, ToolEntry, signature};
 use helve_schema::{WordError, coerce};
 use helve_setup::Wanted;
 use tokio::io::AsyncReadExt as _;
 
-use crate::catalog::no_server;
+use crate::catalog::check_understood;
 use crate::content::{self, SavePlace};
 use crate::context::Context;
 use crate::failure::Failure;
@@ -74,15 +72,6 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     print(context, &args, &outcome)
 }
 
-/// A server whose entry has a mistake is no unknown one.
-fn check_understood(context: &Context, configuration: &Configuration, tool: &str) -> Result<(), Failure> {
-    let is_meant = |server: &&ConfiguredServer| server.spec.is_none() && begins_with_server(tool, &server.name);
-    match configuration.servers.iter().find(is_meant) {
-        Some(server) => Err(no_server(context, configuration, server.name.as_str()).at_server(server.name.as_str())),
-        None => Ok(()),
-    }
-}
-
 async fn call(
     context: &Context,
     host: &Host,
@@ -94,7 +83,12 @@ async fn call(
     let started = Instant::now();
     let work = async {
         let limited = context.call().with(|call| call.timeout = context.options.timeout);
-        let prepared = host.reach(tool, &limited).await?;
+        // What earlier runs know of the tool is enough to read its arguments; else its server is started now.
+        host.recalled().await;
+        let prepared = match host.resolve(tool) {
+            Ok(known) => host.prepare(known),
+            Err(_) => host.connect(tool, &limited).await?,
+        };
         let tool = prepared.tool();
         let arguments = arguments(context, tool.name(), tool.input_schema(), words, whole).await?;
         // The call ends before the whole does, and tells more: whose it was, and whether it may have run.

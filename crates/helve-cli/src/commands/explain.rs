@@ -4,10 +4,11 @@ use helve_config::Configuration;
 use helve_model::json::RawJson;
 use helve_model::{QualifiedName, TransportSpec};
 use helve_policy::{ArgumentPlace, Caller, Explanation, Finding, Whereabouts};
+use helve_setup::Freshness;
 use serde_json::{Value, json};
 
 use super::call::arguments;
-use crate::catalog::{Freshness, find};
+use crate::catalog::find;
 use crate::context::Context;
 use crate::describe;
 use crate::failure::Failure;
@@ -51,10 +52,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let configuration = context.load()?;
     context.report_problems_of(&configuration, |server| may_mean(&args.tool, server));
     let found = find(context, &configuration, &args.tool, Freshness::Recent)?;
-    let view = found.definition.view();
-    let name = QualifiedName::new(found.server.clone(), found.definition.name().clone());
+    let name = found.tool.name();
+    let view = found.tool.view();
     let schema = view.input_schema.as_ref().map_or("{}", RawJson::as_str);
-    let reading = arguments(context, &name, schema, &args.words, args.args.as_deref());
+    let reading = arguments(context, name, schema, &args.words, args.args.as_deref());
     let arguments = block_on(bounded(context, reading))?;
     let caller = match args.caller {
         Who::Agent => Caller::Agent,
@@ -62,9 +63,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         Who::Script => Caller::Script,
         Who::Tag => Caller::PromptTag,
     };
-    let places = block_on(bounded(context, places(context, &configuration, &name, &arguments)))?;
+    let places = block_on(bounded(context, places(context, &configuration, name, &arguments)))?;
     let whereabouts = Whereabouts { places, ..Whereabouts::default() };
-    let explanation = found.policy().explain_settled(caller, &arguments, &whereabouts, found.settled());
+    let explanation = found.tool.policy().explain_settled(caller, &arguments, &whereabouts, found.settled());
     let mut explanation = explanation;
     // The command line says hints in its own words.
     let hints = context.printer.words.say_all(&std::mem::take(&mut explanation.hints));

@@ -4,9 +4,10 @@
 use helve_model::{Definition as _, ErrorCode, QualifiedName};
 use helve_policy::pin::{DefinitionHash, diff};
 use helve_setup::store::pins::PinFile;
+use helve_setup::{Depth, Freshness};
 use serde_json::{Value, json};
 
-use crate::catalog::{Depth, Freshness, Tools, list};
+use crate::catalog::{Tools, list};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::printer::{Line, Style, Table};

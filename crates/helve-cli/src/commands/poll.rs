@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use helve::{Host, Watcher};
+use helve::{CallContext, Host, Watcher};
 use helve_config::Configuration;
 use helve_model::json::RawJson;
 use helve_model::{Outcome, QualifiedName, ReadOutcome};
@@ -118,7 +118,9 @@ async fn poll_resource(context: &Context, args: &Args, host: &Host, server: &str
 async fn poll_tool(context: &Context, args: &Args, host: &Host, name: &str, words: &[String]) -> Result<(), Failure> {
     let watcher = host.watcher();
     let polling = async {
-        let tool = host.tool(name, context.options.timeout).await?;
+        let limited = CallContext { timeout: context.options.timeout, ..context.call() };
+        let prepared = host.connect(name, &limited).await?;
+        let tool = prepared.tool();
         let arguments = call::arguments(context, tool.name(), tool.input_schema(), words, args.args.as_deref()).await?;
         let (_, first) = watcher.poll_tool(&tool.name().to_string(), arguments, args.every, "").await?;
         Ok::<(QualifiedName, RawJson), Failure>((tool.name().clone(), first))

@@ -1,13 +1,14 @@
 //! `helve tool`: everything about one tool: what it takes, what it claims, what may be done with it.
 
 use helve_model::name::Spelling;
-use helve_model::{Action, Definition as _, NameTable, QualifiedName};
+use helve_model::{Action, Definition as _, NameTable};
 use helve_policy::Caller;
 use helve_render::{Style as SignatureStyle, signature};
+use helve_setup::Freshness;
 use serde_json::{Value, json};
 
 use super::tools::with_entry;
-use crate::catalog::{Freshness, find};
+use crate::catalog::find;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::inputs;
@@ -38,12 +39,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         (false, false) => Freshness::Recent,
     };
     let found = find(context, &configuration, &args.tool, freshness)?;
-    let (server, definition) = (&found.server, &found.definition);
-    let name = QualifiedName::new(server.clone(), definition.name().clone());
-    let policy = found.policy();
-    let view = definition.view();
+    let (tool, name) = (&found.tool, found.tool.name());
+    let (server, definition, policy, view) = (&name.server, tool.definition(), tool.policy(), tool.view());
     let names = NameTable::new([name.clone()]);
-    let spelled = |spelling| names.spell(&name, spelling).unwrap_or_default();
+    let spelled = |spelling| names.spell(name, spelling).unwrap_or_default();
     let decision = |caller| {
         let foreseen = policy.foresee_settled(caller, found.settled());
         foreseen.map(|(action, ground)| (action, ground.decider.to_string()))

@@ -4,9 +4,10 @@
 use helve_model::name::{Spelling, function_name};
 use helve_model::{Definition as _, NameTable, QualifiedName, ServerName, ToolDefinition};
 use helve_render::{Provider, Strictness, Style as SignatureStyle, ToolEntry, documented, tool_array};
+use helve_setup::{Depth, Freshness};
 use serde_json::{Value, json};
 
-use crate::catalog::{Catalog, Depth, Freshness, Tools, list, tell_age};
+use crate::catalog::{Catalog, Tools, list, tell_age};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::inputs;

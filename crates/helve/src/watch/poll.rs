@@ -59,7 +59,7 @@ impl Watcher {
         reason: &str,
     ) -> Result<(WatchId, RawJson), CallError> {
         check(every)?;
-        let tool = self.host()?.tool(name, None).await?;
+        let tool = self.host()?.find_tool(name, None).await?;
         self.poll(WatchSource::PolledTool { name: tool.name().clone(), arguments, every }, asking, every, reason).await
     }
 

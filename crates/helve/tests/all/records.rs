@@ -134,8 +134,8 @@ async fn a_recorder_is_told_of_every_call_exactly_once_and_by_whom_it_was_made()
     host.call("a/echo", json(r#"{"x":1}"#), context()).await.unwrap();
     drop(host.call("a/sleep", json(r#"{"ms":"long"}"#), context()).await);
     drop(host.call("nobody/there", json("{}"), context()).await);
-    drop(host.reach("nobody/either", &context()).await.map(drop));
-    let prepared = host.reach("a/echo", &context()).await.unwrap();
+    drop(host.connect("nobody/either", &context()).await.map(drop));
+    let prepared = host.connect("a/echo", &context()).await.unwrap();
     let cancelled = host.call("a/sleep", json(r#"{"ms":600000}"#), context());
     drop(tokio::time::timeout(Duration::from_millis(50), cancelled).await);
     prepared.invoke(json("{}"), context()).await.unwrap();
