@@ -153,7 +153,18 @@ const ATTEMPTS: &[(&str, fn() -> Outcome)] = &[
         fs::set_permissions(key(), fs::Permissions::from_mode(0o600)).map_err(text)
     }),
     ("change the time of the key", || call(280, &[-100_isize as usize, c(&key()).as_ptr() as usize, 0, 0])),
-    ("change the owner of the key", || call(92, &[c(&key()).as_ptr() as usize, uid(), usize::MAX])),
+    // To whom it belongs already: nothing changes but a time.
+    ("take the key again", || call(92, &[c(&key()).as_ptr() as usize, uid(), usize::MAX])),
+    ("change the owner of the key", || {
+        let path = c(&key());
+        call(92, &[path.as_ptr() as usize, uid() ^ 1, usize::MAX])?;
+        call(92, &[path.as_ptr() as usize, uid(), usize::MAX])
+    }),
+    ("change the group of the key", || {
+        let path = c(&key());
+        call(260, &[-100_isize as usize, path.as_ptr() as usize, usize::MAX, uid() ^ 1, 0])?;
+        call(260, &[-100_isize as usize, path.as_ptr() as usize, usize::MAX, uid(), 0])
+    }),
     ("label the key", || {
         let (name, value) = (CString::new("user.escape").unwrap(), [1_u8]);
         call(188, &[c(&key()).as_ptr() as usize, name.as_ptr() as usize, value.as_ptr() as usize, 1, 0])

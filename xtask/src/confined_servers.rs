@@ -149,7 +149,7 @@ impl Place {
     }
 
     fn write_configuration(&self) -> Result<()> {
-        let mut text = format!("startup_timeout_seconds = {STARTUP_SECONDS}\n");
+        let mut text = format!("[settings]\nstartup_timeout_seconds = {STARTUP_SECONDS}\n");
         for server in SERVERS {
             text.push_str(&self.entry(server.name, server, "\"standard\""));
         }

@@ -7,7 +7,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::files::Files;
+use crate::files::{Files, Remembered};
 use crate::policy::{Demand, Network, Policy, Profile};
 use crate::protected::{Owner, Protected};
 use crate::report::{Files as FilesHeld, LeftOut, Metadata, NetworkHeld, Report};
@@ -120,6 +120,7 @@ pub fn plan(policy: &Policy, subject: &Subject, machine: &Machine, files: &dyn F
     if !machine.seccomp {
         return Err(Refusal::NoSeccomp);
     }
+    let files = &Remembered::new(files);
     let mut planner = Planner {
         policy,
         subject,

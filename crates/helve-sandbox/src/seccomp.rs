@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use rustix::process::{getegid, geteuid};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen as Length, SeccompCmpOp as Compare, SeccompCondition, SeccompFilter,
     SeccompRule, TargetArch,
@@ -90,9 +91,7 @@ const REFUSED: &[i64] = &[
     libc::SYS_fanotify_init,
     libc::SYS_fanotify_mark,
     libc::SYS_nfsservctl,
-    // Owners and labels of files.
-    libc::SYS_fchown,
-    libc::SYS_fchownat,
+    // Labels of files.
     libc::SYS_setxattr,
     libc::SYS_lsetxattr,
     libc::SYS_fsetxattr,
@@ -106,8 +105,6 @@ const REFUSED: &[i64] = &[
 
 #[cfg(target_arch = "x86_64")]
 const REFUSED_OLD: &[i64] = &[
-    libc::SYS_chown,
-    libc::SYS_lchown,
     libc::SYS_iopl,
     libc::SYS_ioperm,
     libc::SYS_modify_ldt,
@@ -132,6 +129,9 @@ const UNKNOWN: &[i64] = &[
 /// Flags of `clone` that make a namespace.
 const NEW_NAMESPACES: [u64; 7] =
     [0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000, 0x1000_0000, 0x2000_0000, 0x4000_0000];
+
+/// The owner or group that leaves a file with its own.
+const UNCHANGED: u64 = 0xFFFF_FFFF;
 
 /// Bits by which a program runs as its file's user or group.
 const SET_ID_BITS: [u64; 2] = [0o4000, 0o2000];
@@ -191,6 +191,12 @@ fn refused(rules: &Rules) -> Result<BTreeMap<i64, Vec<SeccompRule>>, seccompiler
     for (call, argument) in modes() {
         let rules = SET_ID_BITS.into_iter().map(|bit| has_bits(argument, bit)).collect::<Result<Vec<_>, _>>()?;
         calls.insert(call, rules);
+    }
+    // To itself a program may give a file: package managers do that with all they write, where they run as root.
+    let (user, group) = (u64::from(geteuid().as_raw()), u64::from(getegid().as_raw()));
+    for (call, argument) in owners() {
+        let another = |argument: u8, own| all(&[(argument, Compare::Ne, own), (argument, Compare::Ne, UNCHANGED)]);
+        calls.insert(call, vec![another(argument, user)?, another(argument + 1, group)?]);
     }
     for (call, flags, mode) in opens() {
         let mut rules = Vec::new();
@@ -259,6 +265,15 @@ fn all(conditions: &[(u8, Compare, u64)]) -> Result<SeccompRule, seccompiler::Ba
         SeccompCondition::new(*argument, Length::Dword, compare.clone(), *value)
     };
     SeccompRule::new(conditions.iter().map(condition).collect::<Result<_, _>>()?)
+}
+
+/// Calls with the owner of a file, and which argument it is; the group comes next.
+fn owners() -> Vec<(i64, u8)> {
+    #[cfg(target_arch = "x86_64")]
+    let old = [(libc::SYS_chown, 1), (libc::SYS_lchown, 1)];
+    #[cfg(not(target_arch = "x86_64"))]
+    let old = [];
+    [(libc::SYS_fchown, 1), (libc::SYS_fchownat, 2)].into_iter().chain(old).collect()
 }
 
 /// Calls with the mode of a file, and which argument it is.

@@ -19,8 +19,15 @@ use crate::settings::Surroundings;
 const PATHS_SHOWN: usize = 3;
 
 /// Words of programs that were not let.
-const DENIALS: [&str; 6] =
-    ["permission denied", "eacces", "eperm", "operation not permitted", "read-only file system", "erofs"];
+const DENIALS: [&str; 7] = [
+    "permission denied",
+    "eacces",
+    "eperm",
+    "operation not permitted",
+    "read-only file system",
+    "erofs",
+    "unable to open database file",
+];
 
 /// What a host confines servers with.
 #[derive(Debug, Clone)]
@@ -206,10 +213,7 @@ pub(crate) fn hints(words: &str, sandbox: &Sandbox, command: &ServerCommand, spe
         .into_iter()
         .map(|host| {
             let plain = host.split(' ').next().unwrap_or(&host);
-            format!(
-                "its sandbox does not let it reach {host}: add \"{plain}\" to `network` of `sandbox` at {}",
-                spec.origin
-            )
+            format!("its sandbox does not let it reach {host}: {}", addition(spec, "network", plain))
         })
         .collect();
     let denied = |line: &&str| {
@@ -217,27 +221,44 @@ pub(crate) fn hints(words: &str, sandbox: &Sandbox, command: &ServerCommand, spe
         DENIALS.iter().any(|denial| line.contains(denial))
     };
     let mut paths: Vec<String> = Vec::new();
-    for line in words.lines().filter(denied) {
-        for path in absolute_paths(line) {
-            if !paths.contains(&path) && paths.len() < PATHS_SHOWN {
-                paths.push(path);
-            }
+    let lines: Vec<&str> = words.lines().filter(denied).collect();
+    let said: Vec<String> = lines.iter().flat_map(|line| absolute_paths(line)).collect();
+    // Where it does not say what it could not open, it may be what it was told to.
+    let told = command.args.iter().filter(|_| said.is_empty() && !lines.is_empty()).filter_map(|word| word.to_str());
+    let told: Vec<String> = told.flat_map(absolute_paths).collect();
+    for path in said.into_iter().chain(told) {
+        if !paths.contains(&path) && paths.len() < PATHS_SHOWN {
+            paths.push(path);
         }
     }
     let plan = sandbox.plan(command).ok();
     for path in paths {
         let access = plan.as_ref().and_then(|plan| plan.rules.access(std::path::Path::new(&path)));
-        let (verb, key) = match access {
+        hints.push(match access {
             Some(access) if access.is_writable() => continue,
-            Some(_) => ("write", "write"),
-            None => ("use", "read` or `write"),
-        };
-        hints.push(format!(
-            "its sandbox does not let it {verb} {path}: add that to `{key}` of `sandbox` at {}",
-            spec.origin
-        ));
+            Some(_) => format!("its sandbox does not let it write {path}: {}", addition(spec, "write", &path)),
+            None => format!(
+                "its sandbox does not let it use {path}: {}, or with `write` in place of `read`",
+                addition(spec, "read", &path)
+            ),
+        });
     }
     hints
+}
+
+/// What to write where, so that a sandbox lets it.
+fn addition(spec: &ServerSpec, key: &str, value: &str) -> String {
+    let origin = &spec.origin;
+    match &spec.sandbox {
+        // One word has no room for more: the whole line, as it would be then.
+        Some(written)
+            if *written == SandboxSpec { is_default: written.is_default, ..SandboxSpec::new(written.profile) } =>
+        {
+            let profile = written.profile;
+            format!("`sandbox = {{ profile = \"{profile}\", {key} = [{value:?}] }}` at {origin} would let it")
+        }
+        _ => format!("add {value:?} to `{key}` of `sandbox` at {origin}"),
+    }
 }
 
 /// What looks like a path in a line that a program wrote.

@@ -69,5 +69,4 @@ pub(super) const SERVERS: &[Server] = &[
     uvx("wikipedia", "wikipedia-mcp"),
     with(uvx("excel", "excel-mcp-server"), &["stdio"]),
     uvx("aws-docs", "awslabs.aws-documentation-mcp-server@latest"),
-    uvx("youtube", "mcp-youtube-transcript"),
 ];

@@ -23,7 +23,9 @@ fn is_declared(attempt: &str, report: &Report) -> bool {
         "connect to a port of this machine" | "connect to a port by another address" => all,
         // In a network of its own these reach itself.
         "send a datagram" | "listen" => all || own_network,
-        "change the mode of the key" | "change the time of the key" => report.metadata == Metadata::Open,
+        "change the mode of the key" | "change the time of the key" | "take the key again" => {
+            report.metadata == Metadata::Open
+        }
         "truncate the key" => report.files == FilesHeld::TruncationOpen,
         "signal the host" => !report.signals_closed,
         _ => false,

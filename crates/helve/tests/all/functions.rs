@@ -43,7 +43,7 @@ async fn the_schema_is_that_of_the_argument_and_is_kept_to() {
     let greet = |arguments: Greet, _| async move { format!("hello {} times {:?}", arguments.who, arguments.times) };
     let greet = FunctionTool::new("greet", "Greets somebody", greet).only_reads();
     let host = host(Toolbox::new("manners").with(greet)).await;
-    let tool = host.tool("manners/greet", None).await.unwrap();
+    let tool = host.resolve("manners/greet").unwrap();
     insta::assert_snapshot!(tool.definition().raw(), @r#"{"name":"greet","description":"Greets somebody","inputSchema":{"$schema":"https://json-schema.org/draft/2020-12/schema","properties":{"times":{"default":null,"description":"How often.","format":"uint8","maximum":255,"minimum":0,"type":["integer","null"]},"who":{"description":"Who is greeted.","type":"string"}},"required":["who"],"title":"Greet","type":"object"},"annotations":{"readOnlyHint":true}}"#);
     let called = host.call("manners/greet", json!({"who": "you", "times": 2}), agent()).await.unwrap();
     assert_eq!(called.to_text(), "hello you times Some(2)");
@@ -108,7 +108,7 @@ async fn a_scope_on_the_call_holds_at_every_door_and_in_what_the_tool_calls() {
     let error = host.call("kitchen/taste", json!({"not": "checked first"}), context.clone()).await.unwrap_err();
     insta::assert_snapshot!(crate::support::shown(&error), @"DENIED: `kitchen/taste` may not be called: `kitchen/taste` takes it from the tools of this agent");
     insta::assert_snapshot!(error.to_agent().message(), @"`kitchen/taste` is refused (DENIED): it is not among the tools of this agent");
-    let prepared = host.reach("kitchen/taste", &context).await.unwrap();
+    let prepared = host.connect("kitchen/taste", &context).await.unwrap();
     assert_eq!(prepared.invoke(json!({}), context).await.unwrap_err().code(), ErrorCode::Denied);
     host.shutdown().await;
 }
