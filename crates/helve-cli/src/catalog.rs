@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve::{CachedIndex, CallContext, Host, Planned, ToolEntry};
+use helve::{CachedIndex, Host, Planned, ToolEntry};
 use helve_config::environment::input_variable;
 use helve_config::{Configuration, ConfiguredServer};
 use helve_model::name::{Spelling, begins_with_server};
@@ -312,7 +312,7 @@ pub(crate) fn find(
 
 /// The tool as its server lists it now: starts the server.
 async fn connected(context: &Context, host: &Host, text: &str) -> Result<Arc<ToolEntry>, Failure> {
-    let limited = CallContext { timeout: context.options.timeout, ..context.call() };
+    let limited = context.call().with(|call| call.timeout = context.options.timeout);
     let connecting = Box::pin(host.connect(text, &limited));
     let prepared = Meter::new(context).during(text, connecting).await?;
     Ok(host.resolve(&prepared.tool().name().to_string())?)

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use helve::{CallContext, Host, Watcher};
+use helve::{Host, Watcher};
 use helve_config::Configuration;
 use helve_model::json::RawJson;
 use helve_model::{Outcome, QualifiedName, ReadOutcome};
@@ -118,7 +118,7 @@ async fn poll_resource(context: &Context, args: &Args, host: &Host, server: &str
 async fn poll_tool(context: &Context, args: &Args, host: &Host, name: &str, words: &[String]) -> Result<(), Failure> {
     let watcher = host.watcher();
     let polling = async {
-        let limited = CallContext { timeout: context.options.timeout, ..context.call() };
+        let limited = context.call().with(|call| call.timeout = context.options.timeout);
         let prepared = host.connect(name, &limited).await?;
         let tool = prepared.tool();
         let arguments = call::arguments(context, tool.name(), tool.input_schema(), words, args.args.as_deref()).await?;
