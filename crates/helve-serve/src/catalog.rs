@@ -118,7 +118,8 @@ impl Catalog {
         let mut hasher = DefaultHasher::new();
         tool_list.hash(&mut hasher);
         let fingerprint = hasher.finish();
-        let bytes = tool_list.pages.iter().map(String::len).sum();
+        // The definitions alone, without the brackets around each page.
+        let bytes = tool_list.pages.iter().map(|page| page.len().saturating_sub("[]".len())).sum();
         let tools = names.iter().cloned().zip(entries.into_iter().cloned()).collect();
         let has_more = |entry: &&Arc<ServerEntry>| {
             entry.greeting().is_some_and(|greeting| greeting.offers("resources") || greeting.offers("prompts"))

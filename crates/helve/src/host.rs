@@ -123,10 +123,6 @@ impl Host {
     ///
     /// # Errors
     /// Everything but an outcome: unknown names, refusals, arguments that do not fit, broken connections, time-outs.
-    #[expect(
-        clippy::manual_async_fn,
-        reason = "an async fn moves its context once more, which costs as much as a rule"
-    )]
     pub fn call(
         &self,
         name: &str,

@@ -51,7 +51,7 @@ fn without_a_sandbox_nothing_is_said_about_one() {
 /// A server of the person's own that is a script for bash, with this line in its entry.
 fn script(text: &str, sandbox: &str) -> TestEnv {
     let env = TestEnv::new();
-    let entry = format!("command = \"bash\"\nargs = [\"-c\", '''{text}''']\n");
+    let entry = format!("command = \"/bin/bash\"\nargs = [\"-c\", '''{text}''']\n");
     env.write("home/.config/helve/helve.toml", &format!("[servers.s]\n{entry}{sandbox}\n{ALLOW}"));
     env
 }
@@ -74,7 +74,7 @@ fn a_path_that_was_refused_is_named_with_the_line_to_write() {
 fn what_it_was_told_to_open_is_named_where_it_does_not_say() {
     let env = TestEnv::new();
     let script = "echo 'OperationalError: unable to open database file' >&2; exit 3";
-    let entry = format!("command = \"bash\"\nargs = [\"-c\", \"{script}\", \"--db\", \"/srv/data.db\"]\n");
+    let entry = format!("command = \"/bin/bash\"\nargs = [\"-c\", \"{script}\", \"--db\", \"/srv/data.db\"]\n");
     let sandbox = "sandbox = \"standard\"";
     env.write("home/.config/helve/helve.toml", &format!("[servers.s]\n{entry}{sandbox}\n{ALLOW}"));
     let said = env.run(&["call", "s/echo"]);

@@ -170,7 +170,7 @@ fn subscriptions_that_cannot_be() {
     exit status 5
     --- stderr
     error: there is no server `nobody`
-    hint: did you mean `no`?
+    hint: there are: no, bare
     ");
     insta::assert_snapshot!(env.run(&["watch", "no", "test://{id}"]), @"
     exit status 2

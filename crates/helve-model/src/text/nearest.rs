@@ -3,10 +3,10 @@
 /// Names longer than this are not compared.
 const MAX_NAME_BYTES: usize = 64;
 /// Names compared for one suggestion.
-const MAX_CANDIDATES: usize = 200;
+const MAX_CANDIDATES: usize = 1_000;
 
 /// The candidate nearest to `name`, if it is near enough to be a slip: a third of its letters, or another way of writing
-/// the same words (`maxResults`, `max_results`, `max-results`).
+/// the same words (`maxResults`, `max_results`, `max-results`), or another form of the same word (`denied` for `deny`).
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if name.is_empty() || name.len() > MAX_NAME_BYTES {
         return None;
@@ -26,7 +26,13 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 fn distance(name: &str, candidate: &str) -> usize {
     // A name that only begins the other one is a common short form: `repo` for `repository`.
     let begins = candidate.starts_with(name) || name.starts_with(candidate);
-    if begins && name.len().min(candidate.len()) >= 3 { 1 } else { strsim::osa_distance(name, candidate) }
+    let shorter = name.chars().count().min(candidate.chars().count());
+    if begins && shorter >= 3 {
+        return 1;
+    }
+    let shared = name.chars().zip(candidate.chars()).take_while(|(left, right)| left == right).count();
+    let distance = strsim::osa_distance(name, candidate);
+    if shared >= 3 && shared * 4 >= shorter * 3 { distance.min(2) } else { distance }
 }
 
 /// Letters and digits alone, in lower case.
@@ -53,6 +59,7 @@ mod tests {
             ("ownr", Some("owner")),
             ("pages", Some("page")),
             ("perpage", Some("per_page")),
+            ("queried", Some("query")),
             ("query", None),
             ("colour", None),
             ("x", None),

@@ -30,6 +30,7 @@ impl Person {
         fs_err::write(path, text).unwrap();
     }
 
+    #[expect(clippy::disallowed_methods, reason = "a test hands in the variables that it has")]
     pub(crate) fn environment(&self) -> Environment {
         let path = std::env::var_os("PATH").map(|path| (OsString::from("PATH"), path));
         Environment::new(self.path("project")).with_variables(path).with_home(self.path("home"))

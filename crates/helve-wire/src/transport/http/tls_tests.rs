@@ -154,6 +154,8 @@ async fn a_proxy_sees_bytes_of_an_encrypted_server_and_is_told_who_asks() {
     client.call().await.unwrap();
     let head = asked.lock().unwrap().join("").to_lowercase();
     assert!(head.starts_with("connect server.test:") && head.contains("proxy-authorization: basic"), "{head}");
+    // The server has time for one connection.
+    drop(client);
     // This machine's own servers, and those that were left out, are reached straight.
     Client::with(target("localhost"), Era::Modern, &Limits::default()).call().await.unwrap();
     let error = Client::with(target("other.test"), Era::Modern, &Limits::default()).call().await.unwrap_err();
@@ -191,9 +193,15 @@ async fn a_proxy_that_is_away_is_named_and_one_of_another_kind_is_refused() {
     };
     let error =
         Client::with(target(format!("http://{address}")), Era::Modern, &Limits::default()).call().await.unwrap_err();
-    insta::assert_snapshot!(shown(&error).replace(&address.to_string(), "proxy:3128"), @"");
+    insta::assert_snapshot!(shown(&error).replace(&address.to_string(), "proxy:3128"), @"
+    TRANSPORT_ERROR (did not run): cannot connect to https://server.test through the proxy proxy:3128: connection refused
+    check the server's address, and that the server runs
+    ");
     let dispatcher = Arc::new(Dispatcher::new(Arc::new(crate::NoHandler), &Limits::default()));
     let error =
         StreamableLink::new(target("socks5://proxy:1080".to_owned()), dispatcher, &Limits::default()).unwrap_err();
-    insta::assert_snapshot!(format!("{}: {error}", error.code()), @"");
+    insta::assert_snapshot!(
+        format!("{}: {error}", error.code()),
+        @"CONFIG: the proxy proxy:1080 is one for `socks5:`, which is not spoken here"
+    );
 }
