@@ -1,3 +1,5 @@
+//! A scope names tools as rules do, and never gives more than it was made from.
+
 use helve_model::{CallKind, QualifiedName, Risk, ServerName, ToolName};
 
 use super::{Narrowing, Scope};

@@ -230,10 +230,10 @@ impl Snapshot {
                 let error =
                     CallError::new(ErrorCode::ServerNotFound, format!("there is no server `{}`", name.server)).at(name);
                 match self.nearest_server(name.server.as_str()) {
-                    Some(server) => {
+                    Some(server) if near.is_empty() => {
                         return error.with_hint(format!("did you mean the server `{server}`?"));
                     }
-                    None => error,
+                    _ => error,
                 }
             }
             None => {

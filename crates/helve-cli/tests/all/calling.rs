@@ -94,7 +94,7 @@ fn unknown_names_come_with_what_is_near() {
     exit status 5
     --- stderr
     error: there is no server `filez`
-    hint: did you mean the server `files`?
+    hint: did you mean `files/echo` or `files/exit`?
     ");
     insta::assert_snapshot!(env.json(&["call", "files/ecco", "--json"])["code"], @r#""TOOL_NOT_FOUND""#);
 }
