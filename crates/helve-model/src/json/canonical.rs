@@ -123,7 +123,7 @@ pub fn string(text: &str) -> Option<Cow<'_, str>> {
 
 /// The one spelling of the decimal that a JSON number is; `None` when it is no number, or beyond all reason.
 ///
-/// `1.50e1` is `15`, `-0.0` is `0`. Beyond [`PLAIN_DIGITS`] the form is `digits` + `e` + exponent.
+/// `1.50e1` is `15`, `-0.0` is `0`. Beyond 40 digits the form is `digits` + `e` + exponent.
 pub fn number(text: &str) -> Option<String> {
     let (sign, unsigned) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
     let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
