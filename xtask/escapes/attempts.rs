@@ -1,7 +1,7 @@
 //! Attempts to get out of a sandbox, one program with nothing but the standard library: `cargo xtask escapes` compiles it with
 //! `rustc` alone and runs it inside. Each attempt is a process of its own and says by its exit status what came of it.
 //!
-//! It is no part of the product and no package of the workspace, because it makes system calls by number: an attacker does.
+//! It is not part of the product and no package of the workspace, because it makes system calls by number: an attacker does.
 
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::programs;
 
-pub(crate) use inside::inside;
+pub(crate) use inside::{inside, take_away};
 
 /// First word: run inside, as the user and with the layers that the outer run chose.
 pub(crate) const INSIDE: &str = "__escapes";

@@ -20,7 +20,17 @@ pub(crate) const LAYERS: &[Layer] = &[
         .free_of(&[RUNTIMES, NETWORK, PROCESSES, HOME, FACES])
         .silent_on(&[ASYNC, SOCKETS, CHILDREN, BORROWED_SOCKETS_AND_CHILDREN, SURROUNDINGS, PRINTING]),
     Layer::new("helve-sandbox", "MCP, policy, configuration, an async runtime, ambient environment or home")
-        .free_of(&[RUNTIMES, NETWORK, PROCESSES, HOME, FACES, CONFIG_FILES, OTHER_SDKS, HELVE])
+        .free_of(&[
+            RUNTIMES,
+            NETWORK,
+            PROCESSES,
+            HOME,
+            FACES,
+            CONFIG_FILES,
+            OTHER_SDKS,
+            MCP,
+            &["helve-policy", "helve-config"],
+        ])
         .silent_on(&[ASYNC, CHILDREN, ENVIRONMENT, PRINTING]),
     Layer::new("helve-auth", "MCP, a terminal, a browser, files, configuration, ambient environment")
         .free_of(&[FACES, CONFIG_FILES, HOME, OTHER_SDKS, FILES, PROCESSES, MCP])
@@ -43,6 +53,9 @@ pub(crate) const LAYERS: &[Layer] = &[
     Layer::new("helve-builtin", "network, processes, ambient environment or home")
         .free_of(&[FACES, CONFIG_FILES, HOME, OTHER_SDKS])
         .silent_on(&[SOCKETS, CHILDREN, BORROWED_SOCKETS_AND_CHILDREN, SURROUNDINGS, PRINTING]),
+    Layer::new("helve-python", "logic of its own: a terminal, listeners, printing, protocol")
+        .free_of(&[FACES, OTHER_SDKS, &["helve-serve", "helve-cli"]])
+        .silent_on(&[PRINTING, OWN_STREAMS, LISTENERS, SOCKETS]),
     Layer::new("helve-testkit", "helve-wire: it is the independent second opinion")
         .free_of(&[&["helve-wire", "helve-auth"]])
         .even_in_its_tests()
@@ -172,7 +185,6 @@ const FILES: Packages = &["fs-err", "notify", "tempfile", "walkdir"];
 const HOME: Packages = &["dirs", "etcetera", "home"];
 const FACES: Packages = &["axum", "clap", "ratatui", "crossterm"];
 const CONFIG_FILES: Packages = &["helve-config", "jsonc-parser", "serde-saphyr", "toml", "toml_edit"];
-const HELVE: Packages = &["helve", "helve-model", "helve-policy", "helve-wire"];
 /// What compiles schemas.
 const VALIDATORS: Packages = &["helve-schema", "jsonschema", "referencing"];
 const OTHER_SDKS: Packages = &["rmcp"];

@@ -2,8 +2,8 @@
 //! linker to lay them side by side.
 //!
 //! Code is mapped in windows of many functions. Where the few that a run needs lie among the many it does not, nearly all of
-//! the program becomes resident; side by side, a third of it does. Functions are named without the compiler's hashes, so that
-//! the file stays true over compilers and updates: what is new lies elsewhere until the file is written anew.
+//! the program becomes resident; side by side, a third of it does. The file is a product of the machine that made it: it lies in
+//! `target/`, and only a build that asks for it uses it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -17,13 +17,14 @@ use tempfile::TempDir;
 use crate::listening::Listening;
 use crate::programs::{Profile, build, run};
 
-/// Write crates/helve-cli/layout.ld anew: the functions that runs of the program go through, for the linker
+/// Write target/layout.ld, with which the linker lays side by side what runs of the program go through
 ///
-/// Runs the program under valgrind: calls, lists, and serving over stdio and HTTP in both eras.
+/// Runs the program under valgrind: calls, lists, and serving over stdio and HTTP in both eras. Prints the command that builds
+/// a program laid out like that, which holds some megabytes less.
 #[derive(Debug, Args)]
 pub(crate) struct Layout {}
 
-const FILE: &str = "crates/helve-cli/layout.ld";
+const FILE: &str = "target/layout.ld";
 
 const BEGIN: &str = "/* Written by `cargo xtask layout`: what runs of the program go through, the most common first. */
 SECTIONS {
@@ -45,17 +46,16 @@ const PATIENCE: &[&str] = &["--timeout", "120s"];
 const VERSIONS: &[(&str, &str)] = &[("modern", "2026-07-28"), ("legacy", "2025-11-25")];
 
 impl Layout {
+    #[expect(clippy::print_stdout, reason = "the command to go on with is what this chore is run for")]
     pub(crate) fn run(&self, root: &Path) -> Result<()> {
         let built = build(root, "helve-cli", Profile::Release, &["helve"])?;
         let [program] = built.as_slice() else { bail!("not everything was built") };
         let watched = Watched { program: program.clone(), place: tempfile::tempdir()? };
         watched.go_through()?;
-        let (file, script) = (root.join(FILE), script(&watched.profiles()?));
-        // Cargo goes by the time it was written, and links for minutes.
-        if fs_err::read_to_string(&file).is_ok_and(|present| present == script) {
-            return Ok(());
-        }
-        Ok(fs_err::write(file, script)?)
+        let file = root.join(FILE);
+        fs_err::write(&file, script(&watched.profiles()?))?;
+        println!("cargo rustc --release --package helve-cli --bin helve -- -C link-arg=-T{}", file.display());
+        Ok(())
     }
 }
 

@@ -8,6 +8,7 @@ mod attack;
 mod bench;
 mod confined_servers;
 mod conformance;
+mod deny;
 mod docs;
 mod escapes;
 mod frameworks;
@@ -16,6 +17,7 @@ mod interop;
 mod layers;
 mod layout;
 mod listening;
+mod package;
 mod programs;
 mod seeds;
 mod soak;
@@ -40,11 +42,13 @@ enum Chore {
     Bench(bench::Bench),
     ConfinedServers(confined_servers::ConfinedServers),
     Conformance(conformance::Conformance),
+    Deny(deny::Deny),
     Docs(docs::Docs),
     Escapes(escapes::Escapes),
     Frameworks(frameworks::Frameworks),
     Interop(interop::Interop),
     Layout(layout::Layout),
+    Package(package::Package),
     Seeds(seeds::Seeds),
     Soak(soak::Soak),
     Tidy(tidy::Tidy),
@@ -67,11 +71,13 @@ fn main() -> ExitCode {
         Chore::Bench(bench) => bench.run(&root),
         Chore::ConfinedServers(servers) => servers.run(&root),
         Chore::Conformance(conformance) => conformance.run(&root),
+        Chore::Deny(deny) => deny.run(&root),
         Chore::Docs(docs) => docs.run(&root),
         Chore::Escapes(escapes) => escapes.run(&root),
         Chore::Frameworks(frameworks) => frameworks.run(&root),
         Chore::Interop(interop) => interop.run(&root),
         Chore::Layout(layout) => layout.run(&root),
+        Chore::Package(package) => package.run(&root),
         Chore::Seeds(seeds) => seeds.run(&root),
         Chore::Soak(soak) => soak.run(&root),
         Chore::Tidy(tidy) => tidy.run(&root),

@@ -25,7 +25,7 @@ pub(crate) struct Soak {
     /// Size of the answers that are too large, 0 for none [default: 4 GiB]
     #[arg(long, value_name = "BYTES")]
     bytes: Option<u64>,
-    /// Who is to run them: rmcp
+    /// The client that runs them: rmcp
     #[arg(long, value_name = "COLUMN")]
     candidate: Option<String>,
 }

@@ -59,7 +59,7 @@ pub enum Advice {
     OmitResource,
     /// Register a client with the authorization server by hand and name it in the entry.
     RegisterClient {
-        /// Who runs the authorization server.
+        /// The issuer: the host of the authorization server.
         issuer: String,
         /// The redirect address to register.
         redirect: String,

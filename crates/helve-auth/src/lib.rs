@@ -41,4 +41,4 @@ pub use settings::{
     Callback, CallbackHost, ConfiguredClient, Grant, IdentityProvider, PkceDemand, Registration, ResourceChoice,
     Settings,
 };
-pub use sign_in::{LoggedOut, Next, Refusal, SignIn};
+pub use sign_in::{LoggedOut, Next, RefusedRequest, SignIn};

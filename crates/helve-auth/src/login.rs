@@ -40,7 +40,7 @@ pub struct LoginWish {
 pub struct Page {
     /// The page. Its query holds the state of the login: it is for the person alone.
     pub url: Url,
-    /// Who runs it.
+    /// The issuer.
     pub issuer: String,
     /// Where the browser is sent back to.
     pub redirect: String,

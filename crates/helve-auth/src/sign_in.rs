@@ -61,7 +61,7 @@ pub(crate) struct Current {
 
 /// What a server said when it refused a request.
 #[derive(Debug)]
-pub struct Refusal<'a> {
+pub struct RefusedRequest<'a> {
     /// 401 or 403.
     pub status: u16,
     /// `WWW-Authenticate`, several joined with commas.
@@ -124,7 +124,7 @@ impl SignIn {
     }
 
     /// Decides what follows when the server refuses a request.
-    pub async fn refused(self: &Arc<Self>, refusal: &Refusal<'_>) -> Next {
+    pub async fn refused(self: &Arc<Self>, refusal: &RefusedRequest<'_>) -> Next {
         let challenge = refusal.challenge.map(Challenge::read).unwrap_or_default();
         if let Some(nonce) = refusal.nonce.and_then(dpop::nonce_of) {
             self.remember_nonce(nonce);

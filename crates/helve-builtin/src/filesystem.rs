@@ -5,7 +5,7 @@ mod edit;
 mod info;
 mod list;
 mod media;
-mod placed;
+mod path_arguments;
 mod read;
 mod roots;
 mod search;
@@ -20,7 +20,7 @@ use crate::options::Options;
 use crate::tool::Run;
 use crate::words::quoted;
 
-use placed::{DESTINATION, FOLLOWED, FOLLOWED_OR_HERE, FileTool, ITSELF, PathArgument, SEVERAL, SOURCE};
+use path_arguments::{DESTINATION, FOLLOWED, FOLLOWED_OR_HERE, FileTool, ITSELF, PathArgument, SEVERAL, SOURCE};
 use roots::Roots;
 
 pub(crate) const OPTIONS: &[&str] = &["roots", "writable", "max_file_bytes"];

@@ -471,7 +471,7 @@ fn cancelled(run: Run<Files>, files: &Files, arguments: &serde_json::Value) -> E
     }
 }
 
-/// Who gave up is not worked for, and nothing is changed behind their back.
+/// A cancelled call does no more work, and changes nothing.
 #[test]
 fn long_work_ends_with_its_caller() {
     let world = World::new();

@@ -85,7 +85,7 @@ pub fn open_with_clock(
 #[must_use]
 pub fn defaults(working_directory: &Path) -> Vec<ServerSpec> {
     let mut roots = IndexMap::new();
-    // A directory whose name is no text is still the default root: see `filesystem::open`.
+    // A directory whose name is not text is still the default root: see `filesystem::open`.
     if let Some(directory) = working_directory.to_str() {
         roots.insert("roots".to_owned(), vec![ConfigText::literal(directory)]);
     }

@@ -23,7 +23,7 @@ use crate::options::Options;
 use crate::tool::definition_of;
 use crate::words::quoted;
 
-// It changes nothing, but what it says changes: an answer of before is no answer, so it does not call itself idempotent.
+// It changes nothing, but what it says changes: an answer of before is not an answer, so it does not call itself idempotent.
 const NOW: &str = r#"{
     "name":"now",
     "title":"What time it is",
@@ -171,7 +171,7 @@ fn understand(text: &str, from: TimeZone, now: SystemTime) -> Result<(Zoned, Opt
         (Ok(wall), _) => wall,
         (_, Ok(time)) => instant(now)?.to_zoned(from.clone()).date().to_datetime(time),
         _ => {
-            let message = format!("{} is no time; write it like 2026-03-29T14:30, or 14:30 for today", quoted(text));
+            let message = format!("{} is not a time; write it like 2026-03-29T14:30, or 14:30 for today", quoted(text));
             return Err(Trouble::failed(message));
         }
     };

@@ -318,7 +318,7 @@ async fn connected(context: &Context, host: &Host, text: &str) -> Result<Arc<Too
     Ok(host.resolve(&prepared.tool().name().to_string())?)
 }
 
-/// A server whose entry has a mistake is no unknown one.
+/// A server whose entry has a mistake is not an unknown one.
 pub(crate) fn check_understood(context: &Context, configuration: &Configuration, tool: &str) -> Result<(), Failure> {
     let is_meant = |server: &&ConfiguredServer| server.spec.is_none() && begins_with_server(tool, &server.name);
     match configuration.servers.iter().find(is_meant) {

@@ -8,8 +8,10 @@ mod bridge;
 mod builtin;
 mod call;
 mod completions;
+mod connect;
 mod deny;
 mod disable;
+mod disconnect;
 mod doctor;
 mod enable;
 mod expand;
@@ -93,6 +95,8 @@ pub(crate) enum Verb {
     Disable(disable::Args),
     Get(get::Args),
     Import(import::Args),
+    Connect(connect::Args),
+    Disconnect(disconnect::Args),
     Trust(trust::Args),
     Login(login::Args),
     Logout(logout::Args),
@@ -224,6 +228,8 @@ fn dispatch(context: &Context, verb: Option<Verb>) -> Result<(), Failure> {
         Some(Verb::Disable(args)) => disable::run(context, &args),
         Some(Verb::Get(args)) => get::run(context, &args),
         Some(Verb::Import(args)) => import::run(context, &args),
+        Some(Verb::Connect(args)) => connect::run(context, args),
+        Some(Verb::Disconnect(args)) => disconnect::run(context, args),
         Some(Verb::Trust(args)) => trust::run(context, &args),
         Some(Verb::Login(args)) => login::run(context, &args),
         Some(Verb::Logout(args)) => logout::run(context, &args),

@@ -1,7 +1,9 @@
 //! What a server's sandbox holds on this machine, in words: the same plan that a start is made with, without starting anything.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use helve::{CallError, Surroundings};
-use helve_model::{SandboxNetwork, SandboxSpec, ServerSpec};
+use helve_model::sandbox::{Choice, Network, Profile};
+use helve_model::{SandboxSpec, ServerSpec};
 use helve_sandbox::Plan;
 use serde_json::{Value, json};
 
@@ -26,6 +28,11 @@ impl Confinement {
     /// What holds for a server. `None` where it has no sandbox.
     pub(crate) fn plan(&self, spec: &ServerSpec) -> Result<Option<Plan>, CallError> {
         helve::sandbox_plan(spec, &self.surroundings)
+    }
+
+    /// What a result that says it failed shows of paths that the sandbox did not open.
+    pub(crate) fn hints(&self, spec: &ServerSpec, text: &str) -> Vec<String> {
+        helve::sandbox_hints(text, spec, &self.surroundings)
     }
 
     /// One line: what is enforced, or why the server is not started.
@@ -99,30 +106,23 @@ impl Confinement {
 
 /// A sandbox as it is written, a line each.
 pub(crate) fn written(context: &Context, sandbox: &SandboxSpec) -> Vec<String> {
-    let chosen = if sandbox.is_default { " (`sandbox` of your settings: the entry says nothing)" } else { "" };
+    let chosen = if sandbox.is_default { " (the entry says nothing)" } else { "" };
     let mut lines = vec![format!("{}{chosen}", sandbox.profile)];
     for (what, paths) in [("reads", &sandbox.read), ("writes", &sandbox.write), ("writes and runs", &sandbox.exec)] {
         lines.extend(paths.iter().map(|path| format!("{what} {}", context.env.shown(path))));
     }
     match &sandbox.network {
         None => {}
-        Some(SandboxNetwork::All) => lines.push("all of the network".to_owned()),
-        Some(SandboxNetwork::None) => lines.push("no network".to_owned()),
-        Some(SandboxNetwork::Hosts(hosts)) => lines.push(format!("reaches {}", hosts.join(", "))),
+        Some(Network::All) => lines.push("all of the network".to_owned()),
+        Some(Network::None) => lines.push("no network".to_owned()),
+        Some(Network::Hosts(hosts)) => {
+            lines.push(format!("reaches {}", hosts.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")))
+        }
     }
     if sandbox.unix {
         lines.push("makes Unix sockets".to_owned());
     }
-    let limits = &sandbox.limits;
-    for (limit, what) in [
-        (limits.memory_mb, "MB of memory"),
-        (limits.processes, "processes"),
-        (limits.open_files, "open files"),
-        (limits.file_size_mb, "MB a file"),
-        (limits.processor_seconds, "s of processor time"),
-    ] {
-        lines.extend(limit.map(|limit| format!("at most {limit} {what}")));
-    }
+    lines.extend(sandbox.limits.words());
     match sandbox.required {
         Some(true) => lines.push("all of it or no start".to_owned()),
         Some(false) => lines.push("as much of it as this machine can enforce".to_owned()),
@@ -131,6 +131,23 @@ pub(crate) fn written(context: &Context, sandbox: &SandboxSpec) -> Vec<String> {
     lines
 }
 
+/// The words of an option that names a profile, or none.
+pub(crate) fn choices() -> impl TypedValueParser<Value = Choice> {
+    PossibleValuesParser::new(Choice::ALL.map(Choice::as_str))
+        .map(|word| word.parse().unwrap_or(Choice::In(Profile::Strict)))
+}
+
+/// Why this system confines no program at all. `None` where it can.
+pub(crate) fn why_not(context: &Context) -> Option<String> {
+    let Some(confining) = context.setup.confining() else {
+        return Some("this system cannot confine a program: sandboxes need Linux".to_owned());
+    };
+    match confining.machine() {
+        Ok(machine) => machine.why_not().map(|refusal| refusal.to_string()),
+        Err(error) => Some(error.chain()),
+    }
+}
+
 fn profile(spec: &ServerSpec) -> String {
-    spec.sandbox.as_ref().map_or_else(|| "off".to_owned(), |sandbox| sandbox.profile.to_string())
+    spec.sandbox.as_ref().map_or(Choice::Off, |sandbox| sandbox.profile).to_string()
 }

@@ -38,7 +38,7 @@ impl Console {
         self.stderr_is_terminal && (self.stdin_is_terminal || self.has_terminal)
     }
 
-    /// How wide lines on stdout may be; `None` when it is no terminal, and lines are as long as they are.
+    /// How wide lines on stdout may be; `None` when it is not a terminal, and lines are as long as they are.
     pub(crate) fn width(&self, environment: &Environment) -> Option<usize> {
         if !self.stdout_is_terminal {
             return None;

@@ -10,7 +10,7 @@ use helve_model::{ContentBlock, ContentBody, Media, OutcomeView, ResourceBody};
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::saved;
+use crate::result_directories;
 
 /// So many files of one result are saved.
 const MAX_FILES: usize = 1_000;
@@ -35,7 +35,7 @@ pub(crate) struct SavePlace {
     bytes: u64,
 }
 
-/// The result as text; what is no text is saved, and named in its place.
+/// The result as text; what is not text is saved, and named in its place.
 pub(crate) fn to_text(view: &OutcomeView, place: &mut SavePlace) -> Result<String, Failure> {
     if view.content.is_empty() {
         return Ok(view.to_text());
@@ -134,7 +134,7 @@ impl SavePlace {
                 fs_err::create_dir_all(directory).map_err(|error| Failure::file(&error))?;
                 directory.clone()
             }
-            None => saved::make(&self.temporary, self.now)
+            None => result_directories::make(&self.temporary, self.now)
                 .map_err(|error| Failure::other("no directory for the result's files could be made").cause(&error))?,
         };
         Ok(self.opened.insert(directory).clone())

@@ -215,7 +215,7 @@ impl Failure {
         exit_status(self.0.code)
     }
 
-    /// The same, when it comes of questions that nobody was there to answer. Who reads JSON finds the hints in it;
+    /// The same, when it comes of questions that nobody was there to answer. JSON output has the hints in it;
     /// others have read them already.
     #[must_use]
     pub(crate) fn unanswered(mut self, hints: Vec<String>, is_json: bool) -> Self {

@@ -19,7 +19,7 @@ const OWN_TARGET: &str = "helve";
 pub(crate) fn start(env: &Environment, printer: &Printer) -> Result<(), Failure> {
     let filter = match (env.variable(variable::HELVE_LOG).filter(|filter| !filter.is_empty()), printer.verbosity) {
         (Some(filter), _) => Targets::from_str(filter).map_err(|error| {
-            Failure::usage(format!("HELVE_LOG is no log filter: {error}"))
+            Failure::usage(format!("HELVE_LOG is not a log filter: {error}"))
                 .hint("write targets with levels: HELVE_LOG=helve_wire=debug,helve=info")
         })?,
         (None, Verbosity::Verbose) => Targets::new().with_target(OWN_TARGET, LevelFilter::INFO),

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-/// What stands for bytes that are no text.
+/// What stands for bytes that are not text.
 const STAND_IN: char = char::REPLACEMENT_CHARACTER;
 
 /// Reads bytes as text, and knows what each [`STAND_IN`] was.

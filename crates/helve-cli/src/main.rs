@@ -1,6 +1,7 @@
 //! The program `helve`. This file alone reads the environment, the home directory, the current directory and the
 //! terminal; everything else is handed an [`Environment`] and a [`Console`].
 
+mod applications;
 mod approve;
 mod catalog;
 mod certificates;
@@ -18,7 +19,7 @@ mod inputs;
 mod listening;
 mod log;
 mod lossless;
-mod offered;
+mod offer_requests;
 mod options;
 mod own_rules;
 mod peer;
@@ -32,14 +33,15 @@ mod questions;
 mod redact;
 mod reload;
 mod resident;
+mod result_directories;
 mod running;
 mod sampler;
-mod saved;
 mod sign_ins;
 mod spelling;
 mod stdio;
 mod suspicion;
 mod token;
+mod trial;
 mod tty;
 mod watching;
 

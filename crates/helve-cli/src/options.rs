@@ -170,7 +170,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         "" | "s" => 1.0,
         "m" => 60.0,
         "h" => 3_600.0,
-        _ => return Err(format!("`{unit}` is no unit of time: write ms, s, m or h")),
+        _ => return Err(format!("`{unit}` is not a unit of time: write ms, s, m or h")),
     };
     let number: f64 = digits.parse().map_err(|_| "write a number and a unit, like 5s".to_owned())?;
     let duration = Duration::try_from_secs_f64(number * seconds_each).map_err(|error| error.to_string())?;

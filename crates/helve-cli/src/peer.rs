@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 /// at an address that somebody left; what the kernel goes on with by itself belongs to nobody.
 const HELD_STATES: [u8; 3] = [1, 4, 5];
 
-/// Who holds the socket at `peer` that is connected to `local`: `None` where the system does not tell, and where it is
+/// The user who holds the socket at `peer` that is connected to `local`: `None` where the system does not tell, and where it is
 /// closed already: the kernel lists what nobody holds as the superuser's.
 ///
 /// `still_there` says whether our own end of that very connection is still up. It is asked last: an address is free for
@@ -19,7 +19,7 @@ pub(crate) fn user_of(peer: SocketAddr, local: SocketAddr, still_there: impl FnO
     still_there().then_some(holder.user)
 }
 
-/// Who holds a socket.
+/// The user who holds a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Holder {
     user: u32,

@@ -10,10 +10,12 @@ use helve_config::document::{self, Format};
 use helve_config::edit::{Change, EditError, Edited, edit_file};
 use helve_config::trust::TrustSubject;
 use helve_config::{Configuration, ConfiguredServer, Dialect, FilePlace, Source, discover};
+use helve_model::sandbox::Choice;
 use helve_model::{ErrorCode, Layer, ServerName, text};
 use helve_setup::file_of;
 use helve_setup::store::trust::TrustFile;
 
+use crate::confinement;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -56,7 +58,9 @@ pub(crate) fn own_file(context: &Context, scope: Scope) -> Result<FilePlace, Fai
         Scope::Local => discover::LOCAL_FILE,
     };
     if stands_at_home(context) {
-        return Err(Failure::usage("your home directory is no project").hint("use `--scope user`, or go to a project"));
+        return Err(
+            Failure::usage("your home directory is not a project").hint("use `--scope user`, or go to a project")
+        );
     }
     Ok(discover::own_project_file(context.environment(), name))
 }
@@ -117,8 +121,14 @@ pub(crate) fn new_name(name: &str) -> Result<ServerName, Failure> {
     ServerName::new(name).map_err(|error| Failure::usage(error.to_string()))
 }
 
-/// Remembers that the person stands behind a server they just wrote into a project's file themselves.
-pub(crate) fn trust_own_edit(context: &Context, place: &FilePlace, server: &str) -> Result<(), Failure> {
+/// Remembers that the person stands behind a server they just wrote into a project's file themselves. Its sandbox, where its
+/// entry names none, is `sandbox`; without one it stays as they chose it before, or is the one that their settings propose.
+pub(crate) fn trust_own_edit(
+    context: &Context,
+    place: &FilePlace,
+    server: &str,
+    sandbox: Option<Choice>,
+) -> Result<(), Failure> {
     if place.layer != Layer::Project {
         return Ok(());
     }
@@ -126,7 +136,14 @@ pub(crate) fn trust_own_edit(context: &Context, place: &FilePlace, server: &str)
     let is_it = |subject: &TrustSubject| matches!(subject, TrustSubject::Server(name) if name == server);
     let request = configuration.untrusted.iter().find(|request| request.file == place.path && is_it(&request.subject));
     match request {
-        Some(request) => Ok(context.stores()?.update(|file: &mut TrustFile| file.trust(request))?),
+        Some(request) => Ok(context.stores()?.update(|file: &mut TrustFile| {
+            let proposed = || match configuration.settings.sandbox.value {
+                Choice::In(_) if confinement::why_not(context).is_some() => Choice::Off,
+                proposed => proposed,
+            };
+            let sandbox = sandbox.or_else(|| file.last_sandbox(request)).unwrap_or_else(proposed);
+            file.trust(request, Some(sandbox));
+        })?),
         None => Ok(()),
     }
 }
@@ -137,7 +154,7 @@ pub(crate) fn belongs_to_another(context: &Context, place: &FilePlace) -> bool {
         && !context.options.files.iter().any(|file| context.env.working_directory().join(file) == place.path)
 }
 
-/// The directory of a person is no project, and its `helve.toml` would never be read.
+/// The directory of a person is not a project, and its `helve.toml` would never be read.
 fn stands_at_home(context: &Context) -> bool {
     context.env.home() == Some(context.env.working_directory())
 }

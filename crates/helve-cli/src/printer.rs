@@ -108,7 +108,7 @@ impl Printer {
     pub(crate) fn raw_json(&self, raw: &helve_model::json::RawJson) -> Result<(), Failure> {
         match raw.check() {
             Ok(()) => write_data(&pretty::pretty(raw.as_str())),
-            Err(error) => Err(Failure::other("the server sent something that is no JSON").cause(&error)),
+            Err(error) => Err(Failure::other("the server sent something that is not valid JSON").cause(&error)),
         }
     }
 
@@ -134,13 +134,14 @@ impl Printer {
 
     /// Data: JSON.
     pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), Failure> {
-        let text = json::render(value).map_err(|error| Failure::other("the answer is no JSON").cause(&error))?;
+        let text = json::render(value).map_err(|error| Failure::other("the answer is not valid JSON").cause(&error))?;
         write_data(&redact::hide(&text))
     }
 
     /// Data: JSON in one line, for what comes bit by bit.
     pub(crate) fn json_line(&self, value: &impl Serialize) -> Result<(), Failure> {
-        let text = json::render_line(value).map_err(|error| Failure::other("the answer is no JSON").cause(&error))?;
+        let text =
+            json::render_line(value).map_err(|error| Failure::other("the answer is not valid JSON").cause(&error))?;
         write_data(&text)
     }
 

@@ -1,4 +1,4 @@
-//! Who decides about colours.
+//! What decides about colours.
 
 use helve_setup::Environment;
 

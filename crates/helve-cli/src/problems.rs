@@ -49,8 +49,8 @@ impl Context {
         });
     }
 
-    /// True when a failure only says that a server cannot run whose mistakes the person has read already. Who reads JSON
-    /// has read nothing.
+    /// True when a failure only says that a server cannot run whose mistakes the person has read already. JSON output
+    /// has told nothing yet.
     pub(crate) fn has_told(&self, failure: &Failure) -> bool {
         let told = lock(&self.told);
         !self.printer.is_json()

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 /// A command line as a person writes it: words, with quotation marks where they are needed.
 pub(crate) fn parse(context: &Context, option: &str, text: &str) -> Result<Program, Failure> {
     let words = shell_words::split(text)
-        .map_err(|error| Failure::usage(format!("`{option} {text}` is no command: {error}")))?;
+        .map_err(|error| Failure::usage(format!("`{option} {text}` is not a command: {error}")))?;
     named(context, option, &words)
 }
 

@@ -25,7 +25,7 @@ const PREFACE_WITHIN: Duration = Duration::from_secs(5);
 /// Keeps servers until nobody has come for `idle`, or it is told to end.
 pub(crate) async fn run(context: &Context, place: &Place, recipe: Recipe, idle: Duration) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::other("the socket cannot be had").cause(&error);
-    // A terminal that is closed must not end what it started. Who is first in his session already, need not begin one.
+    // A terminal that is closed must not end what it started. A process that leads its session already needs no new one.
     let _ = setsid();
     let lock = open_private(&place.lock()).map_err(failed)?;
     let deadline = Instant::now() + ENDING;
@@ -34,7 +34,7 @@ pub(crate) async fn run(context: &Context, place: &Place, recipe: Recipe, idle: 
             // Somebody keeps these servers already.
             return Ok(());
         }
-        // Who has the lock and does not listen is on his way: out, or in.
+        // A process that has the lock and does not listen is starting or ending.
         if Instant::now() > deadline {
             return Err(Failure::other("another process keeps these servers, and does not answer")
                 .hint(format!("whoever has {} open is that process", place.lock().display())));
@@ -129,7 +129,7 @@ impl Keep {
                 let told = say(&mut stream, &Told::Report(self.report())).await;
                 self.told_to_end.notify_one();
                 told?;
-                // Who wants the end waits for it: the connection lasts as long as this process.
+                // The client that asked for the end waits for it: the connection lasts as long as this process.
                 std::future::pending().await
             }
             Preface::Server(name) => match self.program(&name).await {
@@ -170,7 +170,7 @@ impl Keep {
             directory: self.directory.clone(),
             running_seconds: self.begun.elapsed().as_secs(),
             idle_seconds: self.idle.as_secs(),
-            // Who asks is one of them.
+            // The client that asks is one of them.
             connections: self.connections.load(Ordering::Relaxed).saturating_sub(1),
             servers: self.lock().iter().map(state).collect(),
         }

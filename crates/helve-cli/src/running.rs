@@ -185,7 +185,7 @@ async fn start(
         builder = builder.roots(ConfiguredRoots(settings.roots.value.clone()));
     }
     let host = builder.start().await?;
-    // Who reports says it where it belongs.
+    // The report says it where it belongs.
     if !manner.reports {
         for problem in host.rule_problems() {
             context.printer.warning(problem.to_string());

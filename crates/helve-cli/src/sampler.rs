@@ -63,7 +63,7 @@ impl Sampler for CommandSampler {
             };
             match String::from_utf8(said.stdout)
                 .map_err(|error| error.to_string())
-                .and_then(|text| RawJson::checked(text).map_err(|error| format!("it is no JSON: {error}")))
+                .and_then(|text| RawJson::checked(text).map_err(|error| format!("it is not valid JSON: {error}")))
             {
                 Ok(answer) => Ok(answer),
                 Err(problem) => failed(format!("its answer cannot be used: {problem}"), &said.stderr),

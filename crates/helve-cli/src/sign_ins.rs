@@ -1,4 +1,4 @@
-//! Who is signed in where, in words and for programs.
+//! Logins, in words and for programs.
 
 use std::time::{Duration, UNIX_EPOCH};
 

@@ -64,7 +64,7 @@ fn token(text: &str) -> Result<SecretString, &'static str> {
     Ok(SecretString::from(text))
 }
 
-/// Who besides `user` and the superuser can read or change the file.
+/// Whether anybody besides `user` and the superuser can read or change the file.
 fn open_to_others(about: &Metadata, user: u32) -> Option<String> {
     if about.uid() != user && about.uid() != SUPERUSER {
         return Some(format!("belongs to another user ({})", about.uid()));

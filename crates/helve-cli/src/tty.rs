@@ -12,7 +12,7 @@ use rustix::termios::tcgetpgrp;
 /// The terminal of this session, whatever the standard streams are.
 const TERMINAL: &str = "/dev/tty";
 
-/// True when somebody at the terminal of this session can be asked although standard input is something else. Who gives
+/// True when somebody at the terminal of this session can be asked although standard input is something else. Whoever gives
 /// `/dev/null` says that nobody is there; and a process in the background that reads from the terminal is stopped.
 pub(crate) fn is_there() -> bool {
     let is_nothing = rustix::fs::fstat(io::stdin())

@@ -184,6 +184,40 @@ const fn own_place(path: PathBuf, layer: Layer, project: PathBuf) -> FilePlace {
     FilePlace { path, application: "helve", dialect: Dialect::Helve, layer, project }
 }
 
+/// The file that an application reads servers from in this layer, whether it exists or not: of several the one that is there.
+/// `None` where it has none, or nobody knows where it would be.
+#[must_use]
+pub fn file_of_application(environment: &Environment, application: &str, layer: Layer) -> Option<FilePlace> {
+    // Claude Code's file for a project is the one that many applications read.
+    let named = match (application, layer) {
+        ("claude-code", Layer::Project) => "mcp-json",
+        _ => application,
+    };
+    let root = project_root(environment);
+    // Of VS Code's files one is for servers; the others may hold some.
+    let holds_servers = |location: &&Location| {
+        location.application == named
+            && !location.path.contains('*')
+            && match location.dialect {
+                Dialect::ClaudeSettings => false,
+                Dialect::VsCode => location.path.ends_with("mcp.json"),
+                _ => true,
+            }
+    };
+    let places = IMPORTED.iter().filter(holds_servers).filter_map(|location| {
+        let base = match (location.base, layer) {
+            (Base::Project, Layer::Project) => root.clone(),
+            (Base::Project, _) | (_, Layer::Project) => return None,
+            (base, _) => base.directory(environment)?,
+        };
+        let path = if location.path.is_empty() { base } else { base.join(location.path) };
+        let Location { application, dialect, .. } = *location;
+        Some(FilePlace { path, application, dialect, layer, project: root.clone() })
+    });
+    let places: Vec<FilePlace> = places.collect();
+    places.iter().find(|place| place.path.is_file()).or_else(|| places.first()).cloned()
+}
+
 /// helve's own files that are there, readable or not, those of higher precedence first.
 #[must_use]
 pub fn own_files(environment: &Environment) -> Vec<FilePlace> {

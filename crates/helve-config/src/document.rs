@@ -59,12 +59,12 @@ pub enum Value {
     /// A list.
     Array(Vec<Node>),
     /// Keys and values, in the order of the file; a key may occur twice.
-    Table(Vec<Entry>),
+    Table(Vec<TableEntry>),
 }
 
 /// One key of a table with its value.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct TableEntry {
     /// The key.
     pub key: String,
     /// Where the key was written.
@@ -152,7 +152,7 @@ impl Node {
 
     /// The entry of `key`; the last one when the key occurs twice.
     #[must_use]
-    pub fn entry(&self, key: &str) -> Option<&Entry> {
+    pub fn entry(&self, key: &str) -> Option<&TableEntry> {
         self.entries().iter().rev().find(|entry| entry.key == key)
     }
 
@@ -164,7 +164,7 @@ impl Node {
 
     /// The entries of a table; none of anything else.
     #[must_use]
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[TableEntry] {
         if let Value::Table(entries) = &self.value { entries } else { &[] }
     }
 

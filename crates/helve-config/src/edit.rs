@@ -324,7 +324,7 @@ impl NewServer {
     }
 
     const fn new(transport: NewTransport) -> Self {
-        Self { transport, enabled: None, tools: None, disabled_tools: None, call_timeout: None }
+        Self { transport, enabled: None, tools: None, disabled_tools: None, call_timeout: None, sandbox: None }
     }
 
     /// The same with a time-out for calls.

@@ -17,7 +17,7 @@ use helve_model::{
 use crate::diagnostic::{Code, Diagnostic, Severity, quoted};
 use crate::dialect::Dialect;
 use crate::dialect::helve::not_an_idle_time;
-use crate::document::{Entry, Node, Value};
+use crate::document::{Node, TableEntry, Value};
 use crate::environment::variable;
 use crate::field::Field;
 use crate::interpolate::Place;
@@ -121,7 +121,7 @@ fn switches(values: &mut Values<'_, '_>) -> bool {
 
 /// A list that holds `*` names all tools. In a file whose lists also allow what they name it stays a list; another
 /// application's only says what there is. An empty list means all tools where the application says it does.
-fn tool_list(values: &mut Values<'_, '_>, entry: &Entry) -> Option<Vec<Listed>> {
+fn tool_list(values: &mut Values<'_, '_>, entry: &TableEntry) -> Option<Vec<Listed>> {
     let listed = values.listed(entry);
     let allows = matches!(values.file.place.dialect, Dialect::Helve | Dialect::ClaudeLoop);
     if !allows && listed.iter().any(|item| item.glob == "*") {

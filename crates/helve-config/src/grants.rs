@@ -6,7 +6,7 @@
 use helve_model::{ConfigText, Layer, ServerSpec, TransportSpec};
 
 use crate::diagnostic::{Code, Diagnostic, quoted};
-use crate::document::{Entry, Node};
+use crate::document::{Node, TableEntry};
 use crate::reader::{FileContent, FileReader, wrong_type};
 use crate::server::ConfiguredServer;
 
@@ -23,7 +23,7 @@ pub(crate) struct Grant {
 }
 
 /// Reads the table of grants.
-pub(crate) fn read(reader: &mut FileReader<'_>, table: &Entry) {
+pub(crate) fn read(reader: &mut FileReader<'_>, table: &TableEntry) {
     if reader.place.layer == Layer::Project {
         let message = "a project cannot say which of your variables a server gets";
         let hint = "put `[environment.NAME]` into your own helve.toml, or name the variable in `env` or `pass_env` of the server";

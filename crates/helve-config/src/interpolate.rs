@@ -172,7 +172,7 @@ impl Expansion {
         if self.changed { ConfigText::expanded(written, self.value) } else { ConfigText::literal(written) }
     }
 
-    /// The meaning, where it is no secret.
+    /// The meaning, where it is not a secret.
     pub(crate) fn into_value(self) -> String {
         self.value
     }

@@ -8,7 +8,8 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use helve_model::{Action, Layer, Origin, Rule, SandboxProfile, SandboxSpec, ServerName, ServerSpec, TransportSpec};
+use helve_model::sandbox::Choice;
+use helve_model::{Action, Layer, Origin, Rule, SandboxSpec, ServerName, ServerSpec, TransportSpec};
 
 use crate::diagnostic::{Code, Diagnostic, Severity, quoted};
 use crate::dialect::Dialect;
@@ -17,7 +18,7 @@ use crate::grants;
 use crate::reader::{FileContent, FilePlace, block};
 use crate::reading::Budget;
 use crate::server::{AsWritten, ConfiguredServer, Input, Switch, SwitchKind};
-use crate::settings::{Settings, SettingsPatch};
+use crate::settings::{Setting, Settings, SettingsPatch};
 use crate::trust::{self, Covered, Trust, TrustHash, TrustRequest, TrustStore, TrustSubject, hashing_budget};
 
 /// Everything all files say, merged.
@@ -137,7 +138,7 @@ pub fn merge(mut contents: Vec<FileContent>, command_line: CommandLine, store: &
     merged.settings.apply(&command_line.settings);
 
     for server in &mut candidates {
-        confine_by_default(server, merged.settings.sandbox.value);
+        confine_by_default(server, &merged.settings.sandbox);
     }
     candidates.sort_by_key(|server| std::cmp::Reverse(rank(server)));
     let switched_off = apply_switches(&switches, &mut candidates);
@@ -152,15 +153,22 @@ pub fn merge(mut contents: Vec<FileContent>, command_line: CommandLine, store: &
     merged
 }
 
-/// A program of a project whose entry says nothing about a sandbox gets the one that the person's settings name.
-fn confine_by_default(server: &mut ConfiguredServer, profile: SandboxProfile) {
+/// A program of a project whose entry says nothing about a sandbox gets the one that the person chose when they trusted it. Before
+/// that it has the one that the question will propose. Where a yes is older than that question, nothing changes under it but by
+/// a setting that the person wrote themselves.
+fn confine_by_default(server: &mut ConfiguredServer, proposed: &Setting<Choice>) {
+    let choice = match (server.trust, server.chosen_sandbox) {
+        (Trust::Trusted, Some(chosen)) => chosen,
+        (Trust::Trusted, None) if proposed.origin == Origin::BuiltIn => Choice::Off,
+        _ => proposed.value,
+    };
     if let Some(spec) = &mut server.spec
         && spec.layer == Layer::Project
         && spec.sandbox.is_none()
-        && profile != SandboxProfile::Off
+        && choice != Choice::Off
         && matches!(spec.transport, TransportSpec::Stdio(_))
     {
-        spec.sandbox = Some(SandboxSpec::by_default(profile));
+        spec.sandbox = Some(SandboxSpec::by_default(choice));
     }
 }
 
@@ -213,6 +221,7 @@ fn from_command_line(spec: ServerSpec) -> ConfiguredServer {
         variables: Vec::new(),
         trust: Trust::Own,
         trust_hash: None,
+        chosen_sandbox: None,
         files: Vec::new(),
         as_written: AsWritten::default(),
         diagnostics: Vec::new(),
@@ -252,6 +261,7 @@ fn trust_servers(
         server.files = files;
         server.trust_hash = Some(request.hash);
         server.trust = if store.is_trusted(&request) { Trust::Trusted } else { Trust::Untrusted };
+        server.chosen_sandbox = store.sandbox(&request);
         if server.trust == Trust::Untrusted && server.disabled_by.is_none() {
             untrusted.push(request);
         }
@@ -283,6 +293,12 @@ fn rules_and_settings(content: &mut FileContent, store: &dyn TrustStore, merged:
 }
 
 impl Configuration {
+    /// Adds a server that the command line or the embedding program brings, in the place of one of that name.
+    pub fn bring(&mut self, spec: ServerSpec) {
+        self.servers.retain(|server| server.name != spec.name);
+        self.servers.push(from_command_line(spec));
+    }
+
     /// The server of that name.
     #[must_use]
     pub fn server(&self, name: &str) -> Option<&ConfiguredServer> {

@@ -11,7 +11,7 @@ use helve_model::{Action, Layer, Origin, Rule, ServerName};
 use crate::allowance::{Allowance, MAX_PROJECT_SERVERS};
 use crate::diagnostic::{Code, Diagnostic, Severity, quoted};
 use crate::dialect::{Dialect, Shape};
-use crate::document::{self, Entry, Node, Value};
+use crate::document::{self, Node, TableEntry, Value};
 use crate::entry;
 use crate::environment::{Environment, variable};
 use crate::field::{Field, Unit};
@@ -291,6 +291,7 @@ impl FileReader<'_> {
             variables: Vec::new(),
             trust: Trust::Own,
             trust_hash: None,
+            chosen_sandbox: None,
             files: Vec::new(),
             as_written: AsWritten {
                 search_path: self.scope.environment.variable(variable::PATH).map(ToOwned::to_owned),
@@ -331,11 +332,11 @@ impl FileReader<'_> {
         }
     }
 
-    pub(crate) fn setting<T>(&self, entry: &Entry, value: T) -> Option<Setting<T>> {
+    pub(crate) fn setting<T>(&self, entry: &TableEntry, value: T) -> Option<Setting<T>> {
         Some(Setting { value, origin: self.source.origin(entry.key_span.start), layer: self.place.layer })
     }
 
-    pub(crate) fn bool(&mut self, entry: &Entry) -> Option<bool> {
+    pub(crate) fn bool(&mut self, entry: &TableEntry) -> Option<bool> {
         if let Value::Bool(flag) = entry.node.value {
             return Some(flag);
         }
@@ -343,7 +344,7 @@ impl FileReader<'_> {
         None
     }
 
-    pub(crate) fn string(&mut self, entry: &Entry) -> Option<String> {
+    pub(crate) fn string(&mut self, entry: &TableEntry) -> Option<String> {
         if let Some(text) = entry.node.as_str() {
             return Some(text.to_owned());
         }
@@ -351,7 +352,7 @@ impl FileReader<'_> {
         None
     }
 
-    pub(crate) fn strings(&mut self, entry: &Entry) -> Vec<(String, Span)> {
+    pub(crate) fn strings(&mut self, entry: &TableEntry) -> Vec<(String, Span)> {
         if !entry.node.is_array() {
             self.problem(wrong_type(&quoted(&entry.key), "a list of strings", &entry.node), entry.node.span);
         }
@@ -368,7 +369,7 @@ impl FileReader<'_> {
         strings
     }
 
-    pub(crate) fn count(&mut self, entry: &Entry) -> Option<u32> {
+    pub(crate) fn count(&mut self, entry: &TableEntry) -> Option<u32> {
         if let Value::Integer(number) = entry.node.value
             && let Ok(number) = u32::try_from(number)
         {
@@ -378,7 +379,7 @@ impl FileReader<'_> {
         None
     }
 
-    pub(crate) fn seconds(&mut self, entry: &Entry) -> Option<Duration> {
+    pub(crate) fn seconds(&mut self, entry: &TableEntry) -> Option<Duration> {
         let duration = duration(&entry.node, Unit::Seconds);
         if duration.is_none() {
             let message = wrong_type(&quoted(&entry.key), "a number of seconds above 0", &entry.node);

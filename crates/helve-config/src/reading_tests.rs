@@ -91,7 +91,7 @@ fn s4_a_budget_has_a_clock() {
     assert_eq!(text(&path.join("file"), MAX, &budget), Err(Unread::TooSlow));
 }
 
-/// S7: half of one file and half of another is no file.
+/// S7: half of one file and half of another is not a file.
 #[test]
 fn s7_a_file_that_changes_while_it_is_read_is_not_read() {
     let (_guard, path) = directory();

@@ -40,7 +40,7 @@ pub fn helve_toml() -> Value {
                 ] }
             },
             "rule": {
-                "description": "Who may call what. Asked from top to bottom; the first rule that fits decides.",
+                "description": "Which calls are allowed. Asked from top to bottom; the first rule that fits decides.",
                 "type": "object",
                 "additionalProperties": false,
                 "properties": properties(RULE_KEYS, rule),
@@ -123,7 +123,7 @@ fn setting(key: &str) -> Value {
             None,
         ),
         "cacheable_tools" => texts("Tools whose results may be kept too, as server/tool."),
-        "validate" => validation("Who judges the arguments of calls"),
+        "validate" => validation("Where the arguments of calls are checked"),
         "keep" => flag("Keep servers running in the background between commands.", false),
         "keep_idle_seconds" => seconds("How long they are kept without use.", Some(600)),
         "private_idle" => idle_time(
@@ -141,9 +141,9 @@ fn setting(key: &str) -> Value {
         ),
         "readonly" => flag("Servers that do not say otherwise are read-only.", false),
         "sandbox" => json!({
-            "description": "The sandbox of a project's programs whose entries have none. Not in a project's file.",
+            "description": "The sandbox that trust proposes for a project's programs whose entries have none, and that adding a server tries. Not in a project's file.",
             "enum": sandbox::profile_names(),
-            "default": "off"
+            "default": "standard"
         }),
         "roots" => texts("The directories that servers are told to work in; none unless they are named here."),
         "sampling" => json!({
@@ -292,7 +292,7 @@ fn server_key(known: &Known) -> Value {
         Field::StartupTimeout(_) => seconds("How long it may take to start.", None),
         Field::CallTimeout(_) => seconds("How long a call may stay without answer or progress.", None),
         Field::MaxRetries => count("How often a call that cannot have run is repeated.", None),
-        Field::Validation => validation("Who judges the arguments of its calls"),
+        Field::Validation => validation("Where the arguments of its calls are checked"),
         Field::Tools => texts("Only these tools exist for an agent; globs."),
         Field::WriteTools => texts("These tools may write without asking; globs."),
         Field::DisabledTools => texts("These tools do not exist for an agent; globs."),

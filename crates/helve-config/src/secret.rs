@@ -40,7 +40,7 @@ fn collect(node: &Node, is_secret: bool, places: &mut Vec<Span>) {
             for entry in entries {
                 let is_table = SECRET_TABLES.contains(&entry.key.as_str());
                 let inner = match entry.node.value {
-                    // The name of a variable is no secret, and neither is a table of servers called `tokens`.
+                    // The name of a variable is not a secret, and neither is a table of servers called `tokens`.
                     Value::String(_) => is_secret || (looks_secret(&entry.key) && !entry.key.contains("env_var")),
                     _ => is_table || (is_secret && entry.node.is_array()),
                 };

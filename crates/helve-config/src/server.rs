@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use helve_model::sandbox::Choice;
 use helve_model::{Layer, Origin, Rule, ServerName, ServerSpec, Validation};
 
 use crate::diagnostic::Diagnostic;
@@ -28,7 +29,7 @@ pub struct ConfiguredServer {
     pub spec: Option<ServerSpec>,
     /// Why it cannot run, all reasons.
     pub blockers: Vec<Blocker>,
-    /// Who switched it off.
+    /// What switched it off.
     pub disabled_by: Option<Origin>,
     /// Rules that the application keeps beside the server, like tools approved for good.
     pub rules: Vec<Rule>,
@@ -38,6 +39,8 @@ pub struct ConfiguredServer {
     pub trust: Trust,
     /// The hash of what would run; for servers of a project only.
     pub trust_hash: Option<TrustHash>,
+    /// The sandbox that the person chose when they trusted it; for servers of a project only.
+    pub chosen_sandbox: Option<Choice>,
     /// The files that it runs or names and that count by their content; for servers of a project only.
     pub files: Vec<CoveredFile>,
     /// What its entry says where the spec only has what that means.

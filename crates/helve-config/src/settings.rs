@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use helve_model::{Action, Layer, Origin, PrivateIdle, SandboxProfile, Validation};
+use helve_model::sandbox::{Choice, Profile};
+use helve_model::{Action, Layer, Origin, PrivateIdle, Validation};
 
 /// One setting and who said so.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +38,7 @@ pub struct Settings {
     pub result_cache_ttl: Setting<Option<Duration>>,
     /// Tools whose results may be kept although nobody called them read-only, as `server/tool`.
     pub cacheable_tools: Setting<Vec<String>>,
-    /// Who judges the arguments of calls; `None`: as whoever makes them says.
+    /// Where the arguments of calls are checked; `None`: as each call says.
     pub validation: Setting<Option<Validation>>,
     /// A host that runs on picks up changed configuration files.
     pub watch: Setting<bool>,
@@ -54,7 +55,7 @@ pub struct Settings {
     /// Servers that do not say otherwise are read-only.
     pub readonly: Setting<bool>,
     /// The sandbox of a project's programs that have none of their own.
-    pub sandbox: Setting<SandboxProfile>,
+    pub sandbox: Setting<Choice>,
     /// Which other applications' files are read too.
     pub import: Setting<Import>,
     /// The directories that servers are told to work in.
@@ -109,7 +110,7 @@ pub struct SettingsPatch {
     /// See [`Settings::readonly`].
     pub readonly: Option<Setting<bool>>,
     /// See [`Settings::sandbox`].
-    pub sandbox: Option<Setting<SandboxProfile>>,
+    pub sandbox: Option<Setting<Choice>>,
     /// See [`Settings::import`].
     pub import: Option<Setting<Import>>,
     /// See [`Settings::roots`].
@@ -211,7 +212,7 @@ impl Default for Settings {
             unlisted: built_in(Action::Ask),
             unlisted_tokens: built_in(false),
             readonly: built_in(false),
-            sandbox: built_in(SandboxProfile::Off),
+            sandbox: built_in(Choice::In(Profile::Standard)),
             import: built_in(Import::All),
             roots: built_in(Vec::new()),
             sampling_command: built_in(Vec::new()),

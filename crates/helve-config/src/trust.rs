@@ -9,7 +9,7 @@
 
 mod files;
 mod interpreters;
-mod named;
+mod named_files;
 mod parts;
 mod shell;
 mod spelling;
@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use helve_model::sandbox::Choice;
 use sha2::{Digest as _, Sha256};
 
 use crate::reading::{Budget, Unread};
@@ -89,6 +90,12 @@ pub enum TrustSubject {
 pub trait TrustStore {
     /// True when the person has trusted exactly this. Whoever cannot tell says no.
     fn is_trusted(&self, request: &TrustRequest) -> bool;
+
+    /// The sandbox that the person chose with their yes, for a program whose entry says nothing about one. `None` when they
+    /// were not asked.
+    fn sandbox(&self, _request: &TrustRequest) -> Option<Choice> {
+        None
+    }
 }
 
 /// A store without any approval.
@@ -154,7 +161,9 @@ impl TrustHash {
         Self(hasher.finalize().into())
     }
 
-    pub(crate) fn of_content(content: &[u8]) -> Self {
+    /// That of a file's content.
+    #[must_use]
+    pub fn of_content(content: &[u8]) -> Self {
         Self(Sha256::digest(content).into())
     }
 

@@ -49,7 +49,7 @@ pub trait Definition: Sized {
     /// Takes one item of a list.
     ///
     /// # Errors
-    /// When the item is no object, or lacks the field that identifies it.
+    /// When the item is not an object, or lacks the field that identifies it.
     fn from_raw(raw: RawJson) -> Result<Self, BrokenDefinition>;
 
     /// The definition exactly as the server sent it.

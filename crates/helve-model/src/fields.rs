@@ -13,7 +13,7 @@ pub(crate) struct Fields<'object> {
 }
 
 impl<'object> Fields<'object> {
-    /// `None` when the value is no object or is cut off in the middle.
+    /// `None` when the value is not an object or is cut off in the middle.
     pub(crate) fn of(object: &'object RawJson) -> Option<Self> {
         let members = scan::members(object.as_str()).ok()?.collect::<Result<_, _>>().ok()?;
         Some(Self { object, members, warnings: Vec::new() })

@@ -20,7 +20,7 @@ mod owner;
 mod principal;
 pub mod protocol;
 mod rule;
-mod sandbox;
+pub mod sandbox;
 mod spec;
 mod spec_builder;
 mod status;
@@ -42,7 +42,7 @@ pub use outcome::{Outcome, OutcomeView, PromptMessage, PromptOutcome, ReadOutcom
 pub use owner::Owner;
 pub use principal::{Principal, PrincipalKind};
 pub use rule::{Action, CallKind, Risk, Rule};
-pub use sandbox::{SandboxLimits, SandboxNetwork, SandboxProfile, SandboxSpec};
+pub use sandbox::SandboxSpec;
 pub use spec::{
     AccessSpec, BuiltinSpec, ConfigText, HttpFlavour, HttpSpec, IdentitySpec, Listed, OAuthSpec, PrivateIdle,
     ServerSpec, StdioSpec, TransportSpec, Validation,

@@ -1,4 +1,4 @@
-//! Who a tool is, and how it is spelled.
+//! A tool's identity, and its spellings.
 //!
 //! The identity of a tool is the pair (server, tool): the server as configured, the tool as the server says it.
 //! A spelling is a view of that pair. `spelling` renders one identity, [`NameTable`] makes the views of a whole

@@ -24,7 +24,7 @@ pub enum Origin {
     Program,
 }
 
-/// Who speaks: precedence is the order of this enum, later layers win.
+/// The layer a value comes from: precedence is the order of this enum, later layers win.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Layer {
     /// helve's own defaults.

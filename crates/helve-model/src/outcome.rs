@@ -47,7 +47,7 @@ pub struct PromptOutcome {
 /// One message of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptMessage {
-    /// Who speaks: `user` or `assistant`.
+    /// The role: `user` or `assistant`.
     pub role: String,
     /// What is said.
     pub content: ContentBlock,
@@ -167,7 +167,7 @@ impl ReadOutcome {
         &self.raw
     }
 
-    /// The contents, in order; pieces that are no resource contents are left out (the raw result has them).
+    /// The contents, in order; pieces that are not resource contents are left out (the raw result has them).
     #[must_use]
     pub fn contents(&self) -> Vec<ResourceContents> {
         elements(&self.raw, "contents").into_iter().filter_map(ResourceContents::from_raw).collect()
@@ -193,7 +193,7 @@ impl PromptOutcome {
         self.raw.member_str("description")
     }
 
-    /// The messages, in order; pieces that are no message are left out (the raw result has them). A message with
+    /// The messages, in order; pieces that are not messages are left out (the raw result has them). A message with
     /// several blocks of content is as many messages of the same role.
     #[must_use]
     pub fn messages(&self) -> Vec<PromptMessage> {

@@ -1,4 +1,4 @@
-//! Who is the same, and what is shown.
+//! Which principals are the same, and what is shown.
 
 use super::*;
 

@@ -35,13 +35,13 @@ pub mod code {
 pub mod meta {
     /// The version of the protocol that a request is in.
     pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-    /// Who asks.
+    /// The asking side.
     pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
     /// What whoever asks can be asked.
     pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
     /// What is to be logged in the course of a request.
     pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-    /// Who answers.
+    /// The answering side.
     pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
     /// The `subscriptions/listen` that a notification belongs to.
     pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
@@ -59,7 +59,7 @@ pub mod extension {
     pub const UI: &str = "io.modelcontextprotocol/ui";
 }
 
-/// Versions of the protocol. Who compares them belongs into an era module.
+/// Versions of the protocol. Code that compares them belongs into an era module.
 pub mod version {
     /// The first, with HTTP+SSE.
     pub const V2024_11_05: &str = "2024-11-05";

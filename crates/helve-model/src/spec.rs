@@ -40,7 +40,7 @@ pub struct ServerSpec {
     pub call_timeout: Option<Duration>,
     /// How often a call that cannot have run is repeated.
     pub max_retries: Option<u32>,
-    /// Who judges the arguments of its calls; `None`: as whoever makes a call says.
+    /// Where the arguments of its calls are checked; `None`: as each call says.
     pub validation: Option<Validation>,
     /// The program gets helve's whole environment instead of the short allowlist.
     pub inherit_environment: bool,
@@ -65,7 +65,7 @@ pub enum PrivateIdle {
     Never,
 }
 
-/// Who judges whether the arguments of a call fit the tool. Rules see them either way.
+/// Where it is checked whether the arguments of a call fit the tool. Rules see them either way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Validation {
     /// The tool's schema, before anything is sent.

@@ -16,7 +16,7 @@ pub use quote::{SHOWN_CHARACTERS, alternatives, counted, folded, named, quoted, 
 pub const PICTURE_SELECTOR: char = '\u{fe0f}';
 
 /// True for a character that steers, turns or hides: controls, format characters, separators of lines and paragraphs,
-/// everything that Unicode lets a renderer ignore, and what is no character at all.
+/// everything that Unicode lets a renderer ignore, and what is not a character at all.
 #[must_use]
 pub const fn is_invisible(character: char) -> bool {
     matches!(character,
@@ -44,7 +44,7 @@ pub const fn is_invisible(character: char) -> bool {
         | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
         // Tags, a whole alphabet that nobody sees, and 240 more variation selectors.
         | '\u{e0000}'..='\u{e0fff}')
-        // The last two of each plane are no characters.
+        // The last two of each plane are not characters.
         || character as u32 & 0xfffe == 0xfffe
 }
 

@@ -9,7 +9,7 @@ use std::fmt;
 
 use helve_model::{Action, CallKind, Principal, QualifiedName};
 
-use crate::arguments::{ArgumentMatches, Condition, Surroundings};
+use crate::arguments::{ArgumentMatches, Condition, MatchContext};
 use crate::glob::{Globs, GlobsBuilder};
 use crate::identity::ServerIdentity;
 use crate::pin::DefinitionHash;
@@ -177,7 +177,7 @@ fn compile(pattern: &str) -> (Globs, Condition) {
 }
 
 fn matches(globs: &Globs, condition: &Condition, question: &Question) -> bool {
-    let around = Surroundings { directories: &Directories::nowhere(), places: question.places(), joins: false };
+    let around = MatchContext { directories: &Directories::nowhere(), places: question.places(), joins: false };
     ArgumentMatches::read(question.arguments().as_str(), globs, around, |_| true).hold(globs, condition, Action::Allow)
 }
 

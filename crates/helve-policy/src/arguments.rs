@@ -1,7 +1,7 @@
 //! Whether the arguments of a call match the patterns of its rules.
 //!
 //! A pattern in `deny` or `ask` matches as widely as it can: any leaf of the named argument, any string at any depth
-//! where no argument is named, every spelling of a place ([`crate::spelled`]), what stands in a text that is JSON itself
+//! where no argument is named, every spelling of a place ([`crate::place_spellings`]), what stands in a text that is JSON itself
 //! (servers that want a list or an object take it for one), every one of duplicate keys, and whatever cannot be read. `path` means every argument whose name says that it is a place. A pattern in `allow` matches as
 //! narrowly: all leaves and all duplicates of the named argument, a string at the top where none is named, never what
 //! cannot be read, only texts whose direct spelling it matches as well, and no text with a `..` component unless the
@@ -14,10 +14,10 @@ use helve_model::Action;
 use helve_model::json::scan::{self, MAX_DEPTH, Member};
 
 use crate::glob::{Bits, GlobId, Globs, GlobsBuilder};
+use crate::glob_spellings;
 use crate::pattern::argument_glob;
 use crate::place::{ArgumentPlace, Directories, PATH, is_place};
-use crate::spelled::{self, HasParent, folded, has_parent_component, without_detours};
-use crate::spelled_globs;
+use crate::place_spellings::{self, HasParent, folded, has_parent_component, without_detours};
 use helve_model::json::canonical;
 
 /// How often a text is taken for JSON that stands in a text of JSON.
@@ -39,7 +39,7 @@ pub(crate) struct Condition {
 
 /// What is looked at besides the arguments themselves.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Surroundings<'call> {
+pub(crate) struct MatchContext<'call> {
     pub(crate) directories: &'call Directories,
     pub(crate) places: &'call [ArgumentPlace],
     /// Some pattern may match a relative path only as an absolute one.
@@ -82,11 +82,11 @@ impl Condition {
         let spells_parent = has_parent_component(parsed.glob);
         if action == Action::Allow {
             let glob = builder.add(parsed.glob);
-            let direct = builder.add_any(&spelled_globs::allowing(parsed.glob));
+            let direct = builder.add_any(&glob_spellings::allowing(parsed.glob));
             return Self { key, glob, direct, spells_parent, joins: false };
         }
-        let glob = builder.add_any(&spelled_globs::restricting(parsed.glob));
-        Self { key, glob, direct: glob, spells_parent, joins: spelled_globs::may_be_absolute(parsed.glob) }
+        let glob = builder.add_any(&glob_spellings::restricting(parsed.glob));
+        Self { key, glob, direct: glob, spells_parent, joins: glob_spellings::may_be_absolute(parsed.glob) }
     }
 
     /// True when a rule with this pattern may look at this argument.
@@ -98,7 +98,7 @@ impl Condition {
     }
 }
 
-impl Surroundings<'static> {
+impl MatchContext<'static> {
     /// Nothing is known but the arguments.
     #[cfg(test)]
     pub(crate) fn unknown() -> Self {
@@ -107,7 +107,7 @@ impl Surroundings<'static> {
     }
 }
 
-impl Surroundings<'_> {
+impl MatchContext<'_> {
     /// Whether relative paths in this argument are looked at as absolute ones too.
     fn joins(&self, argument: &str) -> bool {
         self.joins && !self.directories.is_empty() && is_place(argument)
@@ -119,7 +119,7 @@ impl<'call> ArgumentMatches<'call> {
     pub(crate) fn read(
         arguments: &'call str,
         globs: &Globs,
-        around: Surroundings<'call>,
+        around: MatchContext<'call>,
         relevant: impl Fn(&str) -> bool,
     ) -> Self {
         let mut possible = globs.unreadable().clone();
@@ -233,7 +233,7 @@ impl<'call> MemberMatches<'call> {
 pub(crate) fn matched_spelling(
     arguments: &str,
     globs: &Globs,
-    around: Surroundings<'_>,
+    around: MatchContext<'_>,
     condition: &Condition,
     action: Action,
 ) -> Option<String> {
@@ -294,7 +294,7 @@ fn read_member<'call>(
     key: Cow<'call, str>,
     value: &str,
     globs: &Globs,
-    around: Surroundings<'call>,
+    around: MatchContext<'call>,
 ) -> MemberMatches<'call> {
     let joins = around.joins(&key);
     let mut matches = MemberMatches {
@@ -315,7 +315,7 @@ fn read_member<'call>(
         globs.matches(leaf, &mut matched);
         let mut direct = matched.clone();
         if is_string {
-            let parent = spelled::allowing(leaf, &mut |text| {
+            let parent = place_spellings::allowing(leaf, &mut |text| {
                 let mut matched = Bits::default();
                 globs.matches(text, &mut matched);
                 direct.intersect(&matched);
@@ -345,8 +345,8 @@ fn read_member<'call>(
 /// Gives every spelling of a text that a restricting pattern is matched with to `visit`, and of every text inside it where
 /// it is JSON itself.
 fn restricting(text: &str, directories: &Directories, joins: bool, visit: &mut impl FnMut(&str)) {
-    spelled::restricting(text, directories, joins, visit);
-    visit_inside(text, MAX_TEXTS_IN_TEXTS, &mut |inner| spelled::restricting(inner, directories, joins, visit));
+    place_spellings::restricting(text, directories, joins, visit);
+    visit_inside(text, MAX_TEXTS_IN_TEXTS, &mut |inner| place_spellings::restricting(inner, directories, joins, visit));
 }
 
 fn visit_inside(text: &str, rounds: usize, visit: &mut dyn FnMut(&str)) {
@@ -354,7 +354,7 @@ fn visit_inside(text: &str, rounds: usize, visit: &mut dyn FnMut(&str)) {
     if rounds == 0 || !inner.starts_with(['{', '[', '"']) {
         return;
     }
-    // What cannot be read is no JSON: it means what it says.
+    // What cannot be read is not JSON: it means what it says.
     let _: Option<()> = visit_leaves(inner, MAX_DEPTH, &mut |leaf, is_string| {
         visit(leaf);
         if is_string {

@@ -10,7 +10,7 @@ fn holds(pattern: &str, action: Action, arguments: &str) -> bool {
     let mut builder = GlobsBuilder::default();
     let condition = Condition::compile(pattern, action, &mut builder);
     let (globs, _) = builder.build();
-    let matches = ArgumentMatches::read(arguments, &globs, Surroundings::unknown(), |_| true);
+    let matches = ArgumentMatches::read(arguments, &globs, MatchContext::unknown(), |_| true);
     let holds = matches.hold(&globs, &condition, action);
     assert!(!holds || matches.may_hold(condition.glob), "the cheap test must never miss");
     holds
@@ -88,7 +88,7 @@ proptest! {
         let (allowed, denied) = both(&pattern, &text);
         prop_assert!(!allowed || denied);
         if allowed {
-            prop_assert!(RawJson::checked(text).is_ok(), "allowed what is no JSON");
+            prop_assert!(RawJson::checked(text).is_ok(), "allowed what is not JSON");
         }
     }
 }

@@ -114,7 +114,7 @@ impl Question {
         &self.request.arguments
     }
 
-    /// Who asks for it to run.
+    /// The caller.
     #[must_use]
     pub const fn caller(&self) -> Caller {
         self.caller

@@ -8,14 +8,14 @@ use helve_model::text::{cut, one_line};
 use helve_model::{Action, CallKind, Hint, Layer, Origin, Principal, QualifiedName, Risk};
 
 use crate::approval::{Approval, Approvals};
-use crate::arguments::{ArgumentMatches, Surroundings, matched_spelling};
+use crate::arguments::{ArgumentMatches, MatchContext, matched_spelling};
 use crate::decision::Decision;
 use crate::ground::{Decider, Ground};
 use crate::hints;
 use crate::pin::DefinitionHash;
 use crate::place::Whereabouts;
 use crate::rules::{CompiledRule, RuleSet, Stage};
-use crate::tool_policy::{Caller, Subject, ToolPolicy, Verdict};
+use crate::tool_policy::{Caller, RuleVerdict, Subject, ToolPolicy};
 
 /// How many characters of a spelling are shown.
 const SHOWN_CHARACTERS: usize = 120;
@@ -27,7 +27,7 @@ pub struct Explanation {
     pub name: QualifiedName,
     /// Which kind of call.
     pub kind: CallKind,
-    /// Who calls.
+    /// The caller.
     pub caller: Caller,
     /// What the call meets.
     pub action: Action,
@@ -90,7 +90,7 @@ impl ToolPolicy {
     pub fn explain(&self, caller: Caller, arguments: &RawJson, whereabouts: &Whereabouts) -> Explanation {
         let verdict = self.verdict(caller, arguments.as_str(), whereabouts);
         let directories = self.directories(whereabouts);
-        let around = Surroundings { directories: &directories, places: &whereabouts.places, joins: true };
+        let around = MatchContext { directories: &directories, places: &whereabouts.places, joins: true };
         let subject = self.subject();
         let mut steps = Vec::new();
         if let Some(gate) = self.hidden() {
@@ -189,13 +189,13 @@ impl ToolPolicy {
     }
 
     /// The spelling by which a rule matches, where that is not how the call was written.
-    fn matched_as(&self, rule: usize, arguments: &str, around: Surroundings<'_>) -> Option<String> {
+    fn matched_as(&self, rule: usize, arguments: &str, around: MatchContext<'_>) -> Option<String> {
         let rule = &self.inner().rules[rule];
         let condition = rule.condition.as_ref().filter(|_| rule.action() != Action::Allow)?;
         matched_spelling(arguments, &self.inner().argument_globs, around, condition, rule.action())
     }
 
-    fn explain_rules(&self, verdict: &Verdict, arguments: &str, around: Surroundings<'_>, steps: &mut Vec<Step>) {
+    fn explain_rules(&self, verdict: &RuleVerdict, arguments: &str, around: MatchContext<'_>, steps: &mut Vec<Step>) {
         let inner = self.inner();
         let named = inner
             .servers
@@ -229,7 +229,13 @@ impl ToolPolicy {
         }
     }
 
-    fn finding(&self, index: usize, rule: &CompiledRule, verdict: &Verdict, matches: &ArgumentMatches<'_>) -> Finding {
+    fn finding(
+        &self,
+        index: usize,
+        rule: &CompiledRule,
+        verdict: &RuleVerdict,
+        matches: &ArgumentMatches<'_>,
+    ) -> Finding {
         if verdict.rule == Some(index) {
             return Finding::Decides(verdict.action);
         }

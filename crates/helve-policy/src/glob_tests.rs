@@ -1,4 +1,4 @@
-//! Globs match names, not paths; what cannot be read fails closed; size is no way around a rule.
+//! Globs match names, not paths; what cannot be read fails closed; size is not a way around a rule.
 
 use proptest::prelude::*;
 

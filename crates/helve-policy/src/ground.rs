@@ -15,13 +15,13 @@ use crate::scope::LeftOut;
 /// Why a decision came out as it did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ground {
-    /// Who decided.
+    /// What decided.
     pub decider: Decider,
     /// How much harm the call could do.
     pub risk: Risk,
 }
 
-/// Who decided.
+/// What decided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decider {
     /// A rule.

@@ -22,7 +22,7 @@ const UNPINNED: &str = "_meta";
 pub struct DefinitionHash([u8; 32]);
 
 impl DefinitionHash {
-    /// The hash of a definition's JSON text. Every text has one, also what is no JSON.
+    /// The hash of a definition's JSON text. Every text has one, also what is not JSON.
     #[must_use]
     pub fn of(definition: &str) -> Self {
         let mut hash = Sha256::new();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use helve_model::{ServerSpec, TransportSpec};
 
-use crate::spelled::{MAX_DECODINGS, file_paths, folded, percent_decoded, scheme, without_detours};
+use crate::place_spellings::{MAX_DECODINGS, file_paths, folded, percent_decoded, scheme, without_detours};
 
 /// The directories that a server's paths may be relative to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub struct Whereabouts {
 }
 
 impl Directories {
-    /// A server that works in these directories. What is no text, or not absolute, is left out.
+    /// A server that works in these directories. What is not text, or not absolute, is left out.
     #[must_use]
     pub fn new<'path>(paths: impl IntoIterator<Item = &'path Path>) -> Self {
         let mut directories = Self::default();

@@ -11,10 +11,10 @@ use crate::Problem;
 use crate::access::{Server, ServerAccess, Trust};
 use crate::arguments::Condition;
 use crate::glob::{Bits, GlobId, Globs, GlobsBuilder, UnreadableGlob, has_wildcard};
+use crate::glob_spellings;
 use crate::pattern::{NameGlobs, Named, View, split};
 use crate::place::Directories;
-use crate::spelled::{self, HasParent, has_parent_component};
-use crate::spelled_globs;
+use crate::place_spellings::{self, HasParent, has_parent_component};
 
 /// The rules and lists in force, compiled. Cloning shares them.
 ///
@@ -249,8 +249,8 @@ struct UriMatches {
 impl NameMatches {
     fn read_uri(&mut self, uri: &str, globs: &Globs, directories: &Directories) {
         let mut read = UriMatches { directly: self.exactly.clone(), ..UriMatches::default() };
-        spelled::restricting(uri, directories, true, &mut |text| globs.matches(text, &mut read.somehow));
-        let parent = spelled::allowing(uri, &mut |text| {
+        place_spellings::restricting(uri, directories, true, &mut |text| globs.matches(text, &mut read.somehow));
+        let parent = place_spellings::allowing(uri, &mut |text| {
             let mut matched = Bits::default();
             globs.matches(text, &mut matched);
             read.directly.intersect(&matched);
@@ -337,10 +337,10 @@ fn compile_names(
             // Of a tool's name there is one spelling; of a URI there are many.
             let (tool, direct) = match (source.rule.kind, source.rule.action) {
                 (Some(CallKind::Resource), Action::Allow) => {
-                    (builder.add(&globs.tool), builder.add_any(&spelled_globs::allowing(&globs.tool)))
+                    (builder.add(&globs.tool), builder.add_any(&glob_spellings::allowing(&globs.tool)))
                 }
                 (Some(CallKind::Resource), Action::Deny | Action::Ask) => {
-                    let any = builder.add_any(&spelled_globs::restricting(&globs.tool));
+                    let any = builder.add_any(&glob_spellings::restricting(&globs.tool));
                     (any, any)
                 }
                 _ => {

@@ -12,7 +12,7 @@ use helve_model::{
 
 use crate::Permit;
 use crate::access::{Server, Trust};
-use crate::arguments::{ArgumentMatches, Surroundings};
+use crate::arguments::{ArgumentMatches, MatchContext};
 use crate::decision::{Decision, Question, Refusal, Request};
 use crate::glob::GlobId;
 use crate::ground::{Decider, Ground, ListName};
@@ -21,7 +21,7 @@ use crate::place::{Directories, PATH, Whereabouts, is_place};
 use crate::risk::{Claims, Listing, assess};
 use crate::rules::{Inner, RuleSet, Stage};
 
-/// Who makes a call.
+/// The kind of caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Caller {
     /// A person who typed this very call at a terminal.
@@ -119,7 +119,7 @@ enum Standing {
 
 /// Which action a call meets, before it becomes a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Verdict {
+pub(crate) struct RuleVerdict {
     pub(crate) action: Action,
     pub(crate) decider: Decider,
     /// The rule that decided.
@@ -333,16 +333,16 @@ impl ToolPolicy {
         Some((verdict.action, Ground { decider: verdict.decider, risk: self.risk }))
     }
 
-    pub(crate) fn verdict(&self, caller: Caller, arguments: &str, whereabouts: &Whereabouts) -> Verdict {
+    pub(crate) fn verdict(&self, caller: Caller, arguments: &str, whereabouts: &Whereabouts) -> RuleVerdict {
         if let Some(gate) = &self.gate {
-            return Verdict { action: Action::Deny, decider: gate.clone(), rule: None };
+            return RuleVerdict { action: Action::Deny, decider: gate.clone(), rule: None };
         }
         let directories;
         let matches = match &self.keys {
             None => None,
             Some(keys) => {
                 directories = self.directories(whereabouts);
-                let around = Surroundings { directories: &directories, places: &whereabouts.places, joins: self.joins };
+                let around = MatchContext { directories: &directories, places: &whereabouts.places, joins: self.joins };
                 Some(self.match_arguments(keys, arguments, around))
             }
         };
@@ -388,7 +388,7 @@ impl ToolPolicy {
         &self,
         keys: &RelevantKeys,
         arguments: &'call str,
-        around: Surroundings<'call>,
+        around: MatchContext<'call>,
     ) -> ArgumentMatches<'call> {
         ArgumentMatches::read(arguments, &self.rules.argument_globs, around, |key| match keys {
             RelevantKeys::All => true,
@@ -422,12 +422,12 @@ impl ToolPolicy {
         &self.rules
     }
 
-    fn by_rule(&self, index: usize) -> Verdict {
+    fn by_rule(&self, index: usize) -> RuleVerdict {
         let rule = &self.rules.rules[index];
-        Verdict { action: rule.action(), decider: Decider::Rule(Arc::clone(&rule.source)), rule: Some(index) }
+        RuleVerdict { action: rule.action(), decider: Decider::Rule(Arc::clone(&rule.source)), rule: Some(index) }
     }
 
-    pub(crate) fn by_standing(&self, caller: Caller) -> Verdict {
+    pub(crate) fn by_standing(&self, caller: Caller) -> RuleVerdict {
         let (action, decider) = match &self.standing {
             Standing::Allow(decider) => (Action::Allow, decider.clone()),
             Standing::Ask(Decider::Default(origin) | Decider::AnnotatedWriting(origin)) if caller == Caller::Person => {
@@ -436,7 +436,7 @@ impl ToolPolicy {
             Standing::Ask(decider) => (Action::Ask, decider.clone()),
             Standing::Deny(decider) => (Action::Deny, decider.clone()),
         };
-        Verdict { action, decider, rule: None }
+        RuleVerdict { action, decider, rule: None }
     }
 
     /// Finds the rules that can matter: after one without a condition, the rest of its chain never does.
@@ -571,8 +571,8 @@ fn place(server: &Server, subject: &Subject) -> (Option<Decider>, Standing, Risk
 }
 
 /// An `ask` rule is stricter than the default question, which a person may have answered by typing the call.
-fn is_stricter(narrowed: &Verdict, settled: &Verdict) -> bool {
-    let severity = |verdict: &Verdict| match verdict.action {
+fn is_stricter(narrowed: &RuleVerdict, settled: &RuleVerdict) -> bool {
+    let severity = |verdict: &RuleVerdict| match verdict.action {
         Action::Allow => 0,
         Action::Ask if verdict.rule.is_none() => 1,
         Action::Ask => 2,

@@ -13,25 +13,24 @@
 //! | What does a schema say? | [`schema`]: the tree, its references, its types; `helve-schema` checks with the same |
 //!
 //! ```
-//! use helve_render::{Style, ToolEntry, signature};
+//! use helve_render::{Style, ToolText, signature};
 //!
 //! let schema = r#"{"type": "object", "required": ["query"], "additionalProperties": false,
 //!     "properties": {"query": {"type": "string"}, "count": {"type": "integer", "default": 10}}}"#;
 //!
-//! let tool = ToolEntry::new("search", schema);
+//! let tool = ToolText::new("search", schema);
 //! assert_eq!(signature(&tool, Style::Python, 100), "search(query: str, count: int = 10)");
 //! ```
 
 #![warn(missing_docs)]
 
-mod entry;
 mod prompt;
 mod provider;
 pub mod schema;
 mod search;
 mod signature;
+mod tool_text;
 
-pub use entry::ToolEntry;
 pub use prompt::{PromptNotice, PromptNoticeKind, ProviderMessages, provider_messages};
 pub use provider::{CallProblem, Notice, NoticeKind, Provider, ResolvedCall, Strictness, ToolArray, tool_array};
 pub use schema::json::JsonProblem;
@@ -40,3 +39,4 @@ pub use schema::limits::{
 };
 pub use search::search;
 pub use signature::{CHARACTERS_PER_TOKEN, Style, documented, signature, statement, type_in_line, usage};
+pub use tool_text::ToolText;

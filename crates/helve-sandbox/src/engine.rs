@@ -9,10 +9,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::files::{Files, Kind};
-use crate::plan::Refusal;
-use crate::policy::Limits;
-use crate::protected::Protected;
+use helve_model::sandbox::Limits;
+
+use crate::files::{FileKind, Files};
+use crate::plan::PlanRefusal;
+use crate::protected_places::Protected;
 use crate::rules::{Access, Calls, Grant, Machine, NetworkRule, Rules};
 
 /// What belongs to an interpreter, found out before it is confined.
@@ -47,13 +48,10 @@ impl Engine {
 ///
 /// # Errors
 /// This machine cannot confine a program, a path is not there, or one would open a protected place.
-pub fn engine(engine: &Engine, machine: &Machine, files: &dyn Files) -> Result<Rules, Refusal> {
+pub fn engine(engine: &Engine, machine: &Machine, files: &dyn Files) -> Result<Rules, PlanRefusal> {
     let Engine { programs, libraries, listed, limits, home, own } = engine;
-    if machine.landlock_abi == 0 {
-        return Err(Refusal::NoLandlock);
-    }
-    if !machine.seccomp {
-        return Err(Refusal::NoSeccomp);
+    if let Some(refusal) = machine.why_not() {
+        return Err(refusal);
     }
     let protected = Protected::new(home.as_deref(), own, files);
     let mut rules = Rules::new(machine.landlock_abi);
@@ -69,15 +67,15 @@ pub fn engine(engine: &Engine, machine: &Machine, files: &dyn Files) -> Result<R
     Ok(rules)
 }
 
-fn grant(path: &Path, access: Access, protected: &Protected, files: &dyn Files) -> Result<Grant, Refusal> {
-    let Some((real, kind)) = files.resolve(path) else { return Err(Refusal::DoesNotExist(path.to_owned())) };
+fn grant(path: &Path, access: Access, protected: &Protected, files: &dyn Files) -> Result<Grant, PlanRefusal> {
+    let Some((real, kind)) = files.resolve(path) else { return Err(PlanRefusal::DoesNotExist(path.to_owned())) };
     if let Some(place) = protected.reached_from(&real) {
-        return Err(Refusal::Reaches { path: real, protected: place.path.clone(), owner: place.owner });
+        return Err(PlanRefusal::Reaches { path: real, protected: place.path.clone(), owner: place.owner });
     }
     // A directory of programs is more than one interpreter, and the root is everything.
-    if access == Access::Run && kind == Kind::Directory || real.parent().is_none() {
+    if access == Access::Run && kind == FileKind::Directory || real.parent().is_none() {
         let protected = real.clone();
-        return Err(Refusal::Reaches { path: real, protected, owner: crate::protected::Owner::Helve });
+        return Err(PlanRefusal::Reaches { path: real, protected, owner: crate::protected_places::PlaceOwner::Helve });
     }
     Ok(Grant { path: real, access })
 }

@@ -56,7 +56,7 @@ const ALLOWED: &[i64] = &[
     libc::SYS_exit_group,
     // Landlock lets it reach the interpreter alone, and these rules stay.
     libc::SYS_execve,
-    // Who it is, what time it is, chance.
+    // Identity, time, randomness.
     libc::SYS_getpid,
     libc::SYS_getppid,
     libc::SYS_gettid,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::{Engine, engine};
 use crate::files::Disk;
-use crate::plan::Refusal;
+use crate::plan::PlanRefusal;
 use crate::rules::{Access, Calls, Machine, NetworkRule, Rules};
 
 const MACHINE: Machine =
@@ -49,13 +49,13 @@ fn it_is_refused_what_no_engine_needs() {
         change(&mut asked);
         engine(&asked, &machine, &Disk).unwrap_err()
     };
-    let reaches = |refusal: Refusal| assert!(matches!(refusal, Refusal::Reaches { .. }), "{refusal}");
+    let reaches = |refusal: PlanRefusal| assert!(matches!(refusal, PlanRefusal::Reaches { .. }), "{refusal}");
     reaches(refused(&|asked| asked.libraries.push(home.clone()), MACHINE));
     reaches(refused(&|asked| asked.listed.push(home.join(".ssh")), MACHINE));
     reaches(refused(&|asked| asked.listed.push("/".into()), MACHINE));
     reaches(refused(&|asked| asked.programs.push(home.join("py/bin")), MACHINE));
     let missing = refused(&|asked| asked.libraries.push(home.join("none")), MACHINE);
-    assert_eq!(missing, Refusal::DoesNotExist(home.join("none")));
-    assert_eq!(refused(&|_| {}, Machine { landlock_abi: 0, ..MACHINE }), Refusal::NoLandlock);
-    assert_eq!(refused(&|_| {}, Machine { seccomp: false, ..MACHINE }), Refusal::NoSeccomp);
+    assert_eq!(missing, PlanRefusal::DoesNotExist(home.join("none")));
+    assert_eq!(refused(&|_| {}, Machine { landlock_abi: 0, ..MACHINE }), PlanRefusal::NoLandlock);
+    assert_eq!(refused(&|_| {}, Machine { seccomp: false, ..MACHINE }), PlanRefusal::NoSeccomp);
 }

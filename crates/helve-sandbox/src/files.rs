@@ -13,7 +13,7 @@ const FIRST_LINE: u64 = 256;
 
 /// What lies at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileKind {
     /// A directory.
     Directory,
     /// Anything else.
@@ -23,10 +23,10 @@ pub enum Kind {
 /// What planning wants to know about the file system.
 pub trait Files {
     /// Where a path leads when every link is followed, and what is there. `None` when nothing is.
-    fn resolve(&self, path: &Path) -> Option<(PathBuf, Kind)>;
+    fn resolve(&self, path: &Path) -> Option<(PathBuf, FileKind)>;
 
     /// The same for a name in a directory that is spelled without links.
-    fn resolve_in(&self, directory: &Path, name: &OsStr) -> Option<(PathBuf, Kind)> {
+    fn resolve_in(&self, directory: &Path, name: &OsStr) -> Option<(PathBuf, FileKind)> {
         self.resolve(&directory.join(name))
     }
 
@@ -39,19 +39,19 @@ pub trait Files {
 pub struct Disk;
 
 impl Files for Disk {
-    fn resolve(&self, path: &Path) -> Option<(PathBuf, Kind)> {
+    fn resolve(&self, path: &Path) -> Option<(PathBuf, FileKind)> {
         let path = fs_err::canonicalize(path).ok()?;
-        let kind = if fs_err::metadata(&path).ok()?.is_dir() { Kind::Directory } else { Kind::File };
+        let kind = if fs_err::metadata(&path).ok()?.is_dir() { FileKind::Directory } else { FileKind::File };
         Some((path, kind))
     }
 
-    fn resolve_in(&self, directory: &Path, name: &OsStr) -> Option<(PathBuf, Kind)> {
+    fn resolve_in(&self, directory: &Path, name: &OsStr) -> Option<(PathBuf, FileKind)> {
         let path = directory.join(name);
         let about = fs_err::symlink_metadata(&path).ok()?;
         if about.is_symlink() {
             return self.resolve(&path);
         }
-        Some((path, if about.is_dir() { Kind::Directory } else { Kind::File }))
+        Some((path, if about.is_dir() { FileKind::Directory } else { FileKind::File }))
     }
 
     fn interpreter(&self, path: &Path) -> Option<Vec<String>> {
@@ -72,7 +72,7 @@ impl Files for Disk {
 /// Files as they were when they were first looked at: one plan asks for the same directories hundreds of times.
 pub(crate) struct Remembered<'a> {
     files: &'a dyn Files,
-    known: RefCell<HashMap<PathBuf, Option<(PathBuf, Kind)>>>,
+    known: RefCell<HashMap<PathBuf, Option<(PathBuf, FileKind)>>>,
 }
 
 impl<'a> Remembered<'a> {
@@ -80,13 +80,13 @@ impl<'a> Remembered<'a> {
         Self { files, known: RefCell::default() }
     }
 
-    fn look(&self, path: &Path) -> Option<(PathBuf, Kind)> {
+    fn look(&self, path: &Path) -> Option<(PathBuf, FileKind)> {
         // `..` behind a link leads elsewhere than its spelling says.
         let is_plain = path.is_absolute() && path.components().all(|part| part != Component::ParentDir);
         match (path.parent(), path.file_name()) {
             (Some(parent), Some(name)) if is_plain => match self.resolve(parent)? {
-                (directory, Kind::Directory) => self.files.resolve_in(&directory, name),
-                (_, Kind::File) => None,
+                (directory, FileKind::Directory) => self.files.resolve_in(&directory, name),
+                (_, FileKind::File) => None,
             },
             _ => self.files.resolve(path),
         }
@@ -94,7 +94,7 @@ impl<'a> Remembered<'a> {
 }
 
 impl Files for Remembered<'_> {
-    fn resolve(&self, path: &Path) -> Option<(PathBuf, Kind)> {
+    fn resolve(&self, path: &Path) -> Option<(PathBuf, FileKind)> {
         if let Some(known) = self.known.borrow().get(path) {
             return known.clone();
         }

@@ -11,7 +11,6 @@ mod engine;
 #[cfg(target_os = "linux")]
 mod engine_calls;
 mod files;
-mod host_pattern;
 #[cfg(target_os = "linux")]
 mod landlock;
 #[cfg(target_os = "linux")]
@@ -22,31 +21,32 @@ mod plan;
 mod policy;
 #[cfg(target_os = "linux")]
 mod probe;
-mod protected;
+mod protected_places;
 mod report;
 mod rules;
 mod runtime;
 #[cfg(target_os = "linux")]
-mod sealed;
+mod sealed_copies;
 #[cfg(target_os = "linux")]
 mod seccomp;
+mod shared;
 #[cfg(target_os = "linux")]
 mod stage;
 mod system;
 mod variables;
 
 pub use engine::{Engine, engine};
-pub use files::{Disk, Files, Kind};
-pub use host_pattern::{BadHostPattern, HostPattern};
-pub use plan::{Plan, Private, Refusal, Subject, plan};
-pub use policy::{Demand, Limits, Network, Policy, Profile};
+pub use files::{Disk, FileKind, Files};
+pub use helve_model::sandbox::{BadHostPattern, HostPattern, Limits, Network, Profile};
+pub use plan::{Plan, PlanRefusal, Private, Subject, plan};
+pub use policy::{Demand, Policy};
 #[cfg(target_os = "linux")]
 pub use probe::probe;
-pub use protected::Owner;
+pub use protected_places::PlaceOwner;
 pub use report::{Files as FilesHeld, LeftOut, Metadata, NetworkHeld, Report};
 pub use rules::{Access, BadRules, Calls, Grant, Machine, NetworkRule, Rules};
 #[cfg(target_os = "linux")]
-pub use sealed::SealedCopy;
+pub use sealed_copies::SealedCopy;
 #[cfg(target_os = "linux")]
 pub use stage::{StageError, confine};
 

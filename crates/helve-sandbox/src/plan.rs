@@ -7,12 +7,15 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use helve_model::sandbox::{Network, Profile};
+
 use crate::files::{Files, Remembered};
-use crate::policy::{Demand, Network, Policy, Profile};
-use crate::protected::{Owner, Protected};
+use crate::policy::{Demand, Policy};
+use crate::protected_places::{PlaceOwner, Protected};
 use crate::report::{Files as FilesHeld, LeftOut, Metadata, NetworkHeld, Report};
 use crate::rules::{Access, Grant, Machine, NetworkRule, Rules};
 use crate::runtime::{self, Runtime};
+use crate::shared;
 use crate::system::{DEVICES, SYSTEM, SYSTEM_FILES};
 use crate::variables;
 
@@ -66,7 +69,7 @@ pub struct Plan {
 
 /// Why there is no plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum PlanRefusal {
     /// Nothing can be enforced.
     #[error(
         "this system cannot confine a program: its kernel has no Landlock (Linux 5.13 and newer have it, unless it is switched off)"
@@ -86,7 +89,7 @@ pub enum Refusal {
         /// What it would open.
         protected: PathBuf,
         /// Whose that is.
-        owner: Owner,
+        owner: PlaceOwner,
     },
     /// A path that is not there.
     #[error("its sandbox names `{}`, which does not exist", .0.display())]
@@ -101,7 +104,7 @@ pub enum Refusal {
     },
 }
 
-impl Refusal {
+impl PlanRefusal {
     /// True when less may be asked for instead (`required = false`).
     #[must_use]
     pub const fn can_be_waived(&self) -> bool {
@@ -113,12 +116,9 @@ impl Refusal {
 ///
 /// # Errors
 /// Something that was asked for would open a protected place, is not there, or cannot be enforced on this machine.
-pub fn plan(policy: &Policy, subject: &Subject, machine: &Machine, files: &dyn Files) -> Result<Plan, Refusal> {
-    if machine.landlock_abi == 0 {
-        return Err(Refusal::NoLandlock);
-    }
-    if !machine.seccomp {
-        return Err(Refusal::NoSeccomp);
+pub fn plan(policy: &Policy, subject: &Subject, machine: &Machine, files: &dyn Files) -> Result<Plan, PlanRefusal> {
+    if let Some(refusal) = machine.why_not() {
+        return Err(refusal);
     }
     let files = &Remembered::new(files);
     let mut planner = Planner {
@@ -175,7 +175,7 @@ pub fn plan(policy: &Policy, subject: &Subject, machine: &Machine, files: &dyn F
         Demand::Written | Demand::Weaker => Vec::new(),
     });
     if policy.demand != Demand::Weaker && !missing.is_empty() {
-        return Err(Refusal::Missing(missing));
+        return Err(PlanRefusal::Missing(missing));
     }
     Ok(Plan { rules, environment, report })
 }
@@ -231,7 +231,7 @@ impl Planner<'_> {
     }
 
     /// What the entry names.
-    fn named(&mut self) -> Result<(), Refusal> {
+    fn named(&mut self) -> Result<(), PlanRefusal> {
         let Policy { read, write, exec, .. } = self.policy;
         for (paths, access) in [(read, Access::Read), (write, Access::Write), (exec, Access::WriteRun)] {
             for path in paths {
@@ -240,12 +240,18 @@ impl Planner<'_> {
                     if self.policy.demand == Demand::Weaker {
                         continue;
                     }
-                    return Err(Refusal::DoesNotExist(spelled));
+                    return Err(PlanRefusal::DoesNotExist(spelled));
                 };
+                if let Some((shared, owner)) = shared::refused(&real, access) {
+                    if !(owner == PlaceOwner::Person && self.policy.may_name_protected) {
+                        return Err(PlanRefusal::Reaches { path: real, protected: shared.to_owned(), owner });
+                    }
+                    self.protected_opened.push(real.clone());
+                }
                 if let Some(place) = self.protected.reached_from(&real) {
                     if !(self.policy.may_name_protected && self.protected.is_nameable(&real)) {
                         let protected = place.path.clone();
-                        return Err(Refusal::Reaches { path: real, protected, owner: place.owner });
+                        return Err(PlanRefusal::Reaches { path: real, protected, owner: place.owner });
                     }
                     self.protected_opened.push(real.clone());
                 }
@@ -260,7 +266,7 @@ impl Planner<'_> {
         if self.covers(&runtime.prefix, Access::Run) {
             return;
         }
-        match self.protected.reached_from(&runtime.prefix).map(|place| place.path.clone()) {
+        match self.closed(&runtime.prefix) {
             None => self.open_if_safe(&runtime.prefix, Access::Run),
             Some(protected) => {
                 self.leave_out(runtime.prefix.clone(), protected);
@@ -275,10 +281,16 @@ impl Planner<'_> {
     /// Opens what exists, unless that opens a protected place.
     fn open_if_safe(&mut self, path: &Path, access: Access) {
         let Some((real, _)) = self.files.resolve(path) else { return };
-        match self.protected.reached_from(&real).map(|place| place.path.clone()) {
+        match self.closed(&real) {
             Some(protected) => self.leave_out(real, protected),
             None => self.push(path.to_owned(), real, access),
         }
+    }
+
+    /// What stays closed, so that a path which nobody named does too.
+    fn closed(&self, path: &Path) -> Option<PathBuf> {
+        let protected = self.protected.reached_from(path).map(|place| place.path.clone());
+        protected.or_else(|| shared::opened_by(path).map(Path::to_owned))
     }
 
     fn leave_out(&mut self, path: PathBuf, protected: PathBuf) {
@@ -309,7 +321,7 @@ impl Planner<'_> {
     }
 
     /// A program must not widen its next sandbox by a link in what it may write.
-    fn check_links(&self) -> Result<(), Refusal> {
+    fn check_links(&self) -> Result<(), PlanRefusal> {
         let writable: Vec<&Path> =
             self.grants.iter().filter(|w| w.grant.access.is_writable()).map(|w| w.grant.path.as_path()).collect();
         for Wanted { spelled, grant } in &self.grants {
@@ -325,7 +337,7 @@ impl Planner<'_> {
                 .filter(passes)
                 .any(|d| !grant.path.starts_with(d));
             if led_out {
-                return Err(Refusal::LeadsOut { path: spelled.clone(), to: grant.path.clone() });
+                return Err(PlanRefusal::LeadsOut { path: spelled.clone(), to: grant.path.clone() });
             }
         }
         Ok(())
@@ -345,6 +357,18 @@ fn network(policy: &Policy, subject: &Subject, machine: &Machine) -> (NetworkRul
                 }
                 _ => (NetworkRule::Open, NetworkHeld::Open(hosts), true),
             }
+        }
+    }
+}
+
+impl Machine {
+    /// Why this machine confines nothing at all. `None` where it can.
+    #[must_use]
+    pub const fn why_not(&self) -> Option<PlanRefusal> {
+        match (self.landlock_abi, self.seccomp) {
+            (0, _) => Some(PlanRefusal::NoLandlock),
+            (_, false) => Some(PlanRefusal::NoSeccomp),
+            _ => None,
         }
     }
 }

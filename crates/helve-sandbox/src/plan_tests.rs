@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
+use helve_model::sandbox::{Limits, Network, Profile};
 use proptest::prelude::*;
 
-use super::{Plan, Private, Refusal, Subject, plan};
-use crate::files::{Files, Kind};
-use crate::policy::{Demand, Limits, Network, Policy, Profile};
-use crate::protected::{Owner, Protected};
+use super::{Plan, PlanRefusal, Private, Subject, plan};
+use crate::files::{FileKind, Files};
+use crate::policy::{Demand, Policy};
+use crate::protected_places::{PlaceOwner, Protected};
 use crate::rules::{Access, Machine};
 
 const WHOLE: Machine = Machine { landlock_abi: 7, seccomp: true, mounts: true, network: true, counts_processes: true };
@@ -54,15 +55,15 @@ impl Tree {
 }
 
 impl Files for Tree {
-    fn resolve(&self, path: &Path) -> Option<(PathBuf, Kind)> {
+    fn resolve(&self, path: &Path) -> Option<(PathBuf, FileKind)> {
         let mut left: Vec<PathBuf> = path.components().rev().map(|part| PathBuf::from(part.as_os_str())).collect();
         let mut real = PathBuf::from("/");
         for _ in 0..400 {
             let Some(part) = left.pop() else {
                 let kind = match self.0.get(&real) {
-                    Some(Node::File(_)) => Kind::File,
-                    Some(Node::Directory) => Kind::Directory,
-                    _ => return (real == Path::new("/")).then_some((real, Kind::Directory)),
+                    Some(Node::File(_)) => FileKind::File,
+                    Some(Node::Directory) => FileKind::Directory,
+                    _ => return (real == Path::new("/")).then_some((real, FileKind::Directory)),
                 };
                 return Some((real, kind));
             };
@@ -228,6 +229,8 @@ fn what_an_entry_names_is_opened_or_refused() {
         "/home/ann/.config/helve/x",
         "/home/ann/.aws/credentials",
         "/home/ann/link -> /home/ann/.ssh",
+        "/proc/4711/environ",
+        "/dev/sda",
     ]);
     let subject = subject("/usr/bin/server", "/home/ann/project", "/home/ann", &["/usr/bin"]);
     let try_reading = |path: &str, may_name_protected| {
@@ -247,9 +250,25 @@ fn what_an_entry_names_is_opened_or_refused() {
     // A home holds more than the one place somebody may have meant.
     assert!(try_reading("/home/ann", true).starts_with("its sandbox must not open"));
     assert!(try_reading("/", true).starts_with("its sandbox must not open"));
+    // Other processes nobody may name, the host's own least of all; devices only a person's own file.
+    assert!(try_reading("/proc", true).starts_with("its sandbox must not open"));
+    assert!(try_reading("/proc/4711", true).starts_with("its sandbox must not open"));
+    assert!(try_reading("/dev/sda", false).starts_with("its sandbox must not open"));
+    assert_eq!(try_reading("/dev/sda", true), "opened, protected");
     // helve's own state nobody may name.
     assert!(try_reading("/home/ann/.config/helve", true).starts_with("its sandbox must not open"));
     assert!(try_reading("/home/ann/.config", true).starts_with("its sandbox must not open"));
+}
+
+/// A program that lies among everybody's temporary files, or runs there, gets no more of them than itself.
+#[test]
+fn the_temporary_files_of_everybody_stay_closed() {
+    let tree = tree(&["/tmp/server", "/tmp/other/key"]);
+    let subject = subject("/tmp/server", "/tmp", "/home/ann", &["/usr/bin"]);
+    let made = plan(&Policy::new(Profile::Standard), &subject, &WHOLE, &tree).unwrap();
+    assert_eq!(made.rules.access(Path::new("/tmp/server")), Some(Access::Run));
+    assert_eq!(made.rules.access(Path::new("/tmp/other/key")), None);
+    assert!(made.report.left_out.iter().any(|left_out| left_out.path == Path::new("/tmp")));
 }
 
 /// What a program may write can hold links of its making: they must not widen its next sandbox.
@@ -261,7 +280,7 @@ fn a_link_in_what_it_may_write_is_not_followed_out() {
     policy.write = vec!["/srv/data".into()];
     policy.read = vec!["/srv/data/sub".into()];
     let refused = plan(&policy, &subject, &WHOLE, &tree).unwrap_err();
-    assert_eq!(refused, Refusal::LeadsOut { path: "/srv/data/sub".into(), to: "/srv/secret".into() });
+    assert_eq!(refused, PlanRefusal::LeadsOut { path: "/srv/data/sub".into(), to: "/srv/secret".into() });
 }
 
 #[test]
@@ -369,7 +388,7 @@ proptest! {
                 prop_assert_eq!(tree.resolve(&grant.path).map(|(real, _)| real), Some(grant.path.clone()));
                 for place in protected.places() {
                     let reaches = place.path.starts_with(&grant.path) || grant.path.starts_with(&place.path);
-                    let is_named = may_name && place.owner == Owner::Person && made.report.protected_opened.contains(&grant.path)
+                    let is_named = may_name && place.owner == PlaceOwner::Person && made.report.protected_opened.contains(&grant.path)
                         && grant.path.starts_with(&place.path);
                     prop_assert!(!reaches || is_named, "{} reaches {}", grant.path.display(), place.path.display());
                 }

@@ -1,36 +1,9 @@
-//! What is asked for: a profile, what is added to it, and how much of it has to be enforced.
+//! What is asked for: a profile, what is added to it, and how much of it has to be enforced. The words for it are the
+//! vocabulary's, [`helve_model::sandbox`].
 
-use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
-use crate::host_pattern::HostPattern;
-
-/// A set of rules with a name. "No sandbox" is not among them: that is no policy at all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Profile {
-    /// The system, the program's runtime and the working directory can be read; a private temporary directory and a package
-    /// cache of this program alone can be written; all of the network.
-    Standard,
-    /// The same without network; nothing but the temporary directory can be written.
-    Offline,
-    /// The system and what is named; an empty home; no network but named hosts.
-    Strict,
-}
-
-/// Which of the network can be reached.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Network {
-    /// Everything, this machine's own ports included.
-    All,
-    /// Nothing.
-    None,
-    /// These hosts, through a proxy.
-    Hosts(Vec<HostPattern>),
-}
+use helve_model::sandbox::{Limits, Network, Profile};
 
 /// How much may be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,21 +14,6 @@ pub enum Demand {
     Written,
     /// What the machine has. Files are always enforced.
     Weaker,
-}
-
-/// What a process may use. `None` leaves a limit as it is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
-    /// Bytes of address space, for each process.
-    pub memory: Option<u64>,
-    /// Processes and threads.
-    pub processes: Option<u64>,
-    /// Open files, for each process.
-    pub open_files: Option<u64>,
-    /// Bytes of one file that is written.
-    pub file_size: Option<u64>,
-    /// Seconds of processor time, for each process.
-    pub processor_seconds: Option<u64>,
 }
 
 /// What somebody asks for.
@@ -92,13 +50,7 @@ impl Policy {
             exec: Vec::new(),
             network: None,
             unix: false,
-            limits: Limits {
-                memory: None,
-                processes: None,
-                open_files: None,
-                file_size: None,
-                processor_seconds: None,
-            },
+            limits: Limits::NONE,
             demand: Demand::Written,
             may_name_protected: false,
         }
@@ -114,42 +66,5 @@ impl Policy {
             (None, Profile::Standard) => Network::All,
             (None, Profile::Offline | Profile::Strict) => Network::None,
         }
-    }
-}
-
-impl Profile {
-    /// Every profile, from the widest to the narrowest.
-    pub const ALL: [Self; 3] = [Self::Standard, Self::Offline, Self::Strict];
-
-    /// As it is written.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Standard => "standard",
-            Self::Offline => "offline",
-            Self::Strict => "strict",
-        }
-    }
-}
-
-impl fmt::Display for Profile {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.as_str())
-    }
-}
-
-impl FromStr for Profile {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Self, ()> {
-        Self::ALL.into_iter().find(|profile| profile.as_str() == text).ok_or(())
-    }
-}
-
-impl Limits {
-    /// True when nothing is limited.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
     }
 }

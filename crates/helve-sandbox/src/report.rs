@@ -4,7 +4,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::policy::Profile;
+use helve_model::sandbox::Profile;
 
 /// What holds for one program.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,9 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use helve_model::sandbox::Limits;
 use serde::{Deserialize, Serialize};
-
-use crate::policy::Limits;
 
 /// How rules are written; another number is not understood.
 const VERSION: u32 = 2;
@@ -173,7 +172,7 @@ impl Access {
     }
 }
 
-/// A path is bytes; one that is no text travels as numbers.
+/// A path is bytes; one that is not text travels as numbers.
 mod path_bytes {
     use std::ffi::OsString;
     use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::files::{Files, Kind};
+use crate::files::{FileKind, Files};
 
 /// How often an interpreter's interpreter is followed.
 const MAX_INTERPRETERS: usize = 4;
@@ -77,7 +77,7 @@ pub(crate) fn package_of_script(
             if takes_code { None } else { arguments.get(last + 1) }
         })
     })?;
-    let (file, Kind::File) = files.resolve(&directory.join(script))? else { return None };
+    let (file, FileKind::File) = files.resolve(&directory.join(script))? else { return None };
     let own = file.parent()?.to_owned();
     let is_package = |path: &&Path| PACKAGE_FILES.iter().any(|name| files.resolve(&path.join(name)).is_some());
     let package = own.ancestors().take(MAX_PACKAGE_DEPTH).find(is_package).map(Path::to_owned);
@@ -86,7 +86,7 @@ pub(crate) fn package_of_script(
 
 /// A program as it is called, and where that leads.
 fn add(found: &mut Vec<Runtime>, path: &Path, files: &dyn Files) {
-    let Some((real, Kind::File)) = files.resolve(path) else { return };
+    let Some((real, FileKind::File)) = files.resolve(path) else { return };
     // The directory it is called in may hold libraries that it looks for beside itself.
     let called_in = path.parent().and_then(|parent| files.resolve(parent));
     let called =
@@ -124,5 +124,5 @@ fn search(name: &OsStr, search_path: &[PathBuf], files: &dyn Files) -> Option<Pa
         .iter()
         .filter(|directory| directory.is_absolute())
         .map(|directory| directory.join(name))
-        .find(|candidate| matches!(files.resolve(candidate), Some((_, Kind::File))))
+        .find(|candidate| matches!(files.resolve(candidate), Some((_, FileKind::File))))
 }

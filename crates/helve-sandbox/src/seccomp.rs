@@ -3,11 +3,13 @@
 //! Most are refused (`EPERM`). A few are declared unknown (`ENOSYS`), because their arguments lie in memory where a filter cannot
 //! look and every library has an older way: with `EPERM` in place of it, programs give up at their first thread.
 //!
-//! On x86-64 each number is listed twice: the kernel takes the same calls with another bit set (x32).
+//! On x86-64 the kernel takes the same calls with another bit set (x32): there they are all unknown, as on a kernel without x32.
 
 use std::collections::BTreeMap;
 
 use rustix::process::{getegid, geteuid};
+#[cfg(target_arch = "x86_64")]
+use seccompiler::sock_filter;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen as Length, SeccompCmpOp as Compare, SeccompCondition, SeccompFilter,
     SeccompRule, TargetArch,
@@ -18,7 +20,7 @@ use crate::stage::StageError;
 
 /// The bit of the x32 calls.
 #[cfg(target_arch = "x86_64")]
-const X32: i64 = 0x4000_0000;
+const X32: u32 = 0x4000_0000;
 
 /// Calls that the library of system calls has no names for yet; new ones have the same number everywhere.
 const SYS_MOUNT_SETATTR: i64 = 442;
@@ -168,18 +170,34 @@ fn programs(rules: &Rules) -> Result<[BpfProgram; 2], StageError> {
     let failed = |error: seccompiler::BackendError| StageError::new("cannot filter system calls", error);
     let architecture = TargetArch::try_from(std::env::consts::ARCH).map_err(failed)?;
     let filter = |calls: BTreeMap<i64, Vec<SeccompRule>>, answer: i32| {
-        let answer = SeccompAction::Errno(answer.cast_unsigned());
-        SeccompFilter::new(twice(calls), SeccompAction::Allow, answer, architecture)?.try_into()
+        SeccompFilter::new(calls, SeccompAction::Allow, errno(answer), architecture)?.try_into()
     };
-    let unknown = UNKNOWN.iter().map(|call| (*call, Vec::new())).collect();
+    let unknown: BpfProgram =
+        filter(UNKNOWN.iter().map(|call| (*call, Vec::new())).collect(), libc::ENOSYS).map_err(failed)?;
     let refused = refused(rules).map_err(failed)?;
-    Ok([filter(unknown, libc::ENOSYS).map_err(failed)?, filter(refused, libc::EPERM).map_err(failed)?])
+    Ok([without_x32(unknown), filter(refused, libc::EPERM).map_err(failed)?])
 }
 
-fn twice(calls: BTreeMap<i64, Vec<SeccompRule>>) -> BTreeMap<i64, Vec<SeccompRule>> {
+const fn errno(number: i32) -> SeccompAction {
+    SeccompAction::Errno(number.cast_unsigned())
+}
+
+/// The program behind a look at the number: one check, where listing every number twice would make both filters twice as long
+/// to build and to run.
+fn without_x32(program: BpfProgram) -> BpfProgram {
     #[cfg(target_arch = "x86_64")]
-    let calls = calls.into_iter().flat_map(|(call, rules)| [(call, rules.clone()), (call | X32, rules)]).collect();
-    calls
+    let program = {
+        /// `BPF_LD | BPF_W | BPF_ABS` at 0, where the number is; `BPF_JMP | BPF_JGE | BPF_K`; `BPF_RET | BPF_K`.
+        const LOAD: u16 = 0x20;
+        const JUMP_UNLESS_BELOW: u16 = 0x35;
+        const ANSWER: u16 = 0x06;
+        let step = |code, jf, k| sock_filter { code, jt: 0, jf, k };
+        let unknown = u32::from(errno(libc::ENOSYS));
+        let mut checked = vec![step(LOAD, 0, 0), step(JUMP_UNLESS_BELOW, 1, X32), step(ANSWER, 0, unknown)];
+        checked.extend(program);
+        checked
+    };
+    program
 }
 
 /// A list of alternatives for each call; an empty one means always.

@@ -3,15 +3,15 @@
 use std::fmt;
 use std::path::Path;
 
+use helve_model::sandbox::Limits;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{
     CapabilitiesSecureBits, CapabilitySet, CapabilitySets, clear_ambient_capability_set,
     remove_capability_from_bounding_set, set_capabilities, set_capabilities_secure_bits, set_no_new_privs,
 };
 
-use crate::policy::Limits;
 use crate::rules::{Calls, NetworkRule, Rules};
-use crate::sealed::{self, SealedCopy};
+use crate::sealed_copies::{self, SealedCopy};
 use crate::{engine_calls, landlock, mounts, network, seccomp};
 
 /// One of the steps failed: the process must end, because it may be half confined.
@@ -41,7 +41,7 @@ pub fn confine(rules: &Rules, copies: &[SealedCopy]) -> Result<(), StageError> {
     }
     if rules.mounts {
         mounts::part_from_host()?;
-        sealed::cover(rules, copies)?;
+        sealed_copies::cover(rules, copies)?;
         mounts::make_read_only(rules, &copies.iter().map(|copy| copy.path.as_path()).collect::<Vec<_>>())?;
     }
     limit(&rules.limits)?;

@@ -3,9 +3,11 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use helve_model::sandbox::Profile;
+
 use crate::PROXY_PORT;
 use crate::plan::Private;
-use crate::policy::{Policy, Profile};
+use crate::policy::Policy;
 use crate::rules::{NetworkRule, Rules};
 
 /// The variables for these rules.

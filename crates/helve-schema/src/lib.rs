@@ -7,7 +7,7 @@
 //!
 //! | question | answer |
 //! |---|---|
-//! | Do these arguments fit? | [`LazyValidator::check`] → [`Verdict`] |
+//! | Do these arguments fit? | [`LazyValidator::check`] → [`ArgumentVerdict`] |
 //! | What is wrong with them? | [`InvalidArguments`]: place, expectation, what came, the name probably meant, usage |
 //! | Does the result fit what was promised? | [`check_output`] |
 //! | What do these words of a command line mean? | [`coerce`](coerce()) |
@@ -18,14 +18,14 @@
 //! | What does a server ask a model? | [`SamplingRequest::read`], answered with [`SamplingResult::read`] |
 //!
 //! ```
-//! use helve_schema::{ArgumentLimits, LazyValidator, Verdict};
+//! use helve_schema::{ArgumentLimits, LazyValidator, ArgumentVerdict};
 //!
 //! let schema = r#"{"type": "object", "required": ["query"], "additionalProperties": false,
 //!     "properties": {"query": {"type": "string"}, "count": {"type": "integer", "default": 10}}}"#;
 //!
 //! let validator = LazyValidator::new(schema);
-//! assert_eq!(validator.check("search", r#"{"query": "rust"}"#, ArgumentLimits::default()), Verdict::Valid);
-//! let Verdict::Invalid(problem) = validator.check("search", r#"{"quer": "rust"}"#, ArgumentLimits::default()) else {
+//! assert_eq!(validator.check("search", r#"{"query": "rust"}"#, ArgumentLimits::default()), ArgumentVerdict::Valid);
+//! let ArgumentVerdict::Invalid(problem) = validator.check("search", r#"{"quer": "rust"}"#, ArgumentLimits::default()) else {
 //!     unreachable!()
 //! };
 //! assert_eq!(
@@ -41,10 +41,10 @@
 //!
 //! | what is wrong | verdict | why |
 //! |---|---|---|
-//! | the schema needs another document | [`Verdict::Refused`] | the protocol forbids fetching it, and asks not to treat it as permissive |
-//! | the arguments are too large, too deep, or name a key twice | [`Verdict::Refused`] | nobody could say what was checked |
-//! | the schema is not a valid schema | [`Verdict::Unvalidated`] | the server's mistake; the person keeps the tool and gets a warning |
-//! | the schema, or the schema with these arguments, is beyond the budget | [`Verdict::Unvalidated`] | the same: a bomb harms nobody here, and a large schema is not a crime |
+//! | the schema needs another document | [`ArgumentVerdict::Refused`] | the protocol forbids fetching it, and asks not to treat it as permissive |
+//! | the arguments are too large, too deep, or name a key twice | [`ArgumentVerdict::Refused`] | nobody could say what was checked |
+//! | the schema is not a valid schema | [`ArgumentVerdict::Unvalidated`] | the server's mistake; the person keeps the tool and gets a warning |
+//! | the schema, or the schema with these arguments, is beyond the budget | [`ArgumentVerdict::Unvalidated`] | the same: a bomb harms nobody here, and a large schema is not a crime |
 //! | a `pattern` has look-around, back-references, or is huge | checked but for that pattern, with a [`SchemaNotice`] | patterns run on an engine that cannot explode |
 //!
 //! In the schema of a tool `format` describes and is never checked, in any draft: the protocol's dialect says so, and no
@@ -90,7 +90,7 @@ pub use sampling::{
     ToolResult, ToolUse,
 };
 pub use validate::{
-    Excess, InvalidArguments, LazyValidator, MAX_EMBEDDED_RESOURCES, MAX_ENUM_VALUES, MAX_EXPANDED_SUBSCHEMAS,
-    MAX_NESTED_SUBSCHEMAS, MAX_PATTERN_ATOMS, MAX_PATTERN_ATOMS_IN_SCHEMA, MAX_SUBSCHEMAS, MAX_VIOLATIONS, Refusal,
-    SchemaNotice, Unvalidated, Verdict, Violation,
+    ArgumentVerdict, CheckRefusal, Excess, InvalidArguments, LazyValidator, MAX_EMBEDDED_RESOURCES, MAX_ENUM_VALUES,
+    MAX_EXPANDED_SUBSCHEMAS, MAX_NESTED_SUBSCHEMAS, MAX_PATTERN_ATOMS, MAX_PATTERN_ATOMS_IN_SCHEMA, MAX_SUBSCHEMAS,
+    MAX_VIOLATIONS, SchemaNotice, Unvalidated, Violation,
 };

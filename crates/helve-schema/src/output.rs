@@ -5,7 +5,7 @@ use std::fmt;
 use helve_render::schema::json::{self, Caps, RepeatedKeys};
 use helve_render::{ArgumentLimits, MAX_ARGUMENT_DEPTH};
 
-use crate::validate::{InvalidArguments, LazyValidator, Unvalidated, Verdict, Violation};
+use crate::validate::{ArgumentVerdict, InvalidArguments, LazyValidator, Unvalidated, Violation};
 
 /// Bytes of a structured result that are checked.
 pub const MAX_CHECKED_RESULT_BYTES: usize = 4 * 1024 * 1024;
@@ -100,13 +100,15 @@ fn examine<S: AsRef<str>>(validator: &LazyValidator<S>, content: &str) -> Option
         Err(problem) => return Some(OutputProblem::Unchecked(problem.to_string())),
     };
     match validator.check_value("", &value, shape.depth) {
-        Verdict::Valid => None,
-        Verdict::Invalid(InvalidArguments { violations, .. }) => Some(OutputProblem::Misfit(violations)),
-        Verdict::Unvalidated(Unvalidated::InvalidSchema(detail)) => {
+        ArgumentVerdict::Valid => None,
+        ArgumentVerdict::Invalid(InvalidArguments { violations, .. }) => Some(OutputProblem::Misfit(violations)),
+        ArgumentVerdict::Unvalidated(Unvalidated::InvalidSchema(detail)) => {
             Some(OutputProblem::Unchecked(format!("its schema is not valid ({detail})")))
         }
-        Verdict::Unvalidated(Unvalidated::OverBudget(excess)) => Some(OutputProblem::Unchecked(excess.to_string())),
-        Verdict::Refused(refusal) => Some(OutputProblem::Unchecked(refusal.to_string())),
+        ArgumentVerdict::Unvalidated(Unvalidated::OverBudget(excess)) => {
+            Some(OutputProblem::Unchecked(excess.to_string()))
+        }
+        ArgumentVerdict::Refused(refusal) => Some(OutputProblem::Unchecked(refusal.to_string())),
     }
 }
 

@@ -61,13 +61,13 @@ pub struct SamplingRequest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SamplingMessage {
-    /// Who speaks.
+    /// The role.
     pub role: SamplingRole,
     /// What is said. One block and a list of one block are the same.
     pub content: Vec<SamplingContent>,
 }
 
-/// Who speaks.
+/// The role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SamplingRole {
     /// The user, or the server in the user's place.
@@ -162,7 +162,7 @@ pub enum ToolChoice {
 pub struct SamplingResult {
     /// The result exactly as it came.
     pub raw: RawJson,
-    /// Who speaks: the assistant, where nobody is named.
+    /// The role: the assistant, where none is named.
     pub role: SamplingRole,
     /// What is said.
     pub content: Vec<SamplingContent>,
@@ -276,7 +276,7 @@ impl SamplingResult {
     /// Reads a result, of a model or of a program that stands in for one. A text alone counts as content.
     ///
     /// # Errors
-    /// When it is no object, too large, or has no content.
+    /// When it is not an object, too large, or has no content.
     pub fn read(result: &RawJson) -> Result<Self, SamplingProblem> {
         check_object(result)?;
         let content = result.member("content").and_then(|content| blocks(&content)).filter(|blocks| !blocks.is_empty());

@@ -19,22 +19,22 @@ use helve_model::protocol::code;
 use helve_model::text::cut;
 use helve_model::{Owner, ServerName};
 use helve_wire::plane::AnswerId;
-use helve_wire::{BoxFuture, ClientCapabilities, Era, EraPreference, Question, QuestionKind, RpcError};
+use helve_wire::{BoxFuture, ClientCapabilities, Era, EraPreference, PeerQuestion, QuestionKind, RpcError};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
-use crate::asked::Asked;
 use crate::capabilities;
 use crate::catalog::Catalog;
+use crate::change_notices::{ChangeNotice, Level, Listener, Listeners, Notification};
 use crate::conversation::Conversation;
 use crate::gate;
 use crate::gateway::Gateway;
 use crate::ledger::Taker;
 use crate::message::Message;
-use crate::news::{Level, Listener, Listeners, News, Notification};
 use crate::observer::{Notice, Observer, Visitor};
 use crate::outbox::Outlet;
-use crate::owned::{Bounds, Owned};
+use crate::owner_store::{Bounds, OwnerStore};
+use crate::pending_questions::PendingQuestions;
 use crate::principal::Principal;
 use crate::refusal;
 use crate::running::Running;
@@ -48,7 +48,7 @@ pub(crate) use own::Presence;
 /// So many characters of the name and version that an agent gives itself are kept.
 const MOST_OF_A_NAME: usize = 100;
 
-/// Who is behind an agent.
+/// How many clients are behind an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Clients {
     /// One client: it has a session or a stream of its own.
@@ -83,14 +83,14 @@ pub(crate) struct Agent {
     told: Mutex<Told>,
     /// For what belongs to no request.
     standalone: Arc<dyn Outlet>,
-    asked: Asked,
+    asked: PendingQuestions,
     /// Tasks that it made of questions, by the server that asked.
-    made: Owned<()>,
+    made: OwnerStore<()>,
     pub(crate) running: Running,
     /// True while `initialize` is being answered, where other requests may come before its answer.
     opening: watch::Sender<bool>,
     watching: OnceLock<Watching>,
-    /// Who listens on behalf of this agent.
+    /// Listeners on behalf of this agent.
     pub(crate) listeners: Listeners,
     /// The servers that are this agent's alone.
     own: Mutex<Option<Arc<OwnHost>>>,
@@ -101,7 +101,7 @@ pub(crate) struct Agent {
     /// Its tasks that are not finished, as far as is known.
     pub(crate) open_tasks: OpenTasks,
     presence: OnceLock<Weak<dyn Presence>>,
-    /// Who was told that it came, and as whom.
+    /// The observer that was told that it came, and under which name.
     seen: Mutex<Option<(Arc<dyn Observer>, Visitor)>>,
 }
 
@@ -168,8 +168,8 @@ impl Agent {
             gateway: OnceLock::new(),
             told: Mutex::default(),
             standalone,
-            asked: Asked::default(),
-            made: Owned::new(MADE_TASKS),
+            asked: PendingQuestions::default(),
+            made: OwnerStore::new(MADE_TASKS),
             running: Running::default(),
             opening: watch::Sender::new(false),
             watching: OnceLock::new(),
@@ -266,7 +266,7 @@ impl Agent {
     }
 
     /// Tells it that a list has changed, if it has changed for this agent.
-    fn announce(&self, news: News) {
+    fn announce(&self, news: ChangeNotice) {
         let hears = {
             let state = lock(&self.state);
             state.version.is_some() && !state.has_ended
@@ -278,7 +278,7 @@ impl Agent {
             told.tools = now;
             is_other
         };
-        if hears && (news != News::Tools || is_other()) {
+        if hears && (news != ChangeNotice::Tools || is_other()) {
             self.standalone.send(Message::notification(news.method(), None));
         }
     }
@@ -357,7 +357,7 @@ impl Agent {
         state.conversations.push((server.clone(), Arc::downgrade(conversation)));
     }
 
-    /// Who is behind it.
+    /// The clients behind it.
     pub(crate) const fn clients(&self) -> Clients {
         self.clients
     }
@@ -381,7 +381,7 @@ impl Agent {
         }
     }
 
-    /// Who takes turns for it.
+    /// Takes turns for it.
     pub(crate) fn taker(&self) -> Taker {
         Taker { principal: self.principal.clone(), session: self.number }
     }
@@ -430,7 +430,7 @@ impl Agent {
         *lock(&self.seen) = Some((observer, visitor));
     }
 
-    /// Who it is, for people.
+    /// Its name, for people.
     pub(crate) fn visitor(&self) -> Visitor {
         let seen = lock(&self.seen);
         seen.as_ref().map_or_else(|| Visitor::of(self.principal.clone()), |(_, visitor)| visitor.clone())
@@ -445,7 +445,7 @@ impl Agent {
         lock(&self.state).has_ended = true;
         self.running.cancel_all();
         self.approvals.forget();
-        self.move_out();
+        self.detach_private_host();
     }
 
     /// Tells the agent that a server logs something, if it wants to hear that.
@@ -480,10 +480,10 @@ impl Agent {
     pub(crate) async fn ask(
         &self,
         server: &ServerName,
-        question: Question,
+        question: PeerQuestion,
         stream: &dyn Outlet,
     ) -> Result<RawJson, RpcError> {
-        let Question { kind, params, .. } = question;
+        let PeerQuestion { kind, params, .. } = question;
         gate::question(kind, params.as_ref(), &self.capabilities())?;
         let owner = Owner::new(self.principal.clone(), server.clone());
         let is_about_task = matches!(kind, QuestionKind::Task(_));
@@ -543,7 +543,11 @@ impl Answerer for Agent {
         if self.is_asked_in_the_old_way() { EraPreference::Legacy } else { EraPreference::Newest }
     }
 
-    fn question<'a>(&'a self, server: &'a ServerName, question: Question) -> BoxFuture<'a, Result<RawJson, RpcError>> {
+    fn question<'a>(
+        &'a self,
+        server: &'a ServerName,
+        question: PeerQuestion,
+    ) -> BoxFuture<'a, Result<RawJson, RpcError>> {
         Box::pin(async move {
             if self.version().is_some() {
                 let method = question.kind.method();
@@ -571,7 +575,7 @@ impl Answerer for Agent {
 }
 
 impl Listener for Agent {
-    fn hear(self: Arc<Self>, news: News) {
+    fn hear(self: Arc<Self>, news: ChangeNotice) {
         let wait = {
             let mut told = lock(&self.told);
             let Some((last, is_coming)) = told.lists.get_mut(news as usize) else { return };
@@ -599,7 +603,7 @@ impl Listener for Agent {
     }
 
     fn hear_notification(&self, notification: &Notification) {
-        // Who cannot be sent to a page is not told that a visit is over.
+        // An agent that cannot be sent to a page is not told that a visit is over.
         if gate::is_about_a_page(&notification.method) && !self.capabilities().elicitation_url {
             return;
         }

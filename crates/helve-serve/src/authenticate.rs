@@ -1,4 +1,4 @@
-//! Who sends a request: the port behind which tokens, users or anything else an embedder has decide, and the two that ship.
+//! The principal behind a request: the port behind which tokens, users or anything else an embedder has decide, and the two that ship.
 
 use std::fmt;
 

@@ -19,7 +19,7 @@ const MOST_MESSAGES: usize = 1_000;
 pub(crate) struct Batch {
     /// To be answered.
     pub(crate) requests: Vec<Request>,
-    /// Answered already: what is no message.
+    /// Answered already: what is not a message.
     refusals: Vec<Message>,
     /// Something in it goes no further, and nobody waits for an answer to it.
     dropped: bool,

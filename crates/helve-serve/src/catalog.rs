@@ -10,8 +10,8 @@ use helve_model::json::{ObjectWriter, RawJson, quoted};
 use helve_model::{Action, Definition as _, QualifiedName, ServerName};
 use helve_policy::Caller;
 
+use crate::assigned_host::may_be_shared;
 use crate::discovery::Discovery;
-use crate::lodging::may_be_shared;
 use crate::naming::Naming;
 use helve_model::sync::lock;
 
@@ -168,7 +168,7 @@ fn is_denied(tool: &ToolEntry) -> bool {
 }
 
 impl Pages {
-    /// Definitions that are no JSON are left out: nobody could read the list with them in it.
+    /// Definitions that are not JSON are left out: nobody could read the list with them in it.
     pub(crate) fn new(key: &'static str, definitions: impl Iterator<Item = RawJson>) -> Self {
         let usable: Vec<RawJson> = definitions.filter(|definition| definition.check().is_ok()).collect();
         let page = |items: &[RawJson]| RawJson::array(items).as_str().to_owned();

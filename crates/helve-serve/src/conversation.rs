@@ -11,17 +11,17 @@ use std::sync::{Arc, Mutex, Weak};
 use helve::Answerer;
 use helve_model::ServerName;
 use helve_model::json::{ObjectWriter, RawJson};
-use helve_wire::{BoxFuture, ClientCapabilities, Progress, ProgressCallback, Question, QuestionKind, RpcError};
+use helve_wire::{BoxFuture, ClientCapabilities, PeerQuestion, Progress, ProgressCallback, QuestionKind, RpcError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
 use crate::agent::Agent;
+use crate::change_notices::Level;
 use crate::exchange::tell_progress;
 use crate::gate;
 use crate::gateway::Gateway;
 use crate::ledger::Held;
 use crate::message::Message;
-use crate::news::Level;
 use crate::outbox::Outlet;
 use crate::refusal::invalid_params;
 use crate::seal::{CallDigest, Sealed};
@@ -34,7 +34,7 @@ pub(crate) struct Conversation {
     capabilities: ClientCapabilities,
     /// Of the agent's newest request for this call.
     line: Mutex<Line>,
-    questions: mpsc::UnboundedSender<Asked>,
+    questions: mpsc::UnboundedSender<OpenQuestion>,
     /// Questions that the agent has not answered yet.
     open: AtomicUsize,
 }
@@ -53,15 +53,15 @@ pub(crate) struct OpenCall {
     pub(crate) conversation: Arc<Conversation>,
     /// What is called: nobody goes on with it as with another call.
     digest: CallDigest,
-    questions: mpsc::UnboundedReceiver<Asked>,
+    questions: mpsc::UnboundedReceiver<OpenQuestion>,
     /// Asked and not answered.
-    open: Vec<(String, Asked)>,
+    open: Vec<(String, OpenQuestion)>,
     asked: u64,
     /// Bytes of what the agent said in it.
     bytes: usize,
 }
 
-struct Asked {
+struct OpenQuestion {
     kind: QuestionKind,
     params: Option<RawJson>,
     answer: oneshot::Sender<Outcome>,
@@ -69,7 +69,7 @@ struct Asked {
 
 /// Calls that wait for an agent to come back.
 #[derive(Debug, Default)]
-pub(crate) struct Parking {
+pub(crate) struct SuspendedCalls {
     last: Mutex<u64>,
     calls: Mutex<HashMap<u64, Parked>>,
 }
@@ -127,7 +127,7 @@ impl OpenCall {
             gateway.ledger.parked.hold(principal, 1).await?,
             gateway.ledger.parked_bytes.hold(principal, bytes).await?,
         ];
-        let handle = gateway.parking.park(gateway, self, work, held);
+        let handle = gateway.suspended_calls.park(gateway, self, work, held);
         let lasts = gateway.options.limits.parked_time;
         let state = gateway.seal.seal(principal, &Sealed::Parked { call, handle }, lasts);
         let result = ObjectWriter::new().text("resultType", "input_required").raw("inputRequests", requests);
@@ -146,7 +146,7 @@ impl OpenCall {
         }
     }
 
-    fn take(&mut self, asked: Asked) {
+    fn take(&mut self, asked: OpenQuestion) {
         self.asked += 1;
         self.open.push((format!("question-{}", self.asked), asked));
     }
@@ -162,7 +162,7 @@ impl OpenCall {
     }
 }
 
-impl Parking {
+impl SuspendedCalls {
     fn park(&self, gateway: &Arc<Gateway>, call: OpenCall, work: BoxFuture<'static, Outcome>, held: [Held; 2]) -> u64 {
         let handle = {
             let mut last = lock(&self.last);
@@ -174,7 +174,7 @@ impl Parking {
             tokio::time::sleep(lasts).await;
             if let Some(gateway) = Weak::upgrade(&weak) {
                 // Dropping the call tells the server.
-                drop(gateway.parking.take(handle));
+                drop(gateway.suspended_calls.take(handle));
             }
         });
         let parked = Parked { call, work, expiry: expiry.abort_handle(), held };
@@ -218,7 +218,7 @@ impl Conversation {
     }
 
     /// A question of a server that the agent's own connection got, and that belongs to this call.
-    pub(crate) async fn ask(&self, question: Question) -> Outcome {
+    pub(crate) async fn ask(&self, question: PeerQuestion) -> Outcome {
         let refused = || RpcError::method_not_found(question.kind.method());
         if !self.capabilities.allow(question.kind) {
             return Err(refused());
@@ -226,7 +226,7 @@ impl Conversation {
         // The agent would be told what it lacks, and the call would wait for an answer that cannot come.
         gate::question(question.kind, question.params.as_ref(), &self.capabilities)?;
         let (answer, answered) = oneshot::channel();
-        let asked = Asked { kind: question.kind, params: question.params.clone(), answer };
+        let asked = OpenQuestion { kind: question.kind, params: question.params.clone(), answer };
         self.questions.send(asked).map_err(|_| refused())?;
         self.open.fetch_add(1, Ordering::Relaxed);
         let answer = answered.await.unwrap_or_else(|_| Err(refused()));
@@ -245,7 +245,7 @@ impl Answerer for Conversation {
         self.capabilities.clone()
     }
 
-    fn question<'a>(&'a self, _server: &'a ServerName, question: Question) -> BoxFuture<'a, Outcome> {
+    fn question<'a>(&'a self, _server: &'a ServerName, question: PeerQuestion) -> BoxFuture<'a, Outcome> {
         Box::pin(self.ask(question))
     }
 

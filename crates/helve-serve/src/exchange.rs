@@ -8,18 +8,18 @@ use helve_model::json::{ObjectWriter, RawJson, strict};
 use helve_model::protocol::meta as meta_key;
 use helve_model::{Owner, ServerName, Validation};
 use helve_policy::Caller;
-use helve_wire::{BoxFuture, ClientCapabilities, Progress, ProgressCallback, Question, Relayed, RpcError};
+use helve_wire::{BoxFuture, ClientCapabilities, PeerQuestion, Progress, ProgressCallback, Relayed, RpcError};
 
 use crate::agent::{Agent, Clients};
+use crate::assigned_host::AssignedHost;
 use crate::catalog::Catalog;
-use crate::door::{DoorApprover, Lasting};
+use crate::change_notices::Level;
+use crate::elicit_approval::{ElicitingApprover, Lasting};
 use crate::gate::{Meta, Request};
 use crate::gateway::{Gateway, is_the_persons};
 use crate::ledger::{Exceeded, Taken, Taker, Turns, UNCOUNTED_BYTES};
-use crate::lodging::Lodging;
 use crate::message::Message;
 use crate::named_questions::NamedAnswerer;
-use crate::news::Level;
 use crate::observer::Refusals;
 use crate::outbox::Outlet;
 
@@ -37,7 +37,7 @@ pub(crate) struct Exchange {
 
 impl Exchange {
     /// The host that runs a server for this agent.
-    pub(crate) async fn host_for(&self, server: &ServerName) -> Result<Lodging, CallError> {
+    pub(crate) async fn host_for(&self, server: &ServerName) -> Result<AssignedHost, CallError> {
         self.gateway.host_for(&self.agent, server).await
     }
 
@@ -83,7 +83,7 @@ impl Exchange {
         context.more = request.more();
         // What an agent gets directly it gets here: the server knows best what it can make something of.
         context.validation = Validation::Server;
-        context.approver = DoorApprover::of(&answerer, self.lasting());
+        context.approver = ElicitingApprover::of(&answerer, self.lasting());
         context.leaves_unlisted = self.leaves_unlisted();
         context.refusals = self.refusals();
         context.approvals = Some(self.agent.approvals.clone());
@@ -97,10 +97,10 @@ impl Exchange {
         Owner::new(self.agent.principal.clone(), server.clone())
     }
 
-    /// What a decision needs that is no call: whom to ask. An agent that is asked by result cannot be asked here.
+    /// What a decision needs that is not a call: whom to ask. An agent that is asked by result cannot be asked here.
     pub(crate) fn asking_context(&self, meta: &Meta) -> CallContext {
         let answerer: Arc<dyn Answerer> = Arc::new(self.clone());
-        let approver = DoorApprover::of(&answerer, self.lasting()).filter(|_| meta.protocol_version.is_none());
+        let approver = ElicitingApprover::of(&answerer, self.lasting()).filter(|_| meta.protocol_version.is_none());
         let approvals = Some(self.agent.approvals.clone());
         let principal = self.agent.principal.clone();
         let (leaves_unlisted, refusals) = (self.leaves_unlisted(), self.refusals());
@@ -131,13 +131,13 @@ impl Exchange {
         self.gateway.options.unlisted.leaves_to(&self.agent.principal)
     }
 
-    /// Who hears what is refused to this agent.
+    /// Hears what is refused to this agent.
     fn refusals(&self) -> Option<Arc<dyn RefusalListener>> {
         let observer = Arc::clone(self.gateway.options.observer.as_ref()?);
         Some(Arc::new(Refusals { observer, visitor: self.agent.visitor() }))
     }
 
-    /// Who hands out turns at a server, where agents share it.
+    /// Hands out turns at a server that agents share.
     fn turns(&self, server: &ServerName) -> Option<Arc<dyn helve::Turns>> {
         let turns = self.gateway.turns_at(&self.agent, server)?;
         Some(Arc::new(AgentTurns { turns, taker: self.agent.taker() }))
@@ -191,7 +191,11 @@ impl Answerer for Exchange {
         self.agent.capabilities()
     }
 
-    fn question<'a>(&'a self, server: &'a ServerName, question: Question) -> BoxFuture<'a, Result<RawJson, RpcError>> {
+    fn question<'a>(
+        &'a self,
+        server: &'a ServerName,
+        question: PeerQuestion,
+    ) -> BoxFuture<'a, Result<RawJson, RpcError>> {
         Box::pin(async move {
             if !self.stream.is_heard() {
                 return Err(RpcError::method_not_found(question.kind.method()));

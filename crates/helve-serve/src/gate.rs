@@ -74,7 +74,7 @@ pub(crate) fn read(text: &ByteString) -> Result<Passed, Barred> {
         {
             Ok(Passed::Notification(Notification { method, params }))
         }
-        // There is no way to answer what is no request.
+        // There is no way to answer what is not a request.
         (Incoming::Notification { .. }, _) => Err(Barred::Dropped),
         (Incoming::Answer { id, body }, None) => Ok(Passed::Answer { id, body }),
         (Incoming::Answer { id, .. } | Incoming::Unacceptable { id, .. }, Some(error)) => {

@@ -13,19 +13,19 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use crate::agent::{Agent, Clients};
-use crate::book::Books;
+use crate::assigned_host::LegacyEras;
 use crate::capabilities;
 use crate::catalog::{Catalog, Catalogs};
-use crate::conversation::Parking;
+use crate::change_notices::{self, Listeners};
+use crate::conversation::SuspendedCalls;
 use crate::discovery::{self, Discovery};
 use crate::key::GatewayKey;
 use crate::ledger::Ledger;
 use crate::limits::Limits;
 use crate::links::Links;
-use crate::lodging::LegacyEras;
 use crate::naming::Naming;
-use crate::news::{self, Listeners};
 use crate::observer::{Notice, Observer, Visitor};
+use crate::offer_index::OfferIndex;
 use crate::offers::{self, Offering};
 use crate::outbox::Nowhere;
 use crate::own_hosts::OwnHosts;
@@ -36,7 +36,7 @@ use crate::shared_answerer::SharedAnswerer;
 use crate::tasks::Tasks;
 use helve_model::sync::lock;
 
-/// How long a list waits for servers that are there and have not told what they have. Who takes longer is announced.
+/// How long a list waits for servers that are there and have not told what they have. A server that takes longer is announced.
 pub(crate) const LISTED_WITHIN: Duration = Duration::from_secs(2);
 
 /// How long the first lists wait for servers of which no list was kept.
@@ -67,15 +67,15 @@ pub struct Gateway {
     pub(crate) options: Options,
     pub(crate) listeners: Arc<Listeners>,
     catalogs: Catalogs,
-    pub(crate) books: Books,
+    pub(crate) offer_index: OfferIndex,
     pub(crate) tasks: Arc<Tasks>,
     pub(crate) links: Links,
-    pub(crate) parking: Parking,
+    pub(crate) suspended_calls: SuspendedCalls,
     pub(crate) ledger: Ledger,
     pub(crate) seal: Seal,
     /// Agents of the modern era, by who they are and what they can do: servers of their own were told.
     agents: Mutex<HashMap<(Principal, String), Arc<Agent>>>,
-    /// Who we say we are, as JSON.
+    /// The server's name and version, as JSON.
     pub(crate) server_info: RawJson,
     news: std::sync::OnceLock<AbortHandle>,
     me: std::sync::OnceLock<Weak<Self>>,
@@ -102,7 +102,7 @@ pub struct Options {
     pub unlisted: Unlisted,
     /// The hosts' own approver keeps what a person approves for good: they may say so where they are asked.
     pub keeps_approvals: bool,
-    /// Who is told what happens at the door; `None`: nobody.
+    /// Is told what happens at the door; `None`: nobody is.
     pub observer: Option<Arc<dyn Observer>>,
     /// The name and version we give.
     pub server: (String, String),
@@ -219,12 +219,12 @@ impl Gateway {
             own_hosts: OwnHosts::default(),
             legacy_eras: LegacyEras::default(),
             options,
-            books: Books::new(&listeners),
+            offer_index: OfferIndex::new(&listeners),
             listeners,
             catalogs: Catalogs::default(),
             tasks,
             links: Links::default(),
-            parking: Parking::default(),
+            suspended_calls: SuspendedCalls::default(),
             ledger,
             seal,
             agents: Mutex::default(),
@@ -241,7 +241,7 @@ impl Gateway {
         let seen = self.catalog();
         let gateway = Arc::new(self);
         gateway.me.get_or_init(|| Arc::downgrade(&gateway));
-        let task = tokio::spawn(news::pass_on(Arc::downgrade(&gateway), seen, events));
+        let task = tokio::spawn(change_notices::pass_on(Arc::downgrade(&gateway), seen, events));
         gateway.news.get_or_init(|| task.abort_handle());
         gateway
     }
@@ -257,7 +257,7 @@ impl Gateway {
     }
 
     /// Asks servers for their tools again whose lists are older than they may be, where this agent uses them, and waits a
-    /// little. Who takes longer is announced.
+    /// little. A server that takes longer is announced.
     pub(crate) async fn list_again(&self, agent: &Arc<Agent>, age: ListAge, which: impl Fn(&ServerName) -> bool) {
         let Some(own) = agent.own_host() else {
             return self.host.list_again(age, LISTED_WITHIN, which).await;

@@ -1,6 +1,6 @@
 //! What each principal may hold at one time, so that none of them costs another anything.
 //!
-//! Every limit is one principal's. Who reaches one waits a moment for what it holds to come free, and then hears which limit
+//! Every limit is one principal's. A principal that reaches one waits a moment for what it holds to come free, and then hears which limit
 //! it was and when to try again.
 
 mod pace;

@@ -7,7 +7,7 @@ use helve_model::json::RawJson;
 use helve_model::{Principal, ServerName};
 
 use crate::exchange::Exchange;
-use crate::owned::{Bounds, Owned};
+use crate::owner_store::{Bounds, OwnerStore};
 
 /// Links of one server that are remembered for one principal. Those unused longest are forgotten first.
 const MOST_LINKS: usize = 4_096;
@@ -23,11 +23,11 @@ const MOST_LINKS_OF_A_RESULT: usize = 256;
 
 /// Whose links lead where.
 #[derive(Debug)]
-pub(crate) struct Links(Owned<Link>);
+pub(crate) struct Links(OwnerStore<RememberedLink>);
 
 /// What is known about a resource that a result pointed to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Link {
+pub(crate) struct RememberedLink {
     /// When the result came it was known that no server lists the resource: who lists it later does not take it over.
     was_unlisted: bool,
 }
@@ -42,11 +42,11 @@ pub(crate) fn remember(exchange: &Exchange, server: &ServerName, result: &RawJso
     if uris.is_empty() {
         return;
     }
-    let book = exchange.gateway.books.resources();
+    let index = exchange.gateway.offer_index.resources();
     let owner = exchange.owner(server);
     for uri in uris {
-        let was_unlisted = book.as_ref().is_some_and(|book| book.find(&uri).is_none());
-        exchange.gateway.links.0.keep(&owner, &uri, Link { was_unlisted }, 0);
+        let was_unlisted = index.as_ref().is_some_and(|index| index.find(&uri).is_none());
+        exchange.gateway.links.0.keep(&owner, &uri, RememberedLink { was_unlisted }, 0);
     }
 }
 
@@ -69,7 +69,7 @@ impl Links {
 
 impl Default for Links {
     fn default() -> Self {
-        Self(Owned::new(Bounds { entries: MOST_LINKS, bytes: MOST_BYTES, time: LINK_TIME }))
+        Self(OwnerStore::new(Bounds { entries: MOST_LINKS, bytes: MOST_BYTES, time: LINK_TIME }))
     }
 }
 

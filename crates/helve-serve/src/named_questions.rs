@@ -10,7 +10,7 @@ use helve::Answerer;
 use helve_model::ServerName;
 use helve_model::json::{ObjectWriter, RawJson, quoted, scan};
 use helve_model::text::{breaks_lines, is_invisible};
-use helve_wire::{BoxFuture, ClientCapabilities, EraPreference, Question, QuestionKind, RpcError};
+use helve_wire::{BoxFuture, ClientCapabilities, EraPreference, PeerQuestion, QuestionKind, RpcError};
 use icu_normalizer::DecomposingNormalizerBorrowed;
 
 /// How many characters of a question reach a person.
@@ -62,7 +62,7 @@ impl Answerer for NamedAnswerer {
     fn question<'a>(
         &'a self,
         server: &'a ServerName,
-        mut question: Question,
+        mut question: PeerQuestion,
     ) -> BoxFuture<'a, Result<RawJson, RpcError>> {
         question.params = question.params.map(|params| of_server(server, question.kind, &params));
         self.0.question(server, question)

@@ -31,7 +31,7 @@ pub enum Notice<'a> {
     Barred(&'a str),
 }
 
-/// Who an agent is, for people.
+/// An agent's name, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Visitor {
     /// What it calls itself, on one line; `None`: it did not say.

@@ -40,7 +40,7 @@ impl OwnHosts {
         if let Some(host) = agent.own_host() {
             return Ok(host);
         }
-        let _moving = agent.moves().await;
+        let _moving = agent.private_host_turn().await;
         if let Some(host) = agent.own_host() {
             return Ok(host);
         }
@@ -50,7 +50,7 @@ impl OwnHosts {
         if let Some(plan) = &known.plan {
             give(&host, plan);
         }
-        agent.move_in(host.clone())?;
+        agent.attach_private_host(host.clone())?;
         Ok(host)
     }
 
@@ -68,7 +68,7 @@ impl OwnHosts {
     /// of who was idle longest goes; one that is connected keeps its own however idle it is.
     fn make_room(&self, agent: &Arc<Agent>, at_most: usize) -> Result<(), CallError> {
         let mut known = lock(&self.known);
-        let has_place = |other: &Arc<Agent>| other.is_moving() || other.own_host().is_some();
+        let has_place = |other: &Arc<Agent>| other.is_starting_private_host() || other.own_host().is_some();
         known
             .agents
             .retain(|other| other.upgrade().is_some_and(|other| !Arc::ptr_eq(&other, agent) && has_place(&other)));

@@ -1,4 +1,4 @@
-//! Who an agent is: its token, else the user its connection belongs to, else its connection.
+//! An agent's identity: its token, else the user its connection belongs to, else its connection.
 
 pub use helve_model::{Principal, PrincipalKind};
 
@@ -12,7 +12,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Who that is when no token says otherwise.
+    /// The principal when no token says otherwise.
     pub(crate) fn principal(self) -> Principal {
         match self.user {
             Some(user) => Principal::local_user(user),

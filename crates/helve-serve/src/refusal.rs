@@ -70,7 +70,7 @@ fn plain(code: i64, message: impl Into<String>) -> RpcError {
 /// Why a message is none.
 pub(crate) fn of_noise(text: &str) -> RpcError {
     match RawJson::checked(text) {
-        Ok(_) => invalid_request("this is no request of JSON-RPC 2.0"),
+        Ok(_) => invalid_request("this is not a request of JSON-RPC 2.0"),
         Err(_) => parse_error(),
     }
 }

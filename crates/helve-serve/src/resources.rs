@@ -6,30 +6,30 @@ use helve_model::json::{ObjectWriter, RawJson};
 use helve_model::protocol::code;
 use helve_wire::RpcError;
 
-use crate::book::Place;
 use crate::catalog::Page;
 use crate::exchange::Exchange;
 use crate::gate::Request;
 use crate::gateway::Gateway;
+use crate::offer_index::Place;
 use crate::refusal::{self, invalid_params};
 use crate::tools::usable;
 
 pub(crate) async fn list(gateway: &Gateway, request: &Request) -> Result<Page, RpcError> {
     gateway.settle().await;
-    let book = gateway.books.read_resources(&gateway.host).await;
-    book.resource_list.page(request.param("cursor").as_ref()).ok_or_else(no_page)
+    let index = gateway.offer_index.read_resources(&gateway.host).await;
+    index.resource_list.page(request.param("cursor").as_ref()).ok_or_else(no_page)
 }
 
 pub(crate) async fn list_templates(gateway: &Gateway, request: &Request) -> Result<Page, RpcError> {
     gateway.settle().await;
-    let book = gateway.books.read_resources(&gateway.host).await;
-    book.template_list.page(request.param("cursor").as_ref()).ok_or_else(no_page)
+    let index = gateway.offer_index.read_resources(&gateway.host).await;
+    index.template_list.page(request.param("cursor").as_ref()).ok_or_else(no_page)
 }
 
 pub(crate) async fn list_prompts(gateway: &Gateway, request: &Request) -> Result<Page, RpcError> {
     gateway.settle().await;
-    let book = gateway.books.read_prompts(&gateway.host, &gateway.options.naming).await;
-    book.list.page(request.param("cursor").as_ref()).ok_or_else(no_page)
+    let index = gateway.offer_index.read_prompts(&gateway.host, &gateway.options.naming).await;
+    index.list.page(request.param("cursor").as_ref()).ok_or_else(no_page)
 }
 
 /// Which server a URI is read from: the only one that has resources, the one whose result pointed to it before anybody
@@ -46,10 +46,10 @@ pub(crate) async fn place_of_resource(exchange: &Exchange, uri: &str) -> Result<
     if let Some(place) = gateway.links.find_first(principal, uri).map(linked) {
         return Ok(place);
     }
-    if let Some(place) = gateway.books.resources().and_then(|book| book.find(uri)) {
+    if let Some(place) = gateway.offer_index.resources().and_then(|index| index.find(uri)) {
         return Ok(place);
     }
-    if let Some(place) = gateway.books.look_again(&gateway.host).await.find(uri) {
+    if let Some(place) = gateway.offer_index.look_again(&gateway.host).await.find(uri) {
         return Ok(place);
     }
     let named = uri.split_once('+').and_then(|(server, uri)| {
@@ -63,11 +63,11 @@ pub(crate) async fn place_of_resource(exchange: &Exchange, uri: &str) -> Result<
 /// Which server has the prompt of this served name.
 pub(crate) async fn place_of_prompt(gateway: &Gateway, name: &str) -> Result<Place, RpcError> {
     gateway.settle().await;
-    if let Some(place) = gateway.books.prompts().and_then(|book| book.find(name)) {
+    if let Some(place) = gateway.offer_index.prompts().and_then(|index| index.find(name)) {
         return Ok(place);
     }
-    let book = gateway.books.read_prompts(&gateway.host, &gateway.options.naming).await;
-    book.find(name).ok_or_else(|| invalid_params(format!("Unknown prompt: {name}")))
+    let index = gateway.offer_index.read_prompts(&gateway.host, &gateway.options.naming).await;
+    index.find(name).ok_or_else(|| invalid_params(format!("Unknown prompt: {name}")))
 }
 
 pub(crate) async fn read(host: &Host, place: &Place, context: &CallContext) -> Result<RawJson, RpcError> {

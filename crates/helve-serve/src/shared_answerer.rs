@@ -4,7 +4,7 @@
 use helve::Answerer;
 use helve_model::ServerName;
 use helve_model::json::RawJson;
-use helve_wire::{BoxFuture, ClientCapabilities, Question, RpcError};
+use helve_wire::{BoxFuture, ClientCapabilities, PeerQuestion, RpcError};
 
 /// Answers for the host that agents share. What servers log there is for the person who runs it, by the host's events.
 #[derive(Debug)]
@@ -15,7 +15,11 @@ impl Answerer for SharedAnswerer {
         ClientCapabilities::default()
     }
 
-    fn question<'a>(&'a self, _server: &'a ServerName, question: Question) -> BoxFuture<'a, Result<RawJson, RpcError>> {
+    fn question<'a>(
+        &'a self,
+        _server: &'a ServerName,
+        question: PeerQuestion,
+    ) -> BoxFuture<'a, Result<RawJson, RpcError>> {
         Box::pin(std::future::ready(Err(RpcError::method_not_found(question.kind.method()))))
     }
 }

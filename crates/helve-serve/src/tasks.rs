@@ -16,13 +16,13 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 use tokio::time::Instant;
 
+use crate::change_notices::Notification;
 use crate::exchange::Exchange;
 use crate::gate::{self, Meta, Request};
 use crate::key::GatewayKey;
 use crate::limits::Limits;
 use crate::named_questions;
-use crate::news::Notification;
-use crate::owned::{Bounds, Owned};
+use crate::owner_store::{Bounds, OwnerStore};
 use crate::refusal::{invalid_params, protocol_error};
 use crate::resources::offering;
 use helve_model::sync::lock;
@@ -59,7 +59,7 @@ const NOTICES: &str = "notifications/tasks";
 #[derive(Debug)]
 pub(crate) struct Tasks {
     /// What the servers call them, by the names that agents know.
-    known: Owned<Arc<str>>,
+    known: OwnerStore<Arc<str>>,
     /// Names are made with it; `None`: there is no randomness, and so no names.
     key: Option<[u8; 32]>,
 }
@@ -67,7 +67,7 @@ pub(crate) struct Tasks {
 impl Tasks {
     pub(crate) fn new(limits: &Limits, key: &GatewayKey) -> Self {
         let bounds = Bounds { entries: limits.tasks, bytes: MOST_BYTES, time: TASK_TIME };
-        Self { known: Owned::new(bounds), key: key.derived("task ids") }
+        Self { known: OwnerStore::new(bounds), key: key.derived("task ids") }
     }
 
     /// Forgets tasks that nobody asked about for too long.

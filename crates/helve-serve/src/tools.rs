@@ -9,11 +9,11 @@ use helve_model::protocol::code;
 use helve_model::{ServerName, ServerStatus};
 use helve_wire::RpcError;
 
+use crate::assigned_host::AssignedHost;
 use crate::catalog::{self, LISTS_COUNT_FOR, Page};
 use crate::discovery::{self, Step};
 use crate::exchange::Exchange;
 use crate::gate::Request;
-use crate::lodging::Lodging;
 use crate::refusal::{self, invalid_params};
 
 /// How long a call waits for a server that may have the tool and is still connecting.
@@ -24,7 +24,7 @@ const MISSES_LAST: Duration = Duration::from_secs(1);
 
 pub(crate) async fn list(exchange: &Exchange, request: &Request) -> Result<Page, RpcError> {
     exchange.gateway.tools_known().await;
-    exchange.gateway.furnish(&exchange.agent).await;
+    exchange.gateway.start_private_servers(&exchange.agent).await;
     exchange.gateway.list_again(&exchange.agent, ListAge::AsServersSay(LISTS_COUNT_FOR), |_| true).await;
     let (catalog, cursor) = (exchange.catalog(), request.param("cursor"));
     exchange.agent.lists(catalog.listed(exchange.gateway.options.discovery));
@@ -54,7 +54,7 @@ pub(crate) async fn find(exchange: &Exchange, name: &str) -> Result<Arc<ToolEntr
         return Ok(Arc::clone(tool));
     }
     exchange.gateway.host.settled(TOOL_COMES_WITHIN).await;
-    exchange.gateway.furnish(&exchange.agent).await;
+    exchange.gateway.start_private_servers(&exchange.agent).await;
     if let Some(tool) = exchange.catalog().tool(name) {
         return Ok(Arc::clone(tool));
     }
@@ -97,15 +97,15 @@ fn no_such(name: &str) -> RpcError {
 
 /// Calls a tool on the host that runs its server for this agent.
 pub(crate) async fn call(
-    lodging: Lodging,
+    assigned: AssignedHost,
     tool: Arc<ToolEntry>,
     arguments: RawJson,
     context: CallContext,
 ) -> Result<RawJson, RpcError> {
-    let called = if lodging.is_shared {
-        lodging.host.prepare(tool).invoke(arguments, context).await
+    let called = if assigned.is_shared {
+        assigned.host.prepare(tool).invoke(arguments, context).await
     } else {
-        lodging.host.call(&tool.name().to_string(), arguments, context).await
+        assigned.host.call(&tool.name().to_string(), arguments, context).await
     };
     match called {
         Ok(outcome) => usable(outcome.outcome.raw()),

@@ -10,7 +10,7 @@ use helve_model::json::{ObjectWriter, RawJson};
 use helve_wire::RpcError;
 use tokio::task::AbortHandle;
 
-use crate::book::Place;
+use crate::offer_index::Place;
 use crate::refusal;
 use helve_model::sync::lock;
 

@@ -26,7 +26,7 @@ pub struct Credentials {
     pub vault: Arc<Vault>,
     /// Logins in it.
     pub store: Arc<VaultStore>,
-    /// Who is signed in where.
+    /// The logins.
     pub sign_ins: Arc<SignIns>,
 }
 
@@ -57,7 +57,7 @@ impl Credentials {
     }
 }
 
-/// Who is signed in where, of the servers of a configuration. Nothing is opened for it.
+/// The logins of a configuration's servers. Nothing is opened for it.
 #[derive(Debug, Default)]
 pub struct Logins(BTreeMap<ServerName, Facts>);
 

@@ -179,7 +179,10 @@ impl Itself {
             let Some(named) = env.executable() else { return BTreeSet::new() };
             // Replaced while it runs: what has its name now is it, too.
             let renewed = named.to_str().and_then(|name| name.strip_suffix(REPLACED)).map(PathBuf::from);
-            let paths = [Some(PathBuf::from(OWN_PROGRAM)), Some(named.to_owned()), renewed];
+            // A process that embeds helve has it beside itself: its own program, an interpreter for instance, is another.
+            let is_this_process = fs_err::read_link(OWN_PROGRAM).is_ok_and(|program| program == named);
+            let running = is_this_process.then(|| PathBuf::from(OWN_PROGRAM));
+            let paths = [running, Some(named.to_owned()), renewed];
             paths.iter().flatten().filter_map(|path| file_id(path)).collect()
         })
     }

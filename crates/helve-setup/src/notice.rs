@@ -78,7 +78,7 @@ impl fmt::Display for Notice {
                 write!(formatter, "nothing is started: helve runs as a server of helve, {depth} deep")
             }
             Self::NotATool { setting, text } => {
-                write!(formatter, "`{text}` in `{setting}` is no tool: write server/tool")
+                write!(formatter, "`{text}` in `{setting}` is not a tool: write server/tool")
             }
             Self::NotKept(error) => write!(formatter, "servers are not kept running: {error}"),
         }

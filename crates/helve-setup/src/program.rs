@@ -95,7 +95,7 @@ impl Program {
         let mut heard = Vec::new();
         let work = async {
             let feed = async {
-                // Who does not want to hear it all may go on without.
+                // A caller that does not want all of it goes on without.
                 drop(stdin.write_all(input).await);
                 drop(stdin);
             };

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve::{CallError, Confining, Host, HostBuilder, HostSettings, KeptProgram, Plan, Surroundings};
+use helve::{CallError, Confining, Host, HostBuilder, HostSettings, KeptProgram, Plan, Recorder, Surroundings};
 use helve_config::{Configuration, Settings};
 use helve_model::name::parse_slash;
 use helve_model::{DisabledReason, ErrorCode, QualifiedName};
@@ -201,6 +201,13 @@ impl Recipe {
             builtins: Arc::new(Builtins::new(environment)),
             mcp: !setup.choices.no_mcp,
         })
+    }
+
+    /// The same, and every call that ends is recorded.
+    #[must_use]
+    pub fn with_recorder(mut self, recorder: Arc<dyn Recorder>) -> Self {
+        self.surroundings.recorder = Some(recorder);
+        self
     }
 
     /// The same for one agent of many: every server is started at its first use only, and little is kept for listeners.

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use helve_config::trust::{TrustRequest, TrustStore as _};
 use helve_config::{
     Code, CommandLine, Configuration, Diagnostic, Dialect, ExplicitFile, Request, Setting, Severity, discover,
 };
@@ -58,7 +57,7 @@ pub struct Setup {
     has_warned: AtomicBool,
     /// What earlier versions knew has been looked at.
     has_retired: AtomicBool,
-    /// Who is signed in where; one for all hosts, so that a login is renewed once for all of them.
+    /// The logins; one for all hosts, so that a login is renewed once for all of them.
     credentials: OnceLock<Option<Credentials>>,
 }
 
@@ -171,7 +170,7 @@ impl Setup {
             discover: !self.choices.only_files,
             files: self.explicit_files(),
             command_line: self.command_line(),
-            trust: &|request: &TrustRequest| trust.is_trusted(request),
+            trust: &trust,
         })
     }
 

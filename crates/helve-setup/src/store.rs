@@ -5,7 +5,9 @@
 //! stay. One that cannot be understood is reported and left as it is: nothing is ever guessed, and nothing overwritten.
 
 pub mod approvals;
+pub mod connections;
 mod files;
+mod memory;
 pub mod pins;
 pub mod trust;
 pub mod written_rules;
@@ -22,6 +24,7 @@ use serde::de::DeserializeOwned;
 use crate::error::SetupError;
 pub use files::FileStore;
 pub(crate) use files::file_mark;
+pub use memory::MemoryStore;
 
 /// Keeps documents by name. Whoever serves many people brings one of their own.
 pub trait StateStore: fmt::Debug + Send + Sync {

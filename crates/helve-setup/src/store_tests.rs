@@ -38,8 +38,8 @@ fn trust_is_for_exactly_what_was_shown() {
     let (directory, stores) = stores();
     let yes = request("/p", "github", "npx server");
     assert!(!stores.read::<TrustFile>().expect("read").is_trusted(&yes));
-    stores.update(|file: &mut TrustFile| file.trust(&yes)).expect("written");
-    stores.update(|file: &mut TrustFile| file.trust(&yes)).expect("written");
+    stores.update(|file: &mut TrustFile| file.trust(&yes, None)).expect("written");
+    stores.update(|file: &mut TrustFile| file.trust(&yes, None)).expect("written");
 
     let file: TrustFile = stores.read().expect("read");
     assert_eq!(file.trusted.len(), 1, "said twice, kept once");
@@ -60,7 +60,7 @@ fn trust_is_for_exactly_what_was_shown() {
 fn only_the_owner_can_read_it() {
     use std::os::unix::fs::PermissionsExt as _;
     let (directory, stores) = stores();
-    stores.update(|file: &mut TrustFile| file.trust(&request("/p", "a", "x"))).expect("written");
+    stores.update(|file: &mut TrustFile| file.trust(&request("/p", "a", "x"), None)).expect("written");
     let mode = |path: &str| fs_err::metadata(directory.path().join(path)).expect("there").permissions().mode() & 0o777;
     assert_eq!(mode("state/helve"), 0o700);
     assert_eq!(mode("state/helve/trust.json"), 0o600);
@@ -82,7 +82,7 @@ fn a_broken_file_is_named_and_kept() {
         assert_eq!(failure.message(), format!("{} {expected}", path.display()));
         assert_eq!(failure.code(), Some(helve_model::ErrorCode::Config));
         let request = request("/p", "a", "x");
-        stores.update(|file: &mut TrustFile| file.trust(&request)).expect_err("refused");
+        stores.update(|file: &mut TrustFile| file.trust(&request, None)).expect_err("refused");
         assert_eq!(fs_err::read_to_string(&path).expect("read"), text, "nothing is lost");
     }
 }
@@ -213,7 +213,7 @@ fn writers_take_turns() {
             std::thread::spawn(move || {
                 for index in 0..10 {
                     let request = request("/p", "a", &format!("{number} {index}"));
-                    stores.update(|file: &mut TrustFile| file.trust(&request)).expect("written");
+                    stores.update(|file: &mut TrustFile| file.trust(&request, None)).expect("written");
                 }
             })
         })

@@ -41,7 +41,7 @@ pub struct Vault {
 
 /// What may be known of a record without its key.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Listed {
+pub struct CredentialSummary {
     pub name: String,
     pub facts: Value,
     /// Seconds since 1970.
@@ -110,9 +110,10 @@ impl Vault {
     }
 
     /// What is kept, without opening it.
-    pub fn list(&self) -> Result<Vec<Listed>, VaultError> {
+    pub fn list(&self) -> Result<Vec<CredentialSummary>, VaultError> {
         let records = file::read(&self.directory)?.map(|content| content.records).unwrap_or_default();
-        let listed = |(name, record): (String, Record)| Listed { name, facts: record.facts, written: record.written };
+        let listed =
+            |(name, record): (String, Record)| CredentialSummary { name, facts: record.facts, written: record.written };
         Ok(records.into_iter().map(listed).collect())
     }
 

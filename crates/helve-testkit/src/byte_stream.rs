@@ -9,7 +9,7 @@ use crate::ending::Ending;
 use crate::frame::{FILL_BLOCK, Frame, Out, OutReader, Part};
 use crate::noise;
 use crate::peer::{Connection, Peer};
-use crate::recorder::Entry;
+use crate::recorder::RecordedEvent;
 use crate::tools::write_stderr;
 
 /// After the client has closed its side, what is still queued may take this long to leave.
@@ -74,7 +74,7 @@ where
         let message = message.strip_suffix(b"\r").unwrap_or(message);
         peer.receive(connection, message, out);
     }
-    peer.recorder().add(Entry::Eof);
+    peer.recorder().add(RecordedEvent::Eof);
     if peer.scenario().ignores_eof {
         std::future::pending::<()>().await;
     }

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use crate::frame::{Frame, MessageKind, Out, Part};
 use crate::meta::{self, RequestMeta};
 use crate::peer::{Connection, Peer, answer_error};
-use crate::recorder::Entry;
+use crate::recorder::RecordedEvent;
 
 /// The order of log levels, least first.
 const LOG_LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
@@ -191,7 +191,7 @@ impl Call {
         let text = json!({ "jsonrpc": "2.0", "id": number, "method": method, "params": params }).to_string();
         self.out.send_message(MessageKind::Other, text);
         let answer = receiver.await.unwrap_or_default();
-        self.peer.recorder().add(Entry::Answered { method: method.to_string(), answer: answer.clone() });
+        self.peer.recorder().add(RecordedEvent::Answered { method: method.to_string(), answer: answer.clone() });
         answer
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use crate::recorder::{Entry, Recorder};
+use crate::recorder::{RecordedEvent, Recorder};
 
 /// Ends the peer a connection belongs to.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ impl Ending {
 
     /// Ends the peer now, without a word to the client.
     pub(crate) fn exit(&self, recorder: &Recorder, status: i32) {
-        recorder.add(Entry::Exited { status });
+        recorder.add(RecordedEvent::Exited { status });
         match self {
             Self::Process => std::process::exit(status),
             Self::Task(flag) => {

@@ -6,7 +6,7 @@ use crate::call::Call;
 use crate::fixture::skills;
 use crate::meta::{self, TASKS_EXTENSION};
 use crate::peer::Handshake;
-use crate::recorder::Entry;
+use crate::recorder::RecordedEvent;
 use crate::scenario::{Contents, DualRule, Era, Scenario};
 
 /// Agrees on a legacy version: the client's if it is known, the newest otherwise.
@@ -16,7 +16,7 @@ pub(crate) fn initialize(call: &Call) {
     let asked = params["protocolVersion"].as_str().unwrap_or_default();
     if asked.is_empty() || !params["capabilities"].is_object() || !params["clientInfo"]["name"].is_string() {
         let text = "initialize without protocolVersion, capabilities or clientInfo";
-        call.peer.recorder().add(Entry::Violation(text.to_string()));
+        call.peer.recorder().add(RecordedEvent::Violation(text.to_string()));
         return call.error(-32602, text);
     }
     let known = scenario.legacy_versions.iter().any(|version| version == asked);

@@ -58,6 +58,6 @@ pub use http_script::{CutKind, FaultTarget, HttpAnswer, HttpFault, HttpFaultKind
 pub use in_process::InProcess;
 pub use process_table::{alive, descendants_of, open_fds, peak_rss_bytes, rss_bytes, threads, wait_until_dead};
 pub use program::{fixture_program, peer_program, rmcp_program};
-pub use recorder::{Entry, NotSeen, Recorder, Recording};
+pub use recorder::{NotSeen, RecordedEvent, Recorder, Recording};
 pub use scenario::{Contents, DualRule, Era, LEGACY_VERSIONS, MODERN_VERSION, Offers, Scenario};
 pub use stdio::{run, run_fixture};

@@ -16,7 +16,7 @@ use crate::fault::{MixtureFault, OneAtATime, ProbeFault};
 use crate::frame::{Incoming, MessageKind, Out};
 use crate::listen::Listeners;
 use crate::meta::{self, RequestMeta};
-use crate::recorder::{Entry, Recorder};
+use crate::recorder::{RecordedEvent, Recorder};
 use crate::scenario::{DualRule, Era, Scenario};
 use crate::tasks::Tasks;
 use crate::{handshake, methods};
@@ -108,18 +108,20 @@ impl Peer {
         let message: Incoming<'_> = match serde_json::from_slice(bytes) {
             Ok(message) => message,
             Err(error) => {
-                self.recorder().add(Entry::Violation(format!("not a JSON-RPC message: {error}")));
+                self.recorder().add(RecordedEvent::Violation(format!("not a JSON-RPC message: {error}")));
                 return answer_error(out, "null", -32700, "Parse error", None);
             }
         };
         if message.jsonrpc.as_deref() != Some("2.0") {
-            self.recorder().add(Entry::Violation("jsonrpc is not \"2.0\"".to_string()));
+            self.recorder().add(RecordedEvent::Violation("jsonrpc is not \"2.0\"".to_string()));
         }
         match (&message.method, message.id) {
             (Some(_), Some(_)) => self.request(connection, &message, out),
             (Some(method), None) => self.notification(connection, method, &message),
             (None, Some(_)) => self.answered(connection, &message),
-            (None, None) => self.recorder().add(Entry::Violation("a message without method and id".to_string())),
+            (None, None) => {
+                self.recorder().add(RecordedEvent::Violation("a message without method and id".to_string()))
+            }
         }
     }
 
@@ -128,10 +130,10 @@ impl Peer {
         let method = message.method.as_deref().unwrap_or_default().to_string();
         let params = message.params.map(ToOwned::to_owned);
         if !id.starts_with(['"', '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) {
-            self.recorder().add(Entry::Violation(format!("an id must be a string or a number: {id}")));
+            self.recorder().add(RecordedEvent::Violation(format!("an id must be a string or a number: {id}")));
         }
         if connection.state().in_flight.contains_key(&id) {
-            self.recorder().add(Entry::Violation(format!("the id {id} is in use")));
+            self.recorder().add(RecordedEvent::Violation(format!("the id {id} is in use")));
         }
         if method == "server/discover" {
             connection.state().seen_discover = true;
@@ -172,7 +174,7 @@ impl Peer {
         if call.connection.state().in_flight.is_empty() {
             return false;
         }
-        self.recorder().add(Entry::Violation(format!("{} while another request runs", call.method)));
+        self.recorder().add(RecordedEvent::Violation(format!("{} while another request runs", call.method)));
         match rule {
             OneAtATime::Drops => {}
             OneAtATime::Fails => call.error(-32603, "busy"),
@@ -278,7 +280,7 @@ impl Peer {
         }
         let params = message.params.and_then(|raw| serde_json::from_str::<Cancelled<'_>>(raw.get()).ok());
         let Some(Cancelled { id }) = params else {
-            return self.recorder().add(Entry::Violation("a cancellation without requestId".to_string()));
+            return self.recorder().add(RecordedEvent::Violation("a cancellation without requestId".to_string()));
         };
         connection.cancel(self.recorder(), id.get());
         self.inner.listeners.remove(connection, id.get());
@@ -289,7 +291,7 @@ impl Peer {
         let waiting = number.and_then(|number| connection.state().asked.remove(&number));
         let Some(waiting) = waiting else {
             let text = format!("an answer to nothing: id {}", message.id.map_or("null", |id| id.get()));
-            return self.recorder().add(Entry::Violation(text));
+            return self.recorder().add(RecordedEvent::Violation(text));
         };
         let result = message.result.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
         let error = message.error.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
@@ -330,7 +332,7 @@ impl Connection {
             }
         };
         let Some((tool, abort)) = found else { return };
-        recorder.add(Entry::Cancelled { id: id.to_string(), tool });
+        recorder.add(RecordedEvent::Cancelled { id: id.to_string(), tool });
         if let Some(abort) = abort {
             abort.abort();
         }

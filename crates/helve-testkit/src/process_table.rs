@@ -24,7 +24,7 @@ pub fn descendants_of(pid: u32) -> Vec<u32> {
     found.split_off(1)
 }
 
-/// Whether the process exists and is no zombie.
+/// Whether the process exists and is not a zombie.
 pub fn alive(pid: u32) -> bool {
     status_of(pid).is_some_and(|status| status.state != 'Z')
 }

@@ -19,7 +19,7 @@ pub struct Recorder {
 /// One thing the peer has seen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Entry {
+pub enum RecordedEvent {
     /// A message from the client, as it came (invalid UTF-8 replaced).
     Frame(String),
     /// The client closed its side of a byte stream.
@@ -51,7 +51,7 @@ pub struct NotSeen {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Recording {
-    pub entries: Vec<Entry>,
+    pub entries: Vec<RecordedEvent>,
 }
 
 #[derive(Debug)]
@@ -74,13 +74,13 @@ impl Recorder {
         if let Some(path) = file {
             match fs_err::OpenOptions::new().create(true).append(true).open(path) {
                 Ok(file) => state.file = Some(file),
-                Err(error) => state.recording.entries.push(Entry::Violation(format!("cannot record: {error}"))),
+                Err(error) => state.recording.entries.push(RecordedEvent::Violation(format!("cannot record: {error}"))),
             }
         }
         Self { shared: Arc::new(Shared { state: Mutex::new(state), changed: Notify::new() }) }
     }
 
-    pub(crate) fn add(&self, entry: Entry) {
+    pub(crate) fn add(&self, entry: RecordedEvent) {
         {
             let mut state = self.state();
             if let Some(file) = &mut state.file
@@ -96,7 +96,7 @@ impl Recorder {
     }
 
     pub(crate) fn add_frame(&self, frame: &[u8]) {
-        self.add(Entry::Frame(String::from_utf8_lossy(frame).into_owned()));
+        self.add(RecordedEvent::Frame(String::from_utf8_lossy(frame).into_owned()));
     }
 
     pub(crate) fn add_bytes(&self, count: usize) {
@@ -138,7 +138,7 @@ impl Recorder {
         let entries = self.recording().entries;
         entries
             .into_iter()
-            .filter_map(|entry| if let Entry::Violation(text) = entry { Some(text) } else { None })
+            .filter_map(|entry| if let RecordedEvent::Violation(text) = entry { Some(text) } else { None })
             .collect()
     }
 
@@ -177,7 +177,7 @@ impl Recorder {
     pub async fn wait_for_cancel(&self, deadline: Duration) -> Result<String, NotSeen> {
         self.wait_for("a cancelled request", deadline, |recording| {
             recording.entries.iter().find_map(|entry| match entry {
-                Entry::Cancelled { id, .. } => Some(id.clone()),
+                RecordedEvent::Cancelled { id, .. } => Some(id.clone()),
                 _ => None,
             })
         })
@@ -197,14 +197,18 @@ impl Recording {
     }
 
     pub fn frames(&self) -> Vec<String> {
-        let frames =
-            self.entries.iter().filter_map(|entry| if let Entry::Frame(text) = entry { Some(text) } else { None });
+        let frames = self
+            .entries
+            .iter()
+            .filter_map(|entry| if let RecordedEvent::Frame(text) = entry { Some(text) } else { None });
         frames.cloned().collect()
     }
 
     pub fn messages(&self) -> Vec<Value> {
-        let frames =
-            self.entries.iter().filter_map(|entry| if let Entry::Frame(text) = entry { Some(text) } else { None });
+        let frames = self
+            .entries
+            .iter()
+            .filter_map(|entry| if let RecordedEvent::Frame(text) = entry { Some(text) } else { None });
         frames.filter_map(|frame| serde_json::from_str(frame).ok()).collect()
     }
 

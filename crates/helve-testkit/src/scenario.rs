@@ -71,7 +71,7 @@ pub struct Scenario {
     pub endless_line: Option<EndlessLine>,
     /// Write this many bytes to stderr at the start. Stdio only.
     pub stderr_at_start: u64,
-    /// Write lines that are no protocol at the start.
+    /// Write lines that are not protocol at the start.
     pub noise_at_start: Option<Noise>,
     /// Write such lines before and after every answer to `tools/call`.
     pub noise_around_calls: Option<Noise>,

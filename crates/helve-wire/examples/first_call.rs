@@ -31,8 +31,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let server = ServerName::new("demo")?;
     let session = connect_stdio(&PlainLauncher, &command, ConnectOptions::new(server.clone())).await?;
-    let verdict = &session.greeting().verdict;
-    println!("connected: {} protocol, version {}", verdict.era, verdict.version);
+    let negotiated = &session.greeting().negotiated;
+    println!("connected: {} protocol, version {}", negotiated.era, negotiated.version);
 
     let tools = session.list_tools(Times::default()).await?;
     for tool in &tools.items {

@@ -10,13 +10,13 @@ use tokio::sync::Semaphore;
 
 use crate::dispatch::Dispatcher;
 use crate::encode::{Message, Meta, Params};
-use crate::era::Verdict;
+use crate::era::NegotiatedVersion;
 use crate::error::{Error, Result, RpcError};
 use crate::handler::ClientCapabilities;
 use crate::pending::{Answer, Listener};
 use crate::request::{Outgoing, Times};
-use crate::said::{self, Way};
 use crate::transport::Link;
+use crate::wire_log::{self, Way};
 
 /// One peer, reachable.
 #[derive(Debug)]
@@ -90,11 +90,11 @@ impl Channel {
     }
 
     /// Both sides know now what they speak.
-    pub(crate) fn agree(&self, verdict: &Verdict) {
-        if verdict.era == crate::era::Era::Modern {
+    pub(crate) fn agree(&self, negotiated: &NegotiatedVersion) {
+        if negotiated.era == crate::era::Era::Modern {
             self.dispatcher.stop_answering_questions();
         }
-        self.link.agree(verdict);
+        self.link.agree(negotiated);
     }
 
     /// Opens the stream on which a legacy HTTP server speaks unasked, where there is one.
@@ -127,7 +127,7 @@ impl Channel {
             cancellable: ask.cancellable,
             cancel_meta: ask.era_meta,
         };
-        said::log(self.dispatcher.server(), Way::Sent, &outgoing.body);
+        wire_log::log(self.dispatcher.server(), Way::Sent, &outgoing.body);
         let noise = self.dispatcher.noises();
         let answer = self.link.exchange(outgoing, ask.times, ask.listener.take()).await;
         match answer.map_err(|error| self.explained(error, noise))? {
@@ -147,7 +147,7 @@ impl Channel {
 
     pub(crate) async fn notify(&self, method: &str, params: Params<'_>, meta: Meta<'_>) -> Result<()> {
         let message = Message::notification(method, params, meta).into_bytes();
-        said::log(self.dispatcher.server(), Way::Sent, &message);
+        wire_log::log(self.dispatcher.server(), Way::Sent, &message);
         self.link.notify(message).await
     }
 

@@ -1,4 +1,4 @@
-//! Who we say we are.
+//! The client's name and version.
 
 use helve_model::json::ObjectWriter;
 

@@ -35,9 +35,9 @@ use helve_model::sync::lock;
 pub struct ConnectOptions {
     /// The server's configured name: permits for other servers are refused.
     pub server: ServerName,
-    /// Who we say we are.
+    /// The client's name and version.
     pub client: ClientInfo,
-    /// Who listens and answers.
+    /// Handles notifications and requests of the server.
     pub handler: Arc<dyn PeerHandler>,
     /// What the peer may cost us.
     pub limits: Limits,
@@ -198,7 +198,7 @@ pub async fn connect_http(target: &HttpTarget, flavour: HttpFlavour, mut options
     }
 }
 
-/// A handshake is no call: whatever became of it, it may be repeated.
+/// A handshake is not a call: whatever became of it, it may be repeated.
 fn nothing_ran(error: Error) -> Error {
     error.with_may_have_run(false)
 }
@@ -217,7 +217,7 @@ impl HttpStart<'_> {
         let link = StreamableLink::new(self.target.clone(), Arc::clone(&dispatcher), &options.limits).ok()?;
         link.resume(saved.id.expose_secret())?;
         let channel = Channel::new(Link::Streamable(link), dispatcher, options.one_at_a_time);
-        channel.agree(&saved.greeting.verdict);
+        channel.agree(&saved.greeting.negotiated);
         let mut ask =
             Ask { cancellable: false, in_turn: false, times: Times::exactly(options.startup), ..Ask::new("ping", &[]) };
         if let Err(error) = channel.request(&mut ask).await {

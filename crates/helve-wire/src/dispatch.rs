@@ -17,10 +17,10 @@ use crate::encode;
 use crate::envelope::{self, AnswerId, Incoming};
 use crate::era::modern;
 use crate::error::{Error, RpcError};
-use crate::handler::{ClientCapabilities, Notification, PeerHandler, Progress, Question, QuestionKind};
+use crate::handler::{ClientCapabilities, Notification, PeerHandler, PeerQuestion, Progress, QuestionKind};
 use crate::limits::Limits;
 use crate::pending::{Answer, Closed, Pending};
-use crate::said::{self, Way};
+use crate::wire_log::{self, Way};
 use helve_model::sync::lock;
 
 /// How many lines of noise are kept for diagnostics, and how much of each.
@@ -58,7 +58,7 @@ type OpenQuestions = Arc<Mutex<HashMap<RawJson, oneshot::Sender<()>>>>;
 
 /// Where a message came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum MessageOrigin {
     /// The one stream of the connection.
     Connection,
     /// The answer to this request of ours.
@@ -105,17 +105,17 @@ impl Dispatcher {
         self.answers_questions.store(false, Ordering::Relaxed);
     }
 
-    /// Messages that were no JSON-RPC: how many, and the first few of them.
+    /// Messages that were not JSON-RPC: how many, and the first few of them.
     pub(crate) fn noise(&self) -> (u64, Vec<String>) {
         (self.noise.load(Ordering::Relaxed), lock(&self.noise_kept).clone())
     }
 
-    /// How many messages were no JSON-RPC.
+    /// How many messages were not JSON-RPC.
     pub(crate) fn noises(&self) -> u64 {
         self.noise.load(Ordering::Relaxed)
     }
 
-    /// What was heard that is no message since there were so many, in words; `None` when there was nothing.
+    /// What was heard that is not a message since there were so many, in words; `None` when there was nothing.
     pub(crate) fn noise_since(&self, before: u64) -> Option<String> {
         let count = self.noises().saturating_sub(before);
         let last = lock(&self.last_noise).clone();
@@ -134,7 +134,7 @@ impl Dispatcher {
     }
 
     /// Takes one message, which may be a batch.
-    pub(crate) fn deliver(&self, frame: &ByteString, origin: Origin, outlet: &Arc<dyn Outlet>) {
+    pub(crate) fn deliver(&self, frame: &ByteString, origin: MessageOrigin, outlet: &Arc<dyn Outlet>) {
         if frame.trim_start().starts_with('[')
             && let Some(batch) = envelope::batch(frame)
         {
@@ -156,10 +156,10 @@ impl Dispatcher {
 
     /// A message that is broken as a whole, but whose envelope may still tell the request it answers.
     pub(crate) fn deliver_broken(&self, text: &ByteString, error: Error) {
-        said::log(&self.server, Way::Heard, text.as_bytes());
+        wire_log::log(&self.server, Way::Heard, text.as_bytes());
         match envelope::read(text) {
             Incoming::Answer { id, .. } | Incoming::Unacceptable { id, .. } => {
-                match self.find(id, Origin::Connection) {
+                match self.find(id, MessageOrigin::Connection) {
                     Some(id) => self.reject(id, error),
                     None => self.count_unmatched(),
                 }
@@ -200,8 +200,8 @@ impl Dispatcher {
         }
     }
 
-    fn deliver_one(&self, frame: &ByteString, origin: Origin, outlet: &Arc<dyn Outlet>) {
-        said::log(&self.server, Way::Heard, frame.as_bytes());
+    fn deliver_one(&self, frame: &ByteString, origin: MessageOrigin, outlet: &Arc<dyn Outlet>) {
+        wire_log::log(&self.server, Way::Heard, frame.as_bytes());
         match envelope::read(frame) {
             Incoming::Answer { id, body } => self.answer(id, origin, body),
             Incoming::Notification { method, params } => self.notification(method, params, origin),
@@ -214,9 +214,9 @@ impl Dispatcher {
         }
     }
 
-    fn answer(&self, id: AnswerId, origin: Origin, body: Result<RawJson, RpcError>) {
+    fn answer(&self, id: AnswerId, origin: MessageOrigin, body: Result<RawJson, RpcError>) {
         // A refusal without id is about the only request there is; a result may as well be a late one of another.
-        let is_anybodys = id == AnswerId::Null && origin == Origin::Connection && body.is_ok();
+        let is_anybodys = id == AnswerId::Null && origin == MessageOrigin::Connection && body.is_ok();
         let found = if is_anybodys { None } else { self.find(id, origin) };
         let Some(number) = found else { return self.count_unmatched() };
         let answer = match (id, body) {
@@ -233,22 +233,22 @@ impl Dispatcher {
     }
 
     /// The request an answer belongs to.
-    fn find(&self, id: AnswerId, origin: Origin) -> Option<u64> {
+    fn find(&self, id: AnswerId, origin: MessageOrigin) -> Option<u64> {
         match (id, origin) {
             (AnswerId::Ours(id) | AnswerId::Mistyped(id), _) => Some(id),
             // The peer could not tell which request it could not read; we can, where only one is possible.
-            (AnswerId::Null, Origin::Request(id)) => Some(id),
-            (AnswerId::Null, Origin::Connection) => self.pending.only(),
+            (AnswerId::Null, MessageOrigin::Request(id)) => Some(id),
+            (AnswerId::Null, MessageOrigin::Connection) => self.pending.only(),
             (AnswerId::Foreign, _) => None,
         }
     }
 
-    fn notification(&self, method: String, params: Option<RawJson>, origin: Origin) {
+    fn notification(&self, method: String, params: Option<RawJson>, origin: MessageOrigin) {
         if method == "notifications/progress"
             && let Some((token, progress)) = params.as_ref().and_then(read_progress)
         {
             // On a stream of its own a request has no progress but its own.
-            let is_its_own = origin == Origin::Connection || origin == Origin::Request(token);
+            let is_its_own = origin == MessageOrigin::Connection || origin == MessageOrigin::Request(token);
             match self.pending.get(token).filter(|slot| is_its_own && slot.wants_progress()) {
                 Some(slot) => slot.report(progress),
                 None => self.count_unmatched(),
@@ -287,14 +287,21 @@ impl Dispatcher {
     }
 
     /// The handler of the very request in whose course something comes.
-    fn handler_during(&self, origin: Origin) -> Option<Arc<dyn PeerHandler>> {
+    fn handler_during(&self, origin: MessageOrigin) -> Option<Arc<dyn PeerHandler>> {
         match origin {
-            Origin::Connection => None,
-            Origin::Request(id) => self.pending.get(id).and_then(|slot| slot.handler().cloned()),
+            MessageOrigin::Connection => None,
+            MessageOrigin::Request(id) => self.pending.get(id).and_then(|slot| slot.handler().cloned()),
         }
     }
 
-    fn request(&self, id: RawJson, method: &str, params: Option<RawJson>, origin: Origin, outlet: &Arc<dyn Outlet>) {
+    fn request(
+        &self,
+        id: RawJson,
+        method: &str,
+        params: Option<RawJson>,
+        origin: MessageOrigin,
+        outlet: &Arc<dyn Outlet>,
+    ) {
         if !self.answers_questions.load(Ordering::Relaxed) {
             return self.count_unmatched();
         }
@@ -314,8 +321,8 @@ impl Dispatcher {
             return reply(&self.server, outlet, encode::answer(&id, &Err(busy)));
         };
         let during = match origin {
-            Origin::Connection => None,
-            Origin::Request(id) => Some(id),
+            MessageOrigin::Connection => None,
+            MessageOrigin::Request(id) => Some(id),
         };
         let handler = self.handler_during(origin).unwrap_or_else(|| Arc::clone(&self.handler));
         let (outlet, server) = (Arc::clone(outlet), Arc::clone(&self.server));
@@ -327,7 +334,7 @@ impl Dispatcher {
             tokio::select! {
                 biased;
                 Ok(()) = taken_back => {}
-                answer = handler.question(Question { kind, params, during }) => {
+                answer = handler.question(PeerQuestion { kind, params, during }) => {
                     reply(&server, &outlet, encode::answer(&id, &answer));
                 }
             }
@@ -342,7 +349,7 @@ impl Dispatcher {
 
 /// Sends our answer to a question.
 fn reply(server: &str, outlet: &Arc<dyn Outlet>, message: Vec<u8>) {
-    said::log(server, Way::Sent, &message);
+    wire_log::log(server, Way::Sent, &message);
     outlet.send(message);
 }
 

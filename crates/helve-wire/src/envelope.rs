@@ -105,7 +105,7 @@ pub fn read_outlined(frame: &ByteString, outline: &Outline) -> Incoming {
     envelope.sort()
 }
 
-/// The messages of a batch (protocol version 2025-03-26 has them), or `None` when this is no array.
+/// The messages of a batch (protocol version 2025-03-26 has them), or `None` when this is not an array.
 ///
 /// They are found one by one: millions of small ones take no more memory than the frame.
 pub fn batch(frame: &ByteString) -> Option<impl Iterator<Item = ByteString>> {
@@ -227,7 +227,7 @@ impl Envelope {
     }
 }
 
-/// What is no string, number or null cannot be answered; and what is no JSON at all must not be written back.
+/// What is not a string, number or null cannot be answered; and what is not JSON at all must not be written back.
 fn can_be_echoed(id: &RawJson) -> bool {
     !id.as_str().starts_with(['{', '[', 't', 'f']) && id.check().is_ok()
 }

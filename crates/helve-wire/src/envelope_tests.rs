@@ -80,7 +80,7 @@ proptest! {
         if let Incoming::Answer { id, body: Ok(_) } = read_text(&text) {
             let parsed: serde_json::Value = match serde_json::from_str(&text) {
                 Ok(parsed) => parsed,
-                Err(error) => return Err(TestCaseError::fail(format!("{text} is no JSON: {error}"))),
+                Err(error) => return Err(TestCaseError::fail(format!("{text} is not JSON: {error}"))),
             };
             if id == AnswerId::Ours(7) {
                 prop_assert_eq!(&parsed["id"], &serde_json::json!(7));

@@ -28,7 +28,7 @@ pub enum Era {
 
 /// What was found out about a peer: worth keeping, so that the next connection need not ask again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
+pub struct NegotiatedVersion {
     /// The era.
     pub era: Era,
     /// The protocol version both sides speak.
@@ -67,7 +67,7 @@ pub enum ProtocolChoice {
     #[default]
     Auto,
     /// This was found out before: try it first, find out again when it no longer holds.
-    Known(Verdict),
+    Known(NegotiatedVersion),
     /// The legacy era where the peer speaks it, else find out.
     LegacyFirst,
     /// This version and no other.
@@ -78,10 +78,10 @@ pub enum ProtocolChoice {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Greeting {
     /// The era and version agreed upon.
-    pub verdict: Verdict,
+    pub negotiated: NegotiatedVersion,
     /// What the server can do, as it says it.
     pub capabilities: RawJson,
-    /// Who it says it is. Never to be used for identity.
+    /// The name it gives itself. Never to be used for identity.
     pub server_info: Option<RawJson>,
     /// What it wants the model to know.
     pub instructions: Option<String>,
@@ -90,7 +90,7 @@ pub struct Greeting {
 impl ProtocolChoice {
     /// What to try, by what is known of a peer and what is preferred.
     #[must_use]
-    pub fn new(known: Option<Verdict>, preference: EraPreference) -> Self {
+    pub fn new(known: Option<NegotiatedVersion>, preference: EraPreference) -> Self {
         let Some(known) = known else {
             return match preference {
                 EraPreference::Newest => Self::Auto,
@@ -98,7 +98,7 @@ impl ProtocolChoice {
             };
         };
         match (preference, known.era, known.other) {
-            (EraPreference::Newest, Era::Legacy, OtherEra::Spoken) => Self::Known(Verdict::newest()),
+            (EraPreference::Newest, Era::Legacy, OtherEra::Spoken) => Self::Known(NegotiatedVersion::newest()),
             (EraPreference::Newest, Era::Legacy, OtherEra::Unknown) => Self::Auto,
             (EraPreference::Legacy, Era::Modern, OtherEra::Spoken | OtherEra::Unknown) => Self::LegacyFirst,
             _ => Self::Known(known),
@@ -106,7 +106,7 @@ impl ProtocolChoice {
     }
 }
 
-impl Verdict {
+impl NegotiatedVersion {
     /// The same, with what an earlier connection found out about the other era.
     #[must_use]
     pub fn knowing(mut self, earlier: Option<&Self>) -> Self {
@@ -123,7 +123,7 @@ impl Verdict {
         Self { era: Era::Modern, version: newest.to_owned(), other: OtherEra::Unknown }
     }
 
-    /// The verdict a version stands for; `None` when helve does not speak it.
+    /// The negotiated a version stands for; `None` when helve does not speak it.
     #[must_use]
     pub fn of_version(version: &str) -> Option<Self> {
         let era = if legacy::VERSIONS.contains(&version) {

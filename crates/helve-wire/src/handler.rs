@@ -37,7 +37,7 @@ pub trait PeerHandler: Send + Sync + 'static {
     fn renewed(&self) {}
 
     /// The peer asks something that [`PeerHandler::capabilities`] allows; anything else is refused before it gets here.
-    fn question(&self, question: Question) -> BoxFuture<'_, Result<RawJson, RpcError>> {
+    fn question(&self, question: PeerQuestion) -> BoxFuture<'_, Result<RawJson, RpcError>> {
         let method = question.kind.method();
         Box::pin(async move { Err(RpcError::method_not_found(method)) })
     }
@@ -83,7 +83,7 @@ pub struct Notification {
 
 /// What a peer asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question {
+pub struct PeerQuestion {
     /// What kind of question.
     pub kind: QuestionKind,
     /// Its parameters, as the peer wrote them.

@@ -18,9 +18,9 @@ mod limits;
 mod nesting;
 mod pending;
 mod request;
-mod said;
 mod session;
 mod transport;
+mod wire_log;
 
 /// The message plane, for those who stand on the other side of it: what a message is, and where a line ends.
 pub mod plane {
@@ -34,10 +34,10 @@ pub use client_info::ClientInfo;
 #[cfg(unix)]
 pub use connect::connect_stdio;
 pub use connect::{ConnectOptions, SavedSession, connect_http, connect_stream};
-pub use era::{Era, EraPreference, Greeting, OtherEra, ProtocolChoice, Verdict};
+pub use era::{Era, EraPreference, Greeting, NegotiatedVersion, OtherEra, ProtocolChoice};
 pub use error::{Error, Result, RpcError};
 pub use handler::{
-    BoxFuture, ClientCapabilities, Event, EventQueue, NoHandler, Notification, PeerHandler, Progress, Question,
+    BoxFuture, ClientCapabilities, Event, EventQueue, NoHandler, Notification, PeerHandler, PeerQuestion, Progress,
     QuestionKind, TaskQuestion,
 };
 pub use limits::Limits;

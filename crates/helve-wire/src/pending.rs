@@ -18,7 +18,7 @@ use helve_model::sync::lock;
 /// Called with each progress report of one call, in order, before the call returns.
 pub type ProgressCallback = Arc<dyn Fn(Progress) + Send + Sync>;
 
-/// Who hears what the peer says about one request before it answers.
+/// Hears what the peer says about one request before it answers.
 #[derive(Clone)]
 pub(crate) enum Listener {
     /// Of a call: its progress, and what the peer asks and logs in its course.
@@ -127,7 +127,7 @@ impl Slot {
         }
     }
 
-    /// Who answers what the peer asks in the course of this request, if not the connection's handler.
+    /// Answers what the peer asks in the course of this request, if not the connection's handler.
     pub(crate) fn handler(&self) -> Option<&Arc<dyn PeerHandler>> {
         match &self.listener {
             Some(Listener::Call { handler, .. }) => handler.as_ref(),

@@ -227,7 +227,7 @@ impl Shared {
         if self.renewals.load(Ordering::Acquire) != seen {
             return Ok(());
         }
-        let version = &self.greeting.verdict.version;
+        let version = &self.greeting.negotiated.version;
         drop(legacy::handshake(&self.channel, &self.options.client, version, times).await?);
         self.renewals.fetch_add(1, Ordering::Release);
         self.channel.dispatcher().handler().renewed();
@@ -235,7 +235,7 @@ impl Shared {
     }
 
     fn is_modern(&self) -> bool {
-        self.greeting.verdict.era == Era::Modern
+        self.greeting.negotiated.era == Era::Modern
     }
 
     fn era_meta(&self) -> Arc<str> {
@@ -251,10 +251,10 @@ impl Drop for Owner {
 }
 
 fn render_meta(greeting: &Greeting, options: &ConnectOptions, log_level: Option<&str>) -> Arc<str> {
-    match greeting.verdict.era {
+    match greeting.negotiated.era {
         Era::Legacy => Arc::from(""),
         Era::Modern => Arc::from(modern::request_meta(
-            &greeting.verdict.version,
+            &greeting.negotiated.version,
             &options.client,
             &modern::declared(options.handler.capabilities()),
             log_level,
@@ -267,7 +267,7 @@ impl fmt::Debug for Session {
         formatter
             .debug_struct("Session")
             .field("server", &self.shared.options.server)
-            .field("verdict", &self.shared.greeting.verdict)
+            .field("negotiated", &self.shared.greeting.negotiated)
             .finish_non_exhaustive()
     }
 }

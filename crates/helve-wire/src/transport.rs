@@ -7,7 +7,7 @@ pub(crate) mod stdio;
 pub(crate) mod stream;
 mod writer;
 
-use crate::era::{Era, Verdict};
+use crate::era::{Era, NegotiatedVersion};
 use crate::error::Result;
 #[cfg(unix)]
 use crate::launch::ExitReport;
@@ -71,9 +71,12 @@ impl Link {
     }
 
     /// What both sides speak from now on.
-    pub(crate) fn agree(&self, verdict: &Verdict) {
+    pub(crate) fn agree(&self, negotiated: &NegotiatedVersion) {
         if let Self::Streamable(link) = self {
-            link.set_protocol(HttpProtocol { version: verdict.version.clone(), modern: verdict.era == Era::Modern });
+            link.set_protocol(HttpProtocol {
+                version: negotiated.version.clone(),
+                modern: negotiated.era == Era::Modern,
+            });
         }
     }
 

@@ -6,7 +6,7 @@ use std::fmt;
 use helve_model::ServerName;
 use helve_model::json::RawJson;
 use helve_schema::{Elicitation, SamplingRequest};
-use helve_wire::{BoxFuture, ClientCapabilities, EraPreference, Question, RpcError};
+use helve_wire::{BoxFuture, ClientCapabilities, EraPreference, PeerQuestion, RpcError};
 
 /// Answers whatever servers ask, unopened: for programs that pass questions on.
 ///
@@ -23,7 +23,11 @@ pub trait Answerer: Send + Sync {
     }
 
     /// A server asks something that the capabilities allow.
-    fn question<'a>(&'a self, server: &'a ServerName, question: Question) -> BoxFuture<'a, Result<RawJson, RpcError>>;
+    fn question<'a>(
+        &'a self,
+        server: &'a ServerName,
+        question: PeerQuestion,
+    ) -> BoxFuture<'a, Result<RawJson, RpcError>>;
 
     /// A server logs something. Must not block: the server is not heard meanwhile.
     fn log(&self, server: &ServerName, params: &RawJson) {

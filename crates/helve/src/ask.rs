@@ -1,4 +1,4 @@
-//! Who decides when a rule says *ask*: the person behind the host.
+//! Decides when a rule says *ask*: the person behind the host.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -39,7 +39,7 @@ pub struct ApprovalRequest {
     pub arguments: RawJson,
     /// On whose behalf.
     pub principal: Principal,
-    /// Who wants it to run.
+    /// The caller.
     pub caller: Caller,
     /// How much harm it could do.
     pub risk: Risk,

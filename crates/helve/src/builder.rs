@@ -11,13 +11,13 @@ use tokio::task::spawn_blocking;
 
 use crate::answerer::{Answerer, Elicitor, LogSink, RootsProvider, Sampler, SamplingLimits};
 use crate::ask::{Approver, NobodyThere};
-use crate::desk::Staff;
 use crate::error::CallError;
 use crate::host::Host;
+use crate::host_core::HostCore;
+use crate::question_router::Responders;
 use crate::save::{Resumable, SavedHost};
 use crate::settings::{Builtins, HostSettings, Plan, Planned, Surroundings};
 use crate::spill::sweep;
-use crate::state::Shared;
 use crate::tool::Toolbox;
 
 /// Builds a [`Host`].
@@ -47,7 +47,7 @@ pub struct HostBuilder {
     pub(crate) builtins: Option<Arc<dyn Builtins>>,
     pub(crate) approver: Arc<dyn Approver>,
     pub(crate) approvals: Vec<Approval>,
-    pub(crate) staff: Staff,
+    pub(crate) responders: Responders,
     pub(crate) answerer: Option<Arc<dyn Answerer>>,
     pub(crate) resumable: Resumable,
     pub(crate) mcp: bool,
@@ -63,7 +63,7 @@ impl Default for HostBuilder {
             builtins: None,
             approver: Arc::new(NobodyThere),
             approvals: Vec::new(),
-            staff: Staff::default(),
+            responders: Responders::default(),
             answerer: None,
             resumable: Resumable::default(),
             mcp: true,
@@ -121,14 +121,14 @@ impl HostBuilder {
         self
     }
 
-    /// Who opens built-in servers.
+    /// Opens built-in servers.
     #[must_use]
     pub fn builtins(mut self, builtins: Arc<dyn Builtins>) -> Self {
         self.builtins = Some(builtins);
         self
     }
 
-    /// Who is asked when a rule says *ask*. Without one, such calls are refused.
+    /// The approver, asked when a rule says *ask*. Without one, such calls are refused.
     #[must_use]
     pub fn approver(mut self, approver: impl Approver + 'static) -> Self {
         self.approver = Arc::new(approver);
@@ -142,43 +142,43 @@ impl HostBuilder {
         self
     }
 
-    /// Who answers what servers ask a person. Without one, servers are told that they cannot ask.
+    /// Answers what servers ask a person. Without one, servers are told that they cannot ask.
     #[must_use]
     pub fn elicitor(mut self, elicitor: impl Elicitor + 'static) -> Self {
-        self.staff.elicitor = Some(Arc::new(elicitor));
+        self.responders.elicitor = Some(Arc::new(elicitor));
         self
     }
 
     /// Whose model servers may use, and how much of it. Without one, they are told that they cannot.
     #[must_use]
     pub fn sampler(mut self, sampler: impl Sampler + 'static, limits: SamplingLimits) -> Self {
-        self.staff.sampler = Some(Arc::new(sampler));
-        self.staff.sampling_limits = limits;
+        self.responders.sampler = Some(Arc::new(sampler));
+        self.responders.sampling_limits = limits;
         self
     }
 
-    /// Who says in which directories servers are to work. Without one, they are told none.
+    /// Says in which directories servers are to work. Without one, they are told none.
     #[must_use]
     pub fn roots(mut self, provider: impl RootsProvider + 'static) -> Self {
-        self.staff.roots = Some(Arc::new(provider));
+        self.responders.roots = Some(Arc::new(provider));
         self
     }
 
-    /// Who hears what servers log; [`HostEvent::Log`](crate::HostEvent::Log) tells it as well.
+    /// Hears what servers log; [`HostEvent::Log`](crate::HostEvent::Log) tells it as well.
     #[must_use]
     pub fn log_sink(mut self, sink: impl LogSink + 'static) -> Self {
-        self.staff.log_sink = Some(Arc::new(sink));
+        self.responders.log_sink = Some(Arc::new(sink));
         self
     }
 
     /// In which era servers that have both are spoken to. Some can ask their questions in the legacy one alone.
     #[must_use]
     pub const fn era_preference(mut self, preference: EraPreference) -> Self {
-        self.staff.era_preference = preference;
+        self.responders.era_preference = preference;
         self
     }
 
-    /// Who gets whatever servers ask and log, unopened, in the place of all of the above.
+    /// Gets whatever servers ask and log, unopened, instead of all of the above.
     #[must_use]
     pub fn answerer(mut self, answerer: Arc<dyn Answerer>) -> Self {
         self.answerer = Some(answerer);
@@ -218,7 +218,7 @@ impl HostBuilder {
             // Nobody waits for it, and there may be no such directory yet.
             drop(spawn_blocking(move || sweep(&directory, now)));
         }
-        let shared = Shared::new(self);
+        let shared = HostCore::new(self);
         let (changes, _) = shared.apply(|_| plan);
         let host = Host::new(shared);
 
@@ -239,14 +239,14 @@ impl HostBuilder {
 }
 
 async fn wait_for(host: &Host, name: &str) -> Result<(), CallError> {
-    let Ok(Some(link)) = host.shared().link(name) else { return Ok(()) };
+    let Ok(Some(handle)) = host.shared().handle(name) else { return Ok(()) };
     let connecting = ServerStatus::Pending(PendingReason::Connecting);
-    let mut status = link.watch();
-    // The sender lives as long as the link.
+    let mut status = handle.watch();
+    // The sender lives as long as the handle.
     drop(status.wait_for(|status| *status != connecting).await);
-    match link.status() {
+    match handle.status() {
         ServerStatus::Connected | ServerStatus::Pending(_) => Ok(()),
-        other => Err(link.unavailable(&other)),
+        other => Err(handle.unavailable(&other)),
     }
 }
 

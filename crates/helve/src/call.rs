@@ -27,8 +27,8 @@ use crate::answerer::Answerer;
 use crate::ask::{Approver, RefusalListener, RunApprovals};
 use crate::catalog::ToolEntry;
 use crate::error::CallError;
+use crate::host_core::HostCore;
 use crate::record::{CallSource, Door};
-use crate::state::Shared;
 use crate::turn::Turns;
 use dispatch::Sent;
 pub use reading::ResourceOutcome;
@@ -41,7 +41,7 @@ const PERSON_WAS_TOLD: &str = "; the person was told";
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct CallContext {
-    /// Who makes it.
+    /// The caller.
     pub caller: Caller,
     /// On whose behalf. What is kept of the call is kept for this one alone.
     pub principal: Principal,
@@ -59,23 +59,23 @@ pub struct CallContext {
     pub meta: Option<RawJson>,
     /// Members of the parameters that the server is to see besides those of the call itself, as an object.
     pub more: Option<RawJson>,
-    /// Who judges the arguments, where neither the server's entry nor the host says so.
+    /// Where the arguments are checked, where neither the server's entry nor the host says so.
     pub validation: Validation,
     /// The name that the caller knows the tool by, for what it is told; `None`: `server/tool`.
     pub known_as: Option<String>,
     /// The whole result is wanted, however large it is.
     pub uncut: bool,
-    /// Who is asked when a rule says *ask*; `None`: as the host says.
+    /// The approver for rules that say *ask*; `None`: the host's.
     pub approver: Option<Arc<dyn Approver>>,
     /// What no rule and no list mentions runs: whoever calls asks its person itself.
     pub leaves_unlisted: bool,
-    /// Who hears that a call was refused, and can change that; `None`: nobody.
+    /// Hears that a call was refused, and can change that; `None`: nobody.
     pub refusals: Option<Arc<dyn RefusalListener>>,
     /// Where approvals are kept that last for the run; `None`: with the host, for everybody it calls for.
     pub approvals: Option<RunApprovals>,
-    /// Who hands out turns at the server; `None`: nobody does, the host's own limit of calls in flight is all there is.
+    /// Hands out turns at the server; `None`: the host's own limit of calls in flight is all there is.
     pub turns: Option<Arc<dyn Turns>>,
-    /// Who answers what the server asks in the course of this call, and hears what it logs; `None`: as the host says. A
+    /// Answers what the server asks in the course of this call, and hears what it logs; `None`: as the host says. A
     /// modern server is told what it may ask; a legacy one was told when it was connected.
     pub answerer: Option<Arc<dyn Answerer>>,
     /// The caller speaks the protocol himself: what a modern server wants to know before it goes on, or the task it made
@@ -85,7 +85,7 @@ pub struct CallContext {
 
 /// A call of one tool, bound to the definition and the rules of one snapshot.
 pub struct PreparedCall {
-    host: Arc<Shared>,
+    host: Arc<HostCore>,
     tool: Arc<ToolEntry>,
 }
 
@@ -200,7 +200,7 @@ impl CallOutcome {
 }
 
 impl PreparedCall {
-    pub(crate) const fn new(host: Arc<Shared>, tool: Arc<ToolEntry>) -> Self {
+    pub(crate) const fn new(host: Arc<HostCore>, tool: Arc<ToolEntry>) -> Self {
         Self { host, tool }
     }
 
@@ -270,7 +270,7 @@ impl PreparedCall {
                 warnings,
             });
         }
-        let asked = |tool: &ToolEntry| tool.link.as_ref().map(|link| link.questions());
+        let asked = |tool: &ToolEntry| tool.handle.as_ref().map(|handle| handle.questions());
         let asked_before = asked(tool);
         let Sent { outcome, warning } = dispatch::send(host, tool, &permit, context, timeout, recording).await?;
         warnings.extend(warning);
@@ -301,7 +301,7 @@ fn is_unfinished(outcome: &Outcome) -> bool {
 
 /// A call of which only a text is known yet: recorded from here on, whether there is such a tool or not.
 pub(crate) async fn invoke_named(
-    host: &Arc<Shared>,
+    host: &Arc<HostCore>,
     asked: &str,
     find: Pin<&mut impl Future<Output = Result<Arc<ToolEntry>, CallError>>>,
     arguments: RawJson,
@@ -326,7 +326,7 @@ pub(crate) async fn invoke_named(
 
 /// Connects to the tool of a call that is yet to get its arguments. That there is none is recorded: it is how the call ended.
 pub(crate) async fn connect(
-    host: &Arc<Shared>,
+    host: &Arc<HostCore>,
     asked: &str,
     find: impl Future<Output = Result<Arc<ToolEntry>, CallError>>,
     context: &CallContext,

@@ -17,14 +17,14 @@ use helve_model::{
 };
 use helve_policy::pin::DefinitionHash;
 use helve_policy::{RuleSet, Subject, ToolPolicy};
-use helve_render::ToolEntry as SchemaEntry;
+use helve_render::ToolText;
 use helve_schema::LazyValidator;
 use helve_wire::{Greeting, Listing};
 
 use crate::call::PreparedCall;
 use crate::error::CallError;
-use crate::link::{Link, unavailable};
-use crate::state::Shared;
+use crate::host_core::HostCore;
+use crate::server_handle::{ServerHandle, unavailable};
 use crate::tool::Tool;
 
 /// The schema of a tool that has none: any object.
@@ -35,7 +35,7 @@ pub struct Snapshot {
     generation: u64,
     servers: BTreeMap<ServerName, Arc<ServerEntry>>,
     names: OnceLock<NameTable>,
-    host: std::sync::Weak<Shared>,
+    host: std::sync::Weak<HostCore>,
 }
 
 /// A server's part of a snapshot.
@@ -45,8 +45,8 @@ pub struct ServerEntry {
     /// Sorted by name, without duplicates.
     pub(crate) tools: Vec<Arc<ToolEntry>>,
     /// The way to the server; `None` for native tools.
-    pub(crate) link: Option<Arc<Link>>,
-    /// How native tools are doing; for a server its link knows.
+    pub(crate) handle: Option<Arc<ServerHandle>>,
+    /// How native tools are doing; for a server its handle knows.
     pub(crate) native_status: ServerStatus,
 }
 
@@ -84,11 +84,12 @@ pub(crate) enum Listed {
 pub struct ToolEntry {
     name: QualifiedName,
     listed: Listed,
-    pub(crate) link: Option<Arc<Link>>,
+    pub(crate) handle: Option<Arc<ServerHandle>>,
     pub(crate) from_cache: bool,
     rules: RuleSet,
     pinned: Option<DefinitionHash>,
-    facts: OnceLock<Facts>,
+    /// Boxed: most of many tools are never used, and each agent's own host has all of them.
+    facts: OnceLock<Box<Facts>>,
 }
 
 /// What is found out about a tool at its first use.
@@ -108,7 +109,7 @@ impl Snapshot {
     pub(crate) fn new(
         generation: u64,
         servers: BTreeMap<ServerName, Arc<ServerEntry>>,
-        host: std::sync::Weak<Shared>,
+        host: std::sync::Weak<HostCore>,
     ) -> Self {
         Self { generation, servers, names: OnceLock::new(), host }
     }
@@ -203,7 +204,7 @@ impl Snapshot {
         self.tool(text).and_then(|tool| self.prepare_tool(Arc::clone(tool)))
     }
 
-    pub(crate) fn host(&self) -> std::sync::Weak<Shared> {
+    pub(crate) fn host(&self) -> std::sync::Weak<HostCore> {
         self.host.clone()
     }
 
@@ -279,7 +280,7 @@ impl ServerEntry {
     pub(crate) fn new(
         spec: Arc<ServerSpec>,
         catalog: Arc<ServerCatalog>,
-        link: Option<Arc<Link>>,
+        handle: Option<Arc<ServerHandle>>,
         rules: &RuleSet,
         pins: &HashMap<QualifiedName, DefinitionHash>,
     ) -> Self {
@@ -289,7 +290,7 @@ impl ServerEntry {
             Arc::new(ToolEntry {
                 name,
                 listed: listed.clone(),
-                link: link.clone(),
+                handle: handle.clone(),
                 from_cache: catalog.from_cache,
                 rules: rules.clone(),
                 pinned,
@@ -300,17 +301,17 @@ impl ServerEntry {
         // Stable, so that of two tools with one name the first stays.
         tools.sort_by(|left, right| left.name.tool.cmp(&right.name.tool));
         tools.dedup_by(|second, first| second.name == first.name);
-        Self { spec, catalog, tools, link, native_status: ServerStatus::Connected }
+        Self { spec, catalog, tools, handle, native_status: ServerStatus::Connected }
     }
 
     /// Why it has no tools to speak of; `None` when it has.
     #[must_use]
     pub fn unavailable(&self) -> Option<CallError> {
-        let status = self.link.as_ref().map_or_else(|| self.native_status.clone(), |link| link.status());
-        match (&self.link, status) {
-            (Some(link), ServerStatus::Connected) => link.unlisted(),
+        let status = self.handle.as_ref().map_or_else(|| self.native_status.clone(), |handle| handle.status());
+        match (&self.handle, status) {
+            (Some(handle), ServerStatus::Connected) => handle.unlisted(),
             (None, ServerStatus::Connected) => None,
-            (Some(link), status) => Some(link.unavailable(&status)),
+            (Some(handle), status) => Some(handle.unavailable(&status)),
             (None, status) => Some(unavailable(self.name(), &status)),
         }
     }
@@ -365,19 +366,19 @@ impl ServerEntry {
     /// How long its list of tools counts from now on; `None` where it does not say so.
     #[must_use]
     pub fn list_counts_for(&self) -> Option<Duration> {
-        self.link.as_ref().and_then(|link| link.listings().count_for())
+        self.handle.as_ref().and_then(|handle| handle.listings().count_for())
     }
 
     /// What the server said about itself when it was connected last.
     #[must_use]
     pub fn greeting(&self) -> Option<Greeting> {
-        self.link.as_ref().and_then(|link| link.facts().greeting)
+        self.handle.as_ref().and_then(|handle| handle.facts().greeting)
     }
 
     /// The same, or what it said in an earlier run as long as it has not been connected in this one.
     #[must_use]
     pub fn last_greeting(&self) -> Option<Greeting> {
-        let facts = self.link.as_ref()?.facts();
+        let facts = self.handle.as_ref()?.facts();
         facts.greeting.or(facts.remembered)
     }
 
@@ -481,9 +482,9 @@ impl ToolEntry {
 
     /// As the schema crate wants it, under a name of the caller's choice.
     #[must_use]
-    pub fn schema_entry<'a>(&'a self, name: &'a str) -> SchemaEntry<'a> {
+    pub fn schema_entry<'a>(&'a self, name: &'a str) -> ToolText<'a> {
         let view = self.view();
-        SchemaEntry {
+        ToolText {
             name,
             title: view.title.as_deref().or(view.annotations.title.as_deref()),
             description: view.description.as_deref(),
@@ -522,7 +523,8 @@ impl ToolEntry {
             let execution = self.definition().raw().member("execution");
             let support = execution.and_then(|execution| execution.member_str("taskSupport"));
             let requires_task = support.as_deref() == Some("required");
-            Facts { view, policy, validator: LazyValidator::new(schema), output_validator, unpinned, requires_task }
+            let validator = LazyValidator::new(schema);
+            Box::new(Facts { view, policy, validator, output_validator, unpinned, requires_task })
         })
     }
 }

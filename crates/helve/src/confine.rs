@@ -5,10 +5,8 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use helve_model::{
-    ErrorCode, Layer, SandboxLimits, SandboxNetwork, SandboxProfile, SandboxSpec, ServerName, ServerSpec, StdioSpec,
-};
-use helve_sandbox::{Demand, HostPattern, Limits, Machine, Network, Plan, Policy, Profile, Refusal};
+use helve_model::{ErrorCode, Layer, SandboxSpec, ServerName, ServerSpec, StdioSpec};
+use helve_sandbox::{Demand, Machine, Plan, PlanRefusal, Policy};
 use helve_wire::launch::{RefusedHosts, Sandbox, ServerCommand, WardenProgram};
 
 use crate::connect;
@@ -87,19 +85,28 @@ pub fn sandbox_plan(spec: &ServerSpec, surroundings: &Surroundings) -> Result<Op
     })
 }
 
+/// What a server's own words say about paths that its sandbox did not let it use, with the line that would let it: for the text of
+/// a result that says it failed. Empty when it has no sandbox.
+#[must_use]
+pub fn sandbox_hints(words: &str, spec: &ServerSpec, surroundings: &Surroundings) -> Vec<String> {
+    let helve_model::TransportSpec::Stdio(stdio) = &spec.transport else { return Vec::new() };
+    match of_spec(spec, stdio, surroundings) {
+        Ok(Some(sandbox)) => hints(words, &sandbox, &connect::command(spec, stdio, surroundings), spec),
+        Ok(None) | Err(_) => Vec::new(),
+    }
+}
+
 /// The sandbox of a server; `None` when it has none.
 pub(crate) fn of_spec(
     spec: &ServerSpec,
     stdio: &StdioSpec,
     surroundings: &Surroundings,
 ) -> Result<Option<Sandbox>, CallError> {
-    let Some(wanted) = spec.sandbox.as_ref().filter(|sandbox| sandbox.is_on()) else { return Ok(None) };
-    let failed = |message: String| CallError::new(ErrorCode::Config, message).at_server(&spec.name);
+    let Some(policy) = spec.sandbox.as_ref().and_then(|wanted| policy(wanted, spec.layer)) else { return Ok(None) };
     let Some(confining) = &surroundings.confining else {
         let message = format!("the server `{}` is to run in a sandbox, and this program has none", spec.name);
-        return Err(failed(message));
+        return Err(CallError::new(ErrorCode::Config, message).at_server(&spec.name));
     };
-    let Some(policy) = policy(wanted, spec).map_err(failed)? else { return Ok(None) };
     Ok(Some(Sandbox {
         policy,
         machine: confining.machine()?,
@@ -132,76 +139,54 @@ fn directory_name(spec: &ServerSpec) -> String {
     format!("{plain}-{:016x}", hasher.finish())
 }
 
-fn policy(wanted: &SandboxSpec, spec: &ServerSpec) -> Result<Option<Policy>, String> {
+/// What is asked for; `None` when that is nothing.
+fn policy(wanted: &SandboxSpec, layer: Layer) -> Option<Policy> {
     let SandboxSpec { profile, read, write, exec, network, unix, limits, required, is_default } = wanted;
-    let profile = match profile {
-        SandboxProfile::Off => return Ok(None),
-        SandboxProfile::Standard => Profile::Standard,
-        SandboxProfile::Offline => Profile::Offline,
-        SandboxProfile::Strict => Profile::Strict,
-    };
-    let network = match network {
-        None => None,
-        Some(SandboxNetwork::All) => Some(Network::All),
-        Some(SandboxNetwork::None) => Some(Network::None),
-        Some(SandboxNetwork::Hosts(hosts)) => {
-            let parse = |host: &String| host.parse::<HostPattern>().map_err(|error| error.to_string());
-            Some(Network::Hosts(hosts.iter().map(parse).collect::<Result<_, _>>()?))
-        }
-    };
-    let SandboxLimits { memory_mb, processes, open_files, file_size_mb, processor_seconds } = limits;
-    let megabytes = |limit: &Option<u32>| limit.map(|limit| u64::from(limit) << 20);
-    Ok(Some(Policy {
-        profile,
+    Some(Policy {
+        profile: profile.profile()?,
         read: read.clone(),
         write: write.clone(),
         exec: exec.clone(),
-        network,
+        network: network.clone(),
         unix: *unix,
-        limits: Limits {
-            memory: megabytes(memory_mb),
-            processes: processes.map(u64::from),
-            open_files: open_files.map(u64::from),
-            file_size: megabytes(file_size_mb),
-            processor_seconds: processor_seconds.map(u64::from),
-        },
+        limits: *limits,
         demand: match (required, is_default) {
             (Some(true), _) => Demand::All,
             (Some(false), _) | (None, true) => Demand::Weaker,
             (None, false) => Demand::Written,
         },
         // A project's file never opens a person's keys.
-        may_name_protected: spec.layer != Layer::Project,
-    }))
+        may_name_protected: layer != Layer::Project,
+    })
 }
 
 /// Why a server was not started, if that was its sandbox.
-pub(crate) fn refusal(error: &helve_wire::Error) -> Option<Refusal> {
-    std::error::Error::source(error)?.downcast_ref::<Refusal>().cloned()
+pub(crate) fn refusal(error: &helve_wire::Error) -> Option<PlanRefusal> {
+    std::error::Error::source(error)?.downcast_ref::<PlanRefusal>().cloned()
 }
 
 /// A sandbox that was refused: the reason, and the line that would let it.
-pub(crate) fn explain(ours: CallError, refusal: Option<Refusal>, spec: &ServerSpec) -> CallError {
+pub(crate) fn explain(ours: CallError, refusal: Option<PlanRefusal>, spec: &ServerSpec) -> CallError {
     let Some(refusal) = refusal else { return ours };
     let origin = &spec.origin;
     match refusal {
-        Refusal::Missing(_) => ours.with_hint(format!(
+        PlanRefusal::Missing(_) => ours.with_hint(format!(
             "`required = false` in `sandbox` of the server `{}`, in your own file, starts it with what this system can enforce",
             spec.name
         )),
-        Refusal::NoLandlock | Refusal::NoSeccomp => {
+        PlanRefusal::NoLandlock | PlanRefusal::NoSeccomp => {
             ours.with_hint(format!("`sandbox = \"off\"` of the server `{}` at {origin} starts it unconfined", spec.name))
         }
-        Refusal::Reaches { owner: helve_sandbox::Owner::Person, protected, .. } => ours.with_hint(format!(
+        PlanRefusal::Reaches { owner: helve_sandbox::PlaceOwner::Person, protected, .. } => ours.with_hint(format!(
             "name a directory that does not contain it in `sandbox` of the server `{}` at {origin}; your own file may name `{}` itself",
             spec.name,
             protected.display()
         )),
-        Refusal::Reaches { .. } => {
+        PlanRefusal::Reaches { .. } => {
             ours.with_hint(format!("name a directory that does not contain it in `sandbox` at {origin}"))
         }
-        Refusal::DoesNotExist(path) => ours.with_hint(format!("make `{}`, or take it out of `sandbox` at {origin}", path.display())),
-        Refusal::LeadsOut { .. } => ours.with_hint(format!("name where it leads in `sandbox` at {origin}, or remove the link")),
+        PlanRefusal::DoesNotExist(path) => ours.with_hint(format!("make `{}`, or take it out of `sandbox` at {origin}", path.display())),
+        PlanRefusal::LeadsOut { .. } => ours.with_hint(format!("name where it leads in `sandbox` at {origin}, or remove the link")),
     }
 }
 

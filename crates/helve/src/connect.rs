@@ -10,7 +10,7 @@ use helve_model::{ConfigText, ErrorCode, Hint, HttpSpec, ServerKey, ServerSpec, 
 use helve_wire::launch::SandboxedLauncher;
 use helve_wire::launch::{Launched, Launcher, ServerCommand, child_environment};
 use helve_wire::{
-    ConnectOptions, EraPreference, HttpTarget, PeerHandler, ProtocolChoice, SavedSession, Session, Verdict,
+    ConnectOptions, EraPreference, HttpTarget, NegotiatedVersion, PeerHandler, ProtocolChoice, SavedSession, Session,
     connect_http, connect_stdio,
 };
 use secrecy::SecretString;
@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 #[cfg(target_os = "linux")]
 use crate::confine;
 use crate::error::CallError;
-use crate::late::fill;
+use crate::late_references::fill;
 use crate::missed_variables;
 use crate::settings::{HostSettings, Surroundings};
 use crate::start_guard::Guard;
@@ -28,7 +28,7 @@ use helve_model::sync::lock;
 /// What an earlier connection found out, and what is wanted of the next.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
-    pub(crate) verdict: Option<Verdict>,
+    pub(crate) negotiated: Option<NegotiatedVersion>,
     /// In which era the server is to be spoken to if it has both.
     pub(crate) preference: EraPreference,
     /// An HTTP session that may still be valid.
@@ -74,7 +74,7 @@ pub(crate) async fn connect(
     options.resume = known.session;
     options.protocol = match &spec.protocol_version {
         Some(version) => ProtocolChoice::Pinned(version.clone()),
-        None => ProtocolChoice::new(known.verdict.clone(), known.preference),
+        None => ProtocolChoice::new(known.negotiated.clone(), known.preference),
     };
     options.startup = startup_time(spec, settings);
     options.one_at_a_time = spec.one_at_a_time;

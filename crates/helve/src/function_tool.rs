@@ -27,7 +27,7 @@ use crate::tool::{Tool, ToolContext, ToolFailure, definition};
 ///
 /// #[derive(Deserialize, JsonSchema)]
 /// struct Greet {
-///     /// Who is greeted.
+///     /// The name to greet.
 ///     who: String,
 /// }
 ///

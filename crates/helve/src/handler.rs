@@ -5,13 +5,13 @@ use std::sync::{Arc, Weak};
 
 use helve_model::ServerName;
 use helve_model::json::RawJson;
-use helve_wire::{BoxFuture, ClientCapabilities, Notification, PeerHandler, Question, QuestionKind, RpcError};
+use helve_wire::{BoxFuture, ClientCapabilities, Notification, PeerHandler, PeerQuestion, QuestionKind, RpcError};
 use tokio::sync::{Notify, watch};
 
 use crate::answerer::Answerer;
 use crate::call::whereabouts::read_roots;
 use crate::event::{EventSink, HostEvent};
-use crate::link::Link;
+use crate::server_handle::ServerHandle;
 use crate::slots::Slots;
 use crate::watch::Subscriptions;
 use helve_model::sync::lock;
@@ -27,7 +27,7 @@ pub(crate) struct ServerHandler {
     /// Whether the server has asked for its directories, on this connection.
     pub(crate) roots: watch::Sender<RootsAsked>,
     /// Whose connection it is.
-    pub(crate) link: Weak<Link>,
+    pub(crate) handle: Weak<ServerHandle>,
 }
 
 /// How far a server is with asking for the directories it is to work in.
@@ -69,8 +69,8 @@ impl PeerHandler for ServerHandler {
                 self.events.send(|| HostEvent::ResourcesChanged { server: server() });
             }
             "notifications/prompts/list_changed" => {
-                if let Some(link) = self.link.upgrade() {
-                    *lock(link.prompts()) = None;
+                if let Some(handle) = self.handle.upgrade() {
+                    *lock(handle.prompts()) = None;
                 }
                 self.events.send(|| HostEvent::PromptsChanged { server: server() });
             }
@@ -78,9 +78,9 @@ impl PeerHandler for ServerHandler {
             _ => {
                 let params = params();
                 if method == "notifications/resources/updated"
-                    && let Some(link) = self.link.upgrade()
+                    && let Some(handle) = self.handle.upgrade()
                 {
-                    link.subscriptions().updated(&params);
+                    handle.subscriptions().updated(&params);
                 }
                 self.events.send(|| HostEvent::Notification { server: server(), method, params });
             }
@@ -88,20 +88,20 @@ impl PeerHandler for ServerHandler {
     }
 
     fn renewed(&self) {
-        if let Some(link) = self.link.upgrade()
-            && let Some(session) = link.session_now()
+        if let Some(handle) = self.handle.upgrade()
+            && let Some(session) = handle.session_now()
         {
-            Subscriptions::restore(&link, &session);
+            Subscriptions::restore(&handle, &session);
         }
     }
 
-    fn question(&self, question: Question) -> BoxFuture<'_, Result<RawJson, RpcError>> {
-        if let Some(link) = self.link.upgrade() {
-            link.question_count().fetch_add(1, Ordering::Relaxed);
+    fn question(&self, question: PeerQuestion) -> BoxFuture<'_, Result<RawJson, RpcError>> {
+        if let Some(handle) = self.handle.upgrade() {
+            handle.question_count().fetch_add(1, Ordering::Relaxed);
         }
         if question.kind != QuestionKind::Roots {
             return Box::pin(async move {
-                let slots = self.link.upgrade().map(|link| Arc::clone(link.slots()));
+                let slots = self.handle.upgrade().map(|handle| Arc::clone(handle.slots()));
                 let _open = slots.as_ref().map(|slots| slots.question());
                 self.answerer.question(&self.server, question).await
             });
@@ -109,8 +109,8 @@ impl PeerHandler for ServerHandler {
         self.roots.send_replace(RootsAsked::Asked);
         Box::pin(async move {
             let answer = self.answerer.question(&self.server, question).await;
-            if let (Ok(answer), Some(link)) = (&answer, self.link.upgrade()) {
-                link.was_given(read_roots(answer));
+            if let (Ok(answer), Some(handle)) = (&answer, self.handle.upgrade()) {
+                handle.was_given(read_roots(answer));
             }
             self.roots.send_replace(RootsAsked::Answered);
             answer
@@ -128,7 +128,7 @@ impl PeerHandler for CallHandler {
         logged(&self.server, &self.events, &self.answerer, &params);
     }
 
-    fn question(&self, question: Question) -> BoxFuture<'_, Result<RawJson, RpcError>> {
+    fn question(&self, question: PeerQuestion) -> BoxFuture<'_, Result<RawJson, RpcError>> {
         self.questions.fetch_add(1, Ordering::Relaxed);
         Box::pin(async move {
             let _open = self.slots.question();

@@ -22,10 +22,10 @@ use crate::catalog::{Snapshot, ToolEntry};
 use crate::connect::startup_time;
 use crate::error::CallError;
 use crate::event::Events;
-use crate::link::{Command, Link};
+use crate::host_core::{HostCore, StopOnDrop, unknown_server};
 use crate::listings::ListAge;
+use crate::server_handle::{Command, ServerHandle};
 use crate::settings::{HostSettings, Plan, Planned};
-use crate::state::{Owner, Shared, unknown_server};
 use crate::status::ServerReport;
 use crate::tool::Toolbox;
 
@@ -52,13 +52,13 @@ const START_GRACE: Duration = Duration::from_secs(30);
 /// ```
 #[derive(Clone)]
 pub struct Host {
-    shared: Arc<Shared>,
-    owner: Arc<Owner>,
+    shared: Arc<HostCore>,
+    owner: Arc<StopOnDrop>,
 }
 
 /// A host held by what must not keep it alive.
 #[derive(Clone)]
-pub(crate) struct WeakHost(Weak<Owner>);
+pub(crate) struct WeakHost(Weak<StopOnDrop>);
 
 impl WeakHost {
     /// # Errors
@@ -95,8 +95,8 @@ impl Host {
         HostBuilder::default()
     }
 
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { owner: Arc::new(Owner(Arc::clone(&shared))), shared }
+    pub(crate) fn new(shared: Arc<HostCore>) -> Self {
+        Self { owner: Arc::new(StopOnDrop(Arc::clone(&shared))), shared }
     }
 
     /// What can be called now.
@@ -235,8 +235,8 @@ impl Host {
             return Err(error);
         }
         self.shared.check_known(name.as_str())?;
-        if let Some(link) = self.shared.link(name.as_str())? {
-            link.session(Instant::now() + self.start_time(&link)).await?;
+        if let Some(handle) = self.shared.handle(name.as_str())? {
+            handle.session(Instant::now() + self.start_time(&handle)).await?;
         }
         self.server_status(name.as_str()).ok_or_else(|| unknown_server(name.as_str()))
     }
@@ -256,9 +256,9 @@ impl Host {
     /// # Errors
     /// `SERVER_NOT_FOUND`, `SERVER_DISABLED`, or why the new connection could not be made.
     pub async fn reconnect_server(&self, name: &str) -> Result<(), CallError> {
-        let Some(link) = self.shared.link(name)? else { return self.shared.reopen(name) };
+        let Some(handle) = self.shared.handle(name)? else { return self.shared.reopen(name) };
         let (answer, answered) = oneshot::channel();
-        link.tell(Command::Reconnect(answer));
+        handle.tell(Command::Reconnect(answer));
         match answered.await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => Err(CallError::again(&error)),
@@ -272,8 +272,8 @@ impl Host {
     /// # Errors
     /// `SERVER_NOT_FOUND`.
     pub fn suspend_server(&self, name: &str) -> Result<(), CallError> {
-        if let Some(link) = self.shared.link(name)? {
-            link.tell(Command::Suspend);
+        if let Some(handle) = self.shared.handle(name)? {
+            handle.tell(Command::Suspend);
         }
         Ok(())
     }
@@ -312,7 +312,7 @@ impl Host {
     /// Waits until no server is being connected for the first time, or the time is over. True when all have settled.
     pub async fn settled(&self, within: Duration) -> bool {
         let deadline = Instant::now() + within;
-        for mut status in self.shared.links().iter().map(|link| link.watch()) {
+        for mut status in self.shared.handles().iter().map(|handle| handle.watch()) {
             let connecting = ServerStatus::Pending(PendingReason::Connecting);
             if timeout_at(deadline, status.wait_for(|status| *status != connecting)).await.is_err() {
                 return false;
@@ -325,11 +325,11 @@ impl Host {
     /// when it is, or will not be known soon: a server that failed is not waited for.
     pub async fn listed(&self, within: Duration) -> bool {
         let deadline = Instant::now() + within;
-        for link in self.shared.links() {
-            link.recalled().await;
-            let is_kept = self.snapshot().server(link.server().as_str()).is_some_and(|entry| entry.is_from_cache());
+        for handle in self.shared.handles() {
+            handle.recalled().await;
+            let is_kept = self.snapshot().server(handle.server().as_str()).is_some_and(|entry| entry.is_from_cache());
             let connecting = ServerStatus::Pending(PendingReason::Connecting);
-            let mut status = link.watch();
+            let mut status = handle.watch();
             if !is_kept && timeout_at(deadline, status.wait_for(|status| *status != connecting)).await.is_err() {
                 return false;
             }
@@ -340,15 +340,15 @@ impl Host {
     /// Asks connected servers for their tools again, all whose lists are older than they may be and of which this holds, and
     /// waits for them. Servers announce most changes by themselves; this finds those that they do not.
     pub async fn list_again(&self, age: ListAge, within: Duration, which: impl Fn(&ServerName) -> bool) {
-        let links = self.shared.links();
-        let asked = links.iter().filter(|link| which(link.server()));
-        drop(join_all(asked.map(|link| link.list_again(age, within))).await);
+        let handles = self.shared.handles();
+        let asked = handles.iter().filter(|handle| which(handle.server()));
+        drop(join_all(asked.map(|handle| handle.list_again(age, within))).await);
     }
 
     /// Waits until everything that is remembered of servers from earlier runs is in the snapshot. Cancel safe.
     pub async fn recalled(&self) {
-        for link in self.shared.links() {
-            link.recalled().await;
+        for handle in self.shared.handles() {
+            handle.recalled().await;
         }
     }
 
@@ -357,8 +357,8 @@ impl Host {
     /// # Errors
     /// `SERVER_NOT_FOUND`, or why it does not come.
     pub async fn ready(&self, server: &str, within: Duration) -> Result<(), CallError> {
-        match self.shared.link(server)? {
-            Some(link) => link.session(Instant::now() + within).await.map(drop),
+        match self.shared.handle(server)? {
+            Some(handle) => handle.session(Instant::now() + within).await.map(drop),
             None => Ok(()),
         }
     }
@@ -368,16 +368,16 @@ impl Host {
     /// # Errors
     /// `SERVER_NOT_FOUND`, or that it is not connected, or does not answer.
     pub async fn ping(&self, server: &str, within: Duration) -> Result<Duration, CallError> {
-        let Some(link) = self.shared.link(server)? else { return Ok(Duration::ZERO) };
-        let Some(session) = link.session_now() else { return Err(link.unavailable(&link.status())) };
+        let Some(handle) = self.shared.handle(server)? else { return Ok(Duration::ZERO) };
+        let Some(session) = handle.session_now() else { return Err(handle.unavailable(&handle.status())) };
         let asked = Instant::now();
         match session.ping(Times::exactly(within)).await {
             // An answer is a sign of life, whatever it says.
-            Err(error) if error.rpc().is_none() => return Err(CallError::from_wire(error, link.server())),
+            Err(error) if error.rpc().is_none() => return Err(CallError::from_wire(error, handle.server())),
             _ => {}
         }
         let latency = asked.elapsed();
-        link.describe(|facts| facts.latency = Some(latency));
+        handle.describe(|facts| facts.latency = Some(latency));
         Ok(latency)
     }
 
@@ -387,8 +387,9 @@ impl Host {
         if !self.shared().answerer.capabilities().roots_list_changed {
             return;
         }
-        let links = self.shared().links();
-        let sessions = links.iter().filter_map(|link| link.session_now().filter(|session| session.asks_at_any_time()));
+        let handles = self.shared().handles();
+        let sessions =
+            handles.iter().filter_map(|handle| handle.session_now().filter(|session| session.asks_at_any_time()));
         join_all(sessions.map(|session| async move {
             // One that is gone asks when it is back.
             drop(session.notify("notifications/roots/list_changed", None).await);
@@ -420,7 +421,7 @@ impl Host {
         }
     }
 
-    pub(crate) const fn shared(&self) -> &Arc<Shared> {
+    pub(crate) const fn shared(&self) -> &Arc<HostCore> {
         &self.shared
     }
 
@@ -429,8 +430,8 @@ impl Host {
     }
 
     /// The way to a server that has to be connected to.
-    pub(crate) fn link_of(&self, server: &str) -> Result<Arc<Link>, CallError> {
-        self.shared.link(server)?.ok_or_else(|| {
+    pub(crate) fn handle_of(&self, server: &str) -> Result<Arc<ServerHandle>, CallError> {
+        self.shared.handle(server)?.ok_or_else(|| {
             let message = format!("the tools of `{server}` run in this process: it has no resources and no prompts");
             CallError::new(ErrorCode::ResourceNotFound, message)
         })
@@ -438,16 +439,16 @@ impl Host {
 
     /// Waits for a server that is being connected.
     async fn arrived(&self, name: &ServerName) -> Result<(), CallError> {
-        let Some(link) = self.shared.link(name.as_str())? else { return Ok(()) };
-        match link.status() {
+        let Some(handle) = self.shared.handle(name.as_str())? else { return Ok(()) };
+        match handle.status() {
             ServerStatus::Disabled(_) | ServerStatus::Pending(PendingReason::Lazy) => Ok(()),
-            _ => link.session(Instant::now() + self.start_time(&link)).await.map(drop),
+            _ => handle.session(Instant::now() + self.start_time(&handle)).await.map(drop),
         }
     }
 
     /// How long a server may take until it is connected or has failed: its own time, and that of those before it.
-    fn start_time(&self, link: &Link) -> Duration {
-        startup_time(link.spec(), &self.shared.settings) + START_GRACE
+    fn start_time(&self, handle: &ServerHandle) -> Duration {
+        startup_time(handle.spec(), &self.shared.settings) + START_GRACE
     }
 
     /// Changes the servers there are at that very moment, so that two changes at once both count.
@@ -495,7 +496,7 @@ impl Host {
     ) -> Result<Arc<ToolEntry>, CallError> {
         let deadline = Instant::now() + timeout.unwrap_or(self.shared.settings.call_timeout);
         let unlisted = unlisted(name, snapshot);
-        let mut coming: FuturesUnordered<_> = unlisted.iter().map(|link| link.session(deadline)).collect();
+        let mut coming: FuturesUnordered<_> = unlisted.iter().map(|handle| handle.session(deadline)).collect();
         let is_only = coming.len() == 1;
         if coming.is_empty() {
             // One of them may have come between the look at the tools and the look at the servers.
@@ -538,15 +539,15 @@ impl Host {
 }
 
 /// Servers that have not listed their tools yet, and may have the one that a text names.
-fn unlisted(name: &str, snapshot: &Snapshot) -> Vec<Arc<Link>> {
+fn unlisted(name: &str, snapshot: &Snapshot) -> Vec<Arc<ServerHandle>> {
     let pending = snapshot.servers().filter_map(|server| {
-        let link = server.link.as_ref()?;
-        (matches!(link.status(), ServerStatus::Pending(_)) || link.waits_for_login()).then_some((server, link))
+        let handle = server.handle.as_ref()?;
+        (matches!(handle.status(), ServerStatus::Pending(_)) || handle.waits_for_login()).then_some((server, handle))
     });
     let (meant, others): (Vec<_>, Vec<_>) = pending.partition(|(server, _)| server.may_be_named_by(name));
     // A bare name may be anybody's.
     let wanted = if meant.is_empty() && !is_qualified(name) { others } else { meant };
-    wanted.into_iter().map(|(_, link)| Arc::clone(link)).collect()
+    wanted.into_iter().map(|(_, handle)| Arc::clone(handle)).collect()
 }
 
 /// True for a name in the spelling of code, which several servers may share, while it is not known which of them has it.
@@ -561,14 +562,14 @@ fn contested(name: &str) -> CallError {
 /// True for a name whose server part several servers share, while one of them has not listed its tools yet.
 fn is_contested(name: &str, snapshot: &Snapshot) -> bool {
     let named = || snapshot.servers().filter(|server| is_qualified(name) && server.may_be_named_by(name));
-    let is_pending = |link: &Arc<Link>| matches!(link.status(), ServerStatus::Pending(_));
-    named().nth(1).is_some() && named().any(|server| server.link.as_ref().is_some_and(is_pending))
+    let is_pending = |handle: &Arc<ServerHandle>| matches!(handle.status(), ServerStatus::Pending(_));
+    named().nth(1).is_some() && named().any(|server| server.handle.as_ref().is_some_and(is_pending))
 }
 
-/// Who has not said yet which tools it has.
-fn unanswered(name: &str, unlisted: &[Arc<Link>]) -> String {
-    let pending = unlisted.iter().filter(|link| matches!(link.status(), ServerStatus::Pending(_)));
-    let names: Vec<String> = pending.map(|link| format!("`{}`", link.server())).collect();
+/// The servers that have not said yet which tools they have.
+fn unanswered(name: &str, unlisted: &[Arc<ServerHandle>]) -> String {
+    let pending = unlisted.iter().filter(|handle| matches!(handle.status(), ServerStatus::Pending(_)));
+    let names: Vec<String> = pending.map(|handle| format!("`{}`", handle.server())).collect();
     format!("not heard of yet: {}; to wait for one of them, name it: `SERVER/{name}`", names.join(", "))
 }
 

@@ -52,7 +52,6 @@
 #![warn(missing_docs)]
 
 mod answerer;
-mod arrival;
 mod ask;
 mod backoff;
 #[cfg(feature = "blocking")]
@@ -64,33 +63,34 @@ mod catalog;
 #[cfg(target_os = "linux")]
 mod confine;
 mod connect;
-mod desk;
 mod error;
 mod event;
 mod function_tool;
 mod handler;
 mod host;
+mod host_core;
 mod keeping;
-mod late;
-mod link;
+mod late_references;
 mod listings;
 mod manage;
 mod memory;
 mod missed_variables;
 mod offers;
 mod private_directory;
+mod question_router;
 mod random;
 mod record;
 mod registry;
 mod result_cache;
 mod save;
 mod schema_cache;
+mod server_handle;
 mod settings;
 mod sign_in;
 mod slots;
 mod spill;
 mod start_guard;
-mod state;
+mod startup;
 mod status;
 mod supervisor;
 pub mod tags;
@@ -129,13 +129,13 @@ pub use call::whereabouts::directories as server_directories;
 pub use call::{CallContext, CallOutcome, PreparedCall, ResourceOutcome};
 pub use catalog::{ServerEntry, Snapshot, ToolEntry};
 #[cfg(target_os = "linux")]
-pub use confine::{Confining, sandbox_plan};
+pub use confine::{Confining, sandbox_hints, sandbox_plan};
 pub use error::CallError;
 pub use event::{Events, HostEvent};
 pub use function_tool::{FunctionTool, Structured, ToolOutput};
 pub use host::{Host, ServerChanges};
 pub use keeping::{Connection, Duplex, Keeper, KeptProgram, fingerprint, lease};
-pub use late::{SecretSource, fill};
+pub use late_references::{SecretSource, fill};
 pub use listings::ListAge;
 pub use manage::management_tools;
 pub use offers::{Offered, Offers};

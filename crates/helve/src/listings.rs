@@ -80,7 +80,7 @@ impl Listings {
 impl Coming {
     /// Waits until it has come, or cannot come. Cancel safe.
     pub(crate) async fn ended(mut self, within: Duration) {
-        // The sender lives as long as the server's link, and whoever waits holds that.
+        // The sender lives as long as the server's handle, and whoever waits holds that.
         drop(timeout(within, self.listings.wait_for(|known| known.ended > self.ended)).await);
     }
 }

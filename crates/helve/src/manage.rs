@@ -166,7 +166,7 @@ impl Management {
     }
 
     fn unsubscribe(&self, input: UnsubscribeInput, kind: WatchKind) -> Result<Outcome, CallError> {
-        // What is no id of a watch is no watch's id.
+        // What is not an id of a watch is not a watch's id.
         let Ok(id) = input.subscription_id.as_deref().map(WatchId::parse).transpose() else {
             return Ok(shown(&json!({"unsubscribed": false})));
         };
@@ -250,7 +250,7 @@ async fn poll(host: &Host, watcher: &Watcher, input: PollInput, context: &ToolCo
     };
     let every = input.interval_ms.map_or(Ok(DEFAULT_INTERVAL), |interval| {
         Duration::try_from_secs_f64(interval / 1000.0)
-            .map_err(|error| CallError::new(ErrorCode::InvalidParams, format!("`intervalMs` is no time: {error}")))
+            .map_err(|error| CallError::new(ErrorCode::InvalidParams, format!("`intervalMs` is not a time: {error}")))
     })?;
     let (id, _) = match input.r#type {
         PolledKind::Tool => {

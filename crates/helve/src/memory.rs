@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use futures_util::future::join_all;
 use helve_model::{ServerSpec, ToolDefinition};
-use helve_wire::{ClientCapabilities, Greeting, Listing, Verdict};
+use helve_wire::{ClientCapabilities, Greeting, Listing, NegotiatedVersion};
 use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, spawn_blocking};
 
@@ -35,7 +35,7 @@ pub(crate) struct Memory {
 pub(crate) struct Remembered {
     /// What it said about itself, if that still counts.
     pub(crate) greeting: Option<Greeting>,
-    pub(crate) verdict: Verdict,
+    pub(crate) negotiated: NegotiatedVersion,
     /// Its tools, if they still count.
     pub(crate) catalog: Option<Arc<ServerCatalog>>,
 }
@@ -71,8 +71,8 @@ impl Memory {
         let age = (self.clock)().duration_since(kept.stored_at).ok();
         let is_shown = kept.is_fresh || (self.shows_aged && age.is_some_and(|age| age < self.ttl));
         let catalog = is_shown.then(|| Arc::new(ServerCatalog { tools, instructions, more: None, from_cache: true }));
-        let verdict = kept.greeting.verdict.clone();
-        Some(Remembered { verdict, greeting: kept.is_fresh.then_some(kept.greeting), catalog })
+        let negotiated = kept.greeting.negotiated.clone();
+        Some(Remembered { negotiated, greeting: kept.is_fresh.then_some(kept.greeting), catalog })
     }
 
     /// Keeps what a server listed for this asker. Done aside: nobody waits for a disk.

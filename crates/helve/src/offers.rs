@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use crate::call::{CallContext, ResourceOutcome, reading};
 use crate::error::CallError;
 use crate::host::Host;
-use crate::link::Link;
+use crate::server_handle::ServerHandle;
 
 /// What several servers offer, and why some of them did not answer.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub struct Offers<D> {
 /// One thing that a server offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offered<D> {
-    /// Who offers it.
+    /// The server that offers it.
     pub server: ServerName,
     /// What it is.
     pub definition: D,
@@ -87,8 +87,8 @@ impl Host {
         uri: &str,
         context: &CallContext,
     ) -> Result<ResourceOutcome, CallError> {
-        let link = self.link_of(server)?;
-        reading::read_resource(self.shared(), &link, uri, context).await
+        let handle = self.handle_of(server)?;
+        reading::read_resource(self.shared(), &handle, uri, context).await
     }
 
     /// Gets a prompt, its arguments checked.
@@ -102,8 +102,8 @@ impl Host {
         arguments: impl Into<RawJson>,
         context: &CallContext,
     ) -> Result<PromptOutcome, CallError> {
-        let link = self.link_of(server)?;
-        reading::get_prompt(self.shared(), &link, prompt, arguments.into(), context).await
+        let handle = self.handle_of(server)?;
+        reading::get_prompt(self.shared(), &handle, prompt, arguments.into(), context).await
     }
 
     /// What could stand in an argument of a prompt, or in a variable of a resource template, that begins with `value`;
@@ -119,11 +119,11 @@ impl Host {
         value: &str,
         known: Option<&RawJson>,
     ) -> Result<Vec<String>, CallError> {
-        let link = self.link_of(server)?;
-        let times = self.times(&link);
-        let session = link.session(Instant::now() + times.idle).await?;
+        let handle = self.handle_of(server)?;
+        let times = self.times(&handle);
+        let session = handle.session(Instant::now() + times.idle).await?;
         let answer = session.complete(subject, argument, value, known, times).await;
-        let answer = answer.map_err(|error| CallError::from_wire(error, link.server()))?;
+        let answer = answer.map_err(|error| CallError::from_wire(error, handle.server()))?;
         let values = answer.member("completion").and_then(|completion| completion.member("values"));
         Ok(values.and_then(|values| values.parse().ok()).unwrap_or_default())
     }
@@ -133,16 +133,16 @@ impl Host {
     /// # Errors
     /// When the server refuses, or logs nothing.
     pub async fn set_log_level(&self, server: &str, level: LogLevel) -> Result<(), CallError> {
-        let link = self.link_of(server)?;
-        let times = self.times(&link);
-        let session = link.session(Instant::now() + times.idle).await?;
+        let handle = self.handle_of(server)?;
+        let times = self.times(&handle);
+        let session = handle.session(Instant::now() + times.idle).await?;
         if !session.greeting().offers("logging") {
             let message = format!("the server `{server}` sends no log messages");
             return Err(CallError::new(ErrorCode::ProtocolError, message)
-                .at_server(link.server())
-                .with_hint(Hint::ShowServer { server: link.server().clone() }));
+                .at_server(handle.server())
+                .with_hint(Hint::ShowServer { server: handle.server().clone() }));
         }
-        session.set_log_level(level, times).await.map_err(|error| CallError::from_wire(error, link.server()))
+        session.set_log_level(level, times).await.map_err(|error| CallError::from_wire(error, handle.server()))
     }
 
     /// False when a rule forbids this caller to read a resource.
@@ -166,9 +166,9 @@ impl Host {
     /// they are. A server that does not care logs as before.
     pub async fn want_log_level(&self, level: LogLevel) {
         self.shared().want_log_level(level);
-        let told = self.shared().links().into_iter().filter_map(|link| {
-            let session = link.session_now().filter(|session| session.greeting().offers("logging"))?;
-            let times = self.times(&link);
+        let told = self.shared().handles().into_iter().filter_map(|handle| {
+            let session = handle.session_now().filter(|session| session.greeting().offers("logging"))?;
+            let times = self.times(&handle);
             Some(async move { session.set_log_level(level, times).await })
         });
         drop(join_all(told).await);
@@ -180,19 +180,19 @@ impl Host {
         capability: &str,
         list: impl Fn(Arc<Session>, Times) -> BoxFuture<'static, WireResult<Listing<D>>>,
     ) -> Result<Offers<D>, CallError> {
-        let links = match server {
-            Some(name) => self.shared().link(name)?.into_iter().collect(),
+        let handles = match server {
+            Some(name) => self.shared().handle(name)?.into_iter().collect(),
             None => self.links_to_ask(),
         };
-        let listings = join_all(links.iter().map(|link| {
-            let (list, times) = (&list, self.times(link));
+        let listings = join_all(handles.iter().map(|handle| {
+            let (list, times) = (&list, self.times(handle));
             async move {
-                let session = link.session(Instant::now() + times.idle).await?;
+                let session = handle.session(Instant::now() + times.idle).await?;
                 if !session.greeting().offers(capability) {
                     return Ok(None);
                 }
                 let listing = list(session, times).await;
-                listing.map(Some).map_err(|error| CallError::from_wire(error, link.server()))
+                listing.map(Some).map_err(|error| CallError::from_wire(error, handle.server()))
             }
         }))
         .await;
@@ -203,10 +203,10 @@ impl Host {
             count_for: Vec::new(),
             more: Vec::new(),
         };
-        for (link, listing) in links.iter().zip(listings) {
+        for (handle, listing) in handles.iter().zip(listings) {
             match listing {
                 Ok(None) => {}
-                Ok(Some(listing)) => offers.add(link.server(), listing),
+                Ok(Some(listing)) => offers.add(handle.server(), listing),
                 Err(error) => offers.errors.push(error),
             }
         }
@@ -214,13 +214,13 @@ impl Host {
     }
 
     /// Everybody who can be asked: who is switched off is not.
-    fn links_to_ask(&self) -> Vec<Arc<Link>> {
-        let links = self.shared().links().into_iter();
-        links.filter(|link| !matches!(link.status(), ServerStatus::Disabled(_))).collect()
+    fn links_to_ask(&self) -> Vec<Arc<ServerHandle>> {
+        let handles = self.shared().handles().into_iter();
+        handles.filter(|handle| !matches!(handle.status(), ServerStatus::Disabled(_))).collect()
     }
 
-    pub(crate) fn times(&self, link: &Link) -> Times {
-        let idle = reading::timeout(self.shared(), link, &CallContext::new(Caller::Script));
+    pub(crate) fn times(&self, handle: &ServerHandle) -> Times {
+        let idle = reading::timeout(self.shared(), handle, &CallContext::new(Caller::Script));
         Times { idle, total: self.shared().settings.call_total.max(idle) }
     }
 }

@@ -83,7 +83,7 @@ pub struct CallRecord {
     pub id: CallId,
     /// On whose behalf it was made.
     pub principal: Principal,
-    /// Who called.
+    /// The caller.
     pub caller: Caller,
     /// Where it came from.
     pub source: CallSource,

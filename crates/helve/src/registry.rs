@@ -14,7 +14,7 @@ use helve_model::json::RawJson;
 use helve_model::name::Spelling;
 use helve_model::{ErrorCode, QualifiedName, ServerName};
 use helve_policy::{Narrowing, Scope};
-use helve_render::{Provider, Strictness, ToolArray, ToolEntry as SchemaEntry, tool_array};
+use helve_render::{Provider, Strictness, ToolArray, ToolText, tool_array};
 
 use crate::call::{CallContext, CallOutcome, invoke_named};
 use crate::catalog::{Snapshot, ToolEntry};
@@ -84,9 +84,9 @@ pub struct Definitions {
 pub struct Clash {
     /// The name.
     pub name: String,
-    /// Who has it.
+    /// The server that has it.
     pub winner: QualifiedName,
-    /// Who is left out.
+    /// The servers that are left out.
     pub loser: QualifiedName,
 }
 
@@ -166,7 +166,7 @@ impl AgentTools {
         let snapshot = self.host.snapshot();
         let tools = self.tools(&snapshot);
         let (offers, clashes) = self.offers(&snapshot, tools);
-        let entries: Vec<SchemaEntry<'_>> = offers.iter().map(|(name, tool)| tool.schema_entry(name)).collect();
+        let entries: Vec<ToolText<'_>> = offers.iter().map(|(name, tool)| tool.schema_entry(name)).collect();
         let array = tool_array(provider, &entries, Strictness::Off);
         Definitions { array, names: offers.iter().map(|(_, tool)| tool.name().clone()).collect(), clashes }
     }
@@ -269,6 +269,11 @@ impl Definitions {
     #[must_use]
     pub fn clashes(&self) -> &[Clash] {
         &self.clashes
+    }
+
+    /// Each name that the provider is given, and the tool it stands for.
+    pub fn identities(&self) -> impl Iterator<Item = (&str, &QualifiedName)> {
+        self.array.names().filter_map(|(name, index)| Some((name, self.names.get(index)?)))
     }
 
     /// The tool a provider's name stands for.

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 use helve_model::json::RawJson;
 use helve_model::{ErrorCode, ServerSpec};
-use helve_wire::{Greeting, OtherEra, SavedSession, Verdict};
+use helve_wire::{Greeting, NegotiatedVersion, OtherEra, SavedSession};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 
@@ -63,19 +63,19 @@ impl Host {
         })?;
         let mut servers = HashMap::new();
         let started_in = self.shared().surroundings.working_directory.as_deref();
-        for link in self.shared().links() {
-            let Some(greeting) = link.facts().greeting else { continue };
-            let session = link.session_now().and_then(|session| session.suspend());
+        for handle in self.shared().handles() {
+            let Some(greeting) = handle.facts().greeting else { continue };
+            let session = handle.session_now().and_then(|session| session.suspend());
             let kept = KeptServer {
-                version: greeting.verdict.version,
-                speaks_other_era: match greeting.verdict.other {
+                version: greeting.negotiated.version,
+                speaks_other_era: match greeting.negotiated.other {
                     OtherEra::Unknown => None,
                     OtherEra::Spoken => Some(true),
                     OtherEra::NotSpoken => Some(false),
                 },
                 session: session.as_ref().map(keep_session),
             };
-            servers.insert(salt.key(link.spec(), started_in).to_string(), kept);
+            servers.insert(salt.key(handle.spec(), started_in).to_string(), kept);
         }
         let watches = watchers.iter().flat_map(|watcher| watcher.save()).collect();
         Ok(SavedHost(Kept { salt: *salt.as_bytes(), servers, watches }))
@@ -116,7 +116,11 @@ impl Resumable {
 
     /// What is known about a server, for its first connection. `started_in` is where programs run that have no directory
     /// of their own.
-    pub(crate) fn take(&self, spec: &ServerSpec, started_in: Option<&Path>) -> Option<(Verdict, Option<SavedSession>)> {
+    pub(crate) fn take(
+        &self,
+        spec: &ServerSpec,
+        started_in: Option<&Path>,
+    ) -> Option<(NegotiatedVersion, Option<SavedSession>)> {
         let mut kept = lock(&self.0);
         let kept = kept.as_mut()?;
         let key = Salt::from_bytes(kept.salt).key(spec, started_in).to_string();
@@ -126,9 +130,9 @@ impl Resumable {
             Some(true) => OtherEra::Spoken,
             Some(false) => OtherEra::NotSpoken,
         };
-        let verdict = Verdict { other, ..Verdict::of_version(&server.version)? };
-        let session = server.session.and_then(|session| resume_session(session, verdict.clone()));
-        Some((verdict, session))
+        let negotiated = NegotiatedVersion { other, ..NegotiatedVersion::of_version(&server.version)? };
+        let session = server.session.and_then(|session| resume_session(session, negotiated.clone()));
+        Some((negotiated, session))
     }
 }
 
@@ -142,9 +146,9 @@ fn keep_session(session: &SavedSession) -> KeptSession {
     }
 }
 
-fn resume_session(kept: KeptSession, verdict: Verdict) -> Option<SavedSession> {
+fn resume_session(kept: KeptSession, negotiated: NegotiatedVersion) -> Option<SavedSession> {
     let greeting = Greeting {
-        verdict,
+        negotiated,
         capabilities: RawJson::checked(kept.capabilities.get()).ok()?,
         server_info: kept.server_info.and_then(|info| RawJson::checked(info.get()).ok()),
         instructions: kept.instructions,

@@ -21,7 +21,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use helve_model::json::RawJson;
 use helve_model::{Definition as _, ServerSpec, ToolDefinition};
-use helve_wire::{CacheHint, ClientCapabilities, Greeting, OtherEra, Verdict};
+use helve_wire::{CacheHint, ClientCapabilities, Greeting, NegotiatedVersion, OtherEra};
 
 use crate::private_directory;
 use format::{Header, Kind, Texts};
@@ -266,11 +266,11 @@ fn is_fresh(stored_at: SystemTime, hint: Option<CacheHint>, now: SystemTime, ttl
 
 fn greeting_texts(greeting: &Greeting) -> Vec<u8> {
     format::encode_texts([
-        Some(greeting.verdict.version.as_str()),
+        Some(greeting.negotiated.version.as_str()),
         Some(greeting.capabilities.as_str()),
         greeting.server_info.as_ref().map(RawJson::as_str),
         greeting.instructions.as_deref(),
-        match greeting.verdict.other {
+        match greeting.negotiated.other {
             OtherEra::Unknown => None,
             OtherEra::Spoken => Some(SPOKEN),
             OtherEra::NotSpoken => Some(NOT_SPOKEN),
@@ -282,9 +282,9 @@ fn read_greeting(texts: &Texts) -> Option<Greeting> {
     let mut parts = texts.iter();
     let mut next = || parts.next();
     // A version that this helve does not speak any more makes the whole file useless.
-    let verdict = Verdict::of_version(next()??)?;
+    let negotiated = NegotiatedVersion::of_version(next()??)?;
     let greeting = Greeting {
-        verdict,
+        negotiated,
         capabilities: raw(texts, next()??)?,
         server_info: match next()? {
             Some(info) => Some(raw(texts, info)?),
@@ -298,7 +298,7 @@ fn read_greeting(texts: &Texts) -> Option<Greeting> {
         Some(NOT_SPOKEN) => OtherEra::NotSpoken,
         Some(_) => return None,
     };
-    Some(Greeting { verdict: Verdict { other, ..greeting.verdict }, ..greeting })
+    Some(Greeting { negotiated: NegotiatedVersion { other, ..greeting.negotiated }, ..greeting })
 }
 
 fn read_tools(texts: &Texts) -> Option<Vec<ToolDefinition>> {

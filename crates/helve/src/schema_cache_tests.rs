@@ -10,7 +10,7 @@ use helve_model::{
     StdioSpec, ToolDefinition, TransportSpec,
 };
 use helve_policy::Claims;
-use helve_wire::{CacheHint, CacheScope, ClientCapabilities, Greeting, OtherEra, Verdict};
+use helve_wire::{CacheHint, CacheScope, ClientCapabilities, Greeting, NegotiatedVersion, OtherEra};
 use indexmap::IndexMap;
 use proptest::prelude::*;
 use serde_json::json;
@@ -50,7 +50,7 @@ fn program() -> ServerSpec {
 
 fn greeting() -> Greeting {
     Greeting {
-        verdict: newest(),
+        negotiated: newest(),
         capabilities: RawJson::from_static(r#"{"tools": {"listChanged": true}, "x-unknown": 1}"#),
         server_info: Some(RawJson::from_static(r#"{"name":"fake","version":"1"}"#)),
         instructions: Some("Be kind.\nAlways.".to_owned()),
@@ -58,9 +58,11 @@ fn greeting() -> Greeting {
 }
 
 /// The newest version that helve speaks, whichever it is.
-fn newest() -> Verdict {
+fn newest() -> NegotiatedVersion {
     let days = (2024..2030).flat_map(|year| (1..13).flat_map(move |month| (1..32).map(move |day| (year, month, day))));
-    days.rev().find_map(|(year, month, day)| Verdict::of_version(&format!("{year}-{month:02}-{day:02}"))).unwrap()
+    days.rev()
+        .find_map(|(year, month, day)| NegotiatedVersion::of_version(&format!("{year}-{month:02}-{day:02}")))
+        .unwrap()
 }
 
 fn tool(definition: &serde_json::Value) -> ToolDefinition {
@@ -151,9 +153,9 @@ fn g11_many_askers_of_one_server_leave_the_others_alone() {
 fn a_server_that_says_little_comes_back_too() {
     let (_directory, cache) = cache();
     let key = cache.plain_key(&program());
-    let verdict = Verdict { other: OtherEra::Spoken, ..newest() };
+    let negotiated = NegotiatedVersion { other: OtherEra::Spoken, ..newest() };
     let capabilities = RawJson::empty_object();
-    let silent = Greeting { verdict, capabilities, server_info: None, instructions: None };
+    let silent = Greeting { negotiated, capabilities, server_info: None, instructions: None };
     cache.store(&key, &silent, &[], None, at(0)).unwrap();
     let loaded = cache.load(&key, at(0), HOUR).unwrap();
     assert_eq!((loaded.greeting, loaded.tools, loaded.hint), (silent, Vec::new(), None));

@@ -17,7 +17,7 @@ use helve_wire::{ClientInfo, Limits, Nesting, Proxies};
 use crate::confine::Confining;
 use crate::error::CallError;
 use crate::keeping::Keeper;
-use crate::late::SecretSource;
+use crate::late_references::SecretSource;
 use crate::record::Recorder;
 use crate::sign_in::SignIns;
 use crate::start_guard::Guard;
@@ -53,7 +53,7 @@ pub struct HostSettings {
     pub in_flight_per_server: usize,
     /// Servers that may be starting at one time.
     pub starting_at_once: usize,
-    /// Results above so many bytes are cut, and kept whole in a file of [`Surroundings::spill_directory`]. Who wants one
+    /// Results above so many bytes are cut, and kept whole in a file of [`Surroundings::spill_directory`]. Whoever wants one
     /// uncut says so in his [`CallContext`](crate::CallContext).
     pub result_bytes: usize,
     /// Results of tools that only read are kept for so long; `None`: never.
@@ -62,7 +62,7 @@ pub struct HostSettings {
     pub cacheable: Vec<QualifiedName>,
     /// Tools that no rule and no list mentions are denied instead of asked for.
     pub denies_unlisted: bool,
-    /// Who judges the arguments of calls, whoever makes them; `None`: as each call says.
+    /// Where the arguments of calls are checked; `None`: as each call says.
     pub validation: Option<Validation>,
     /// So many events are kept for a listener that is slow; it is told how many it lost. Each has its room from the
     /// beginning, about a hundred bytes: a host that is one of many keeps few.
@@ -71,7 +71,7 @@ pub struct HostSettings {
     pub limits: Limits,
     /// How patiently a program is ended.
     pub close_times: CloseTimes,
-    /// Who we say we are.
+    /// The client's name and version.
     pub client: ClientInfo,
 }
 
@@ -83,7 +83,7 @@ pub struct Surroundings {
     pub environment: Vec<(OsString, OsString)>,
     /// How programs are started.
     pub launcher: Arc<dyn Launcher>,
-    /// Who keeps servers running for us; `None`: nobody.
+    /// The process that keeps servers running; `None`: none does.
     pub keeper: Option<Arc<dyn Keeper>>,
     /// Where programs are started that have no directory of their own; `None`: wherever this process is, and lists of
     /// programs that are named by relative paths are kept for all such places together.
@@ -188,7 +188,7 @@ pub struct Planned {
     pub trust: Trust,
     /// Why it must not be started although it is switched on.
     pub held: Option<DisabledReason>,
-    /// Who looks after the files it is started from; `None`: nobody has to.
+    /// The guard of the files it is started from; `None`: it needs none.
     pub guard: Option<Guard>,
 }
 

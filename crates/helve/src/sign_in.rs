@@ -8,7 +8,7 @@ use helve_auth::egress::{Certificates, EgressClient, Policy};
 use helve_auth::ports::{Person, Ports, Store};
 use helve_auth::{
     Advice, AuthError, Callback, CallbackHost, ConfiguredClient, ErrorKind, Grant, IdentityProvider, LoginWish, Next,
-    PkceDemand, Refusal, Registration, ResourceChoice, Settings, SignIn,
+    PkceDemand, RefusedRequest, Registration, ResourceChoice, Settings, SignIn,
 };
 use helve_model::{ConfigText, ErrorCode, HttpSpec, Layer, OAuthSpec, ServerSpec, TransportSpec};
 use helve_wire::{AfterRefusal, BoxFuture, HeaderSource, Outgoing, Proxies, Refused};
@@ -211,7 +211,7 @@ impl HeaderSource for SignedIn {
     fn refused<'a>(&'a self, refused: Refused<'a>) -> BoxFuture<'a, AfterRefusal> {
         Box::pin(async move {
             let sent = refused.headers.iter().find(|(name, _)| *name == AUTHORIZATION).map(|(_, value)| value);
-            let refusal = Refusal {
+            let refusal = RefusedRequest {
                 status: refused.status.as_u16(),
                 challenge: refused.challenge,
                 sent,

@@ -45,32 +45,32 @@ pub struct ServerReport {
     pub layer: Layer,
     /// What it can do, as it says it.
     pub capabilities: Option<RawJson>,
-    /// Who it says it is.
+    /// The name and version it gives itself.
     pub server_info: Option<RawJson>,
     /// What it wants a model to know.
     pub instructions: Option<String>,
     /// The newest part of its stderr.
     pub stderr: Option<String>,
-    /// Lines on its stdout that were no message of the protocol.
+    /// Lines on its stdout that were not message of the protocol.
     pub noise: u64,
 }
 
 impl ServerReport {
     pub(crate) fn new(entry: &ServerEntry, status: ServerStatus, is_native: bool) -> Self {
         let spec = entry.spec();
-        let link = entry.link.as_deref();
-        let facts = link.map(crate::link::Link::facts).unwrap_or_default();
-        let failure = link.and_then(crate::link::Link::last_error);
-        let session = link.and_then(crate::link::Link::session_now);
+        let handle = entry.handle.as_deref();
+        let facts = handle.map(crate::server_handle::ServerHandle::facts).unwrap_or_default();
+        let failure = handle.and_then(crate::server_handle::ServerHandle::last_error);
+        let session = handle.and_then(crate::server_handle::ServerHandle::session_now);
         let is_over_sse = session.as_ref().is_some_and(|session| session.is_over_sse());
         let diagnostics = session.map(|session| session.diagnostics());
-        let verdict = facts.greeting.as_ref().map(|greeting| &greeting.verdict);
+        let negotiated = facts.greeting.as_ref().map(|greeting| &greeting.negotiated);
         let tools = entry.tools().count();
         Self {
             name: spec.name.clone(),
             transport: if is_over_sse { "sse" } else { transport(&spec.transport, is_native) },
-            era: verdict.map(|verdict| verdict.era.to_string()),
-            protocol_version: verdict.map(|verdict| verdict.version.clone()),
+            era: negotiated.map(|negotiated| negotiated.era.to_string()),
+            protocol_version: negotiated.map(|negotiated| negotiated.version.clone()),
             tools,
             hidden_tools: entry.all_tools().count() - tools,
             from_cache: entry.is_from_cache(),

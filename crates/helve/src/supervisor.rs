@@ -7,21 +7,21 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use helve_model::{ErrorCode, Failure, PendingReason, ServerSpec, ServerStatus, ToolDefinition};
-use helve_wire::{BoxFuture, Error as WireError, Greeting, Listing, SavedSession, Session, Times, Verdict};
+use helve_wire::{BoxFuture, Error as WireError, Greeting, Listing, NegotiatedVersion, SavedSession, Session, Times};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::arrival::{Arrival, Following, arrive, when_some};
 use crate::backoff::Backoff;
 use crate::catalog::{Listed, ServerCatalog};
 use crate::connect::Known;
 use crate::error::CallError;
 use crate::event::HostEvent;
 use crate::handler::ServerHandler;
-use crate::link::{Command, Link};
+use crate::host_core::HostCore;
 use crate::missed_variables;
 use crate::random::random_fraction;
-use crate::state::Shared;
+use crate::server_handle::{Command, ServerHandle};
+use crate::startup::{Following, StartedServer, start_up, when_some};
 use crate::watch::Subscriptions;
 
 /// Between the starts of two listings that `list_changed` caused: a flood of changes costs two.
@@ -39,11 +39,11 @@ const EARLY_ENDS: u32 = 3;
 
 /// Keeps one server.
 pub(crate) struct Supervisor {
-    shared: Weak<Shared>,
+    shared: Weak<HostCore>,
     spec: Arc<ServerSpec>,
-    link: Arc<Link>,
-    /// Who has to be gone before this server may be started.
-    predecessor: Option<Arc<Link>>,
+    handle: Arc<ServerHandle>,
+    /// The predecessor that has to be gone before this server may be started.
+    predecessor: Option<Arc<ServerHandle>>,
     handler: Arc<ServerHandler>,
     commands: mpsc::UnboundedReceiver<Command>,
     state: State,
@@ -51,12 +51,12 @@ pub(crate) struct Supervisor {
     closing: Option<Session>,
     backoff: Backoff,
     early_ends: u32,
-    verdict: Option<Verdict>,
+    negotiated: Option<NegotiatedVersion>,
     /// A session of an earlier process, for the first attempt.
     saved_session: Option<SavedSession>,
     /// The last good list; of an earlier run, until there is one of this.
     catalog: Option<Arc<ServerCatalog>>,
-    /// Who asked for a reconnection and waits for it.
+    /// Callers that asked for a reconnection and wait for it.
     waiting: Vec<oneshot::Sender<Result<(), Arc<CallError>>>>,
 }
 
@@ -65,7 +65,7 @@ enum State {
     /// Nothing, until it is told to.
     Idle,
     /// Making a connection; the receiver ends when nothing that was started for it is left.
-    Connecting(BoxFuture<'static, Result<Arrival, CallError>>, oneshot::Receiver<Infallible>),
+    Connecting(BoxFuture<'static, Result<StartedServer, CallError>>, oneshot::Receiver<Infallible>),
     /// Waiting before the next attempt.
     Waiting(Instant),
     /// Connected.
@@ -91,7 +91,7 @@ enum Event {
     Command(Command),
     /// Nobody can tell us anything any more.
     Abandoned,
-    Arrived(Box<Result<Arrival, CallError>>),
+    Arrived(Box<Result<StartedServer, CallError>>),
     RetryDue,
     Ended(WireError),
     Followed(Result<(), WireError>),
@@ -104,17 +104,17 @@ enum Event {
 
 impl Supervisor {
     pub(crate) fn new(
-        shared: Weak<Shared>,
+        shared: Weak<HostCore>,
         spec: Arc<ServerSpec>,
-        link: Arc<Link>,
-        predecessor: Option<Arc<Link>>,
+        handle: Arc<ServerHandle>,
+        predecessor: Option<Arc<ServerHandle>>,
         handler: Arc<ServerHandler>,
         commands: mpsc::UnboundedReceiver<Command>,
     ) -> Self {
         Self {
             shared,
             spec,
-            link,
+            handle,
             predecessor,
             handler,
             commands,
@@ -122,7 +122,7 @@ impl Supervisor {
             closing: None,
             backoff: Backoff::default(),
             early_ends: 0,
-            verdict: None,
+            negotiated: None,
             saved_session: None,
             catalog: None,
             waiting: Vec::new(),
@@ -132,8 +132,8 @@ impl Supervisor {
     /// Runs until it is stopped or its host is gone.
     pub(crate) async fn run(mut self) {
         self.remember().await;
-        self.link.set_recalled();
-        if self.link.is_on() && self.link.status() == ServerStatus::Pending(PendingReason::Connecting) {
+        self.handle.set_recalled();
+        if self.handle.is_on() && self.handle.status() == ServerStatus::Pending(PendingReason::Connecting) {
             self.begin();
         }
         loop {
@@ -172,30 +172,30 @@ impl Supervisor {
             shared.memory.clone(),
         );
         drop(shared);
-        if let Some((verdict, session)) = resumed {
-            self.verdict = Some(verdict);
+        if let Some((negotiated, session)) = resumed {
+            self.negotiated = Some(negotiated);
             self.saved_session = session;
         }
         let Some(memory) = memory else { return };
         let asker = self.handler.answerer.capabilities();
         let Some(remembered) = memory.recall(Arc::clone(&self.spec), asker).await else { return };
-        self.verdict.get_or_insert(remembered.verdict);
-        self.link.describe(|facts| facts.remembered = remembered.greeting);
+        self.negotiated.get_or_insert(remembered.negotiated);
+        self.handle.describe(|facts| facts.remembered = remembered.greeting);
         self.catalog = remembered.catalog;
-        if self.link.is_on() {
+        if self.handle.is_on() {
             self.publish_unchecked();
         }
     }
 
     fn wanted(&mut self) {
-        if self.link.is_on() && matches!(self.state, State::Idle) {
+        if self.handle.is_on() && matches!(self.state, State::Idle) {
             self.set_status(ServerStatus::Pending(PendingReason::Connecting));
             self.begin();
         }
     }
 
     fn retry(&mut self) {
-        if self.link.is_on() {
+        if self.handle.is_on() {
             self.begin();
         } else {
             self.state = State::Idle;
@@ -205,18 +205,18 @@ impl Supervisor {
     /// Nothing is tried for a while.
     fn wait_before_the_next(&mut self) {
         let until = Instant::now() + self.backoff.next(random_fraction());
-        self.link.describe(|facts| facts.retry_at = Some(until));
+        self.handle.describe(|facts| facts.retry_at = Some(until));
         self.state = State::Waiting(until);
     }
 
     /// Makes an attempt now.
     fn begin(&mut self) {
-        self.link.describe(|facts| facts.retry_at = None);
+        self.handle.describe(|facts| facts.retry_at = None);
         let Some(shared) = self.shared.upgrade() else { return };
         let (spec, handler) = (Arc::clone(&self.spec), Arc::clone(&self.handler));
-        let (predecessor, link) = (self.predecessor.clone(), Arc::clone(&self.link));
+        let (predecessor, handle) = (self.predecessor.clone(), Arc::clone(&self.handle));
         let known = Known {
-            verdict: self.verdict.clone(),
+            negotiated: self.negotiated.clone(),
             preference: self.handler.answerer.era_preference(),
             session: self.saved_session.take(),
         };
@@ -228,26 +228,26 @@ impl Supervisor {
             // Never closed.
             let _turn = shared.starting.acquire().await;
             // Apart: it is large, and soon over.
-            let guard = link.guard();
-            Box::pin(arrive(&spec, &shared.settings, &shared.surroundings, handler, known, Arc::new(alive), guard))
+            let guard = handle.guard();
+            Box::pin(start_up(&spec, &shared.settings, &shared.surroundings, handler, known, Arc::new(alive), guard))
                 .await
         };
         self.state = State::Connecting(Box::pin(attempt), gone);
     }
 
-    fn arrived(&mut self, arrival: Result<Arrival, CallError>) {
+    fn arrived(&mut self, arrival: Result<StartedServer, CallError>) {
         match arrival {
             Ok(arrival) => self.connected(arrival),
             Err(error) => self.failed(error),
         }
     }
 
-    fn connected(&mut self, arrival: Arrival) {
-        let Arrival { session, following, listing, took } = arrival;
+    fn connected(&mut self, arrival: StartedServer) {
+        let StartedServer { session, following, listing, took } = arrival;
         self.predecessor = None;
         let greeting = self.greeting(&session);
-        self.verdict = Some(greeting.verdict.clone());
-        self.link.describe(|facts| {
+        self.negotiated = Some(greeting.negotiated.clone());
+        self.handle.describe(|facts| {
             facts.greeting = Some(greeting);
             facts.connect_time = Some(took);
             facts.latency = None;
@@ -266,19 +266,19 @@ impl Supervisor {
         };
         match listing {
             Ok(listing) => {
-                self.link.listings().listed(counts_for(&listing));
+                self.handle.listings().listed(counts_for(&listing));
                 self.catalog = Some(self.take_listing(listing, &session));
             }
             Err(error) => {
                 let reason = CallError::from_wire(error, &self.spec.name).chain();
                 self.warn(format!("connected, but its tools could not be listed: {reason}"));
-                self.link.describe(|facts| facts.list_error = Some(reason));
+                self.handle.describe(|facts| facts.list_error = Some(reason));
                 up.is_stale = true;
                 up.list_after = Instant::now() + LISTING_RETRY;
             }
         }
         self.state = State::Up(Box::new(up));
-        if self.link.is_on() {
+        if self.handle.is_on() {
             self.show(session);
         }
         self.answer_waiting(&Ok(()));
@@ -288,8 +288,8 @@ impl Supervisor {
     fn show(&self, session: Session) {
         let nothing = || ServerCatalog { instructions: session.greeting().instructions.clone(), ..Default::default() };
         self.publish(self.catalog.clone().unwrap_or_else(|| Arc::new(nothing())));
-        self.link.set_up(session.clone());
-        Subscriptions::restore(&self.link, &session);
+        self.handle.set_up(session.clone());
+        Subscriptions::restore(&self.handle, &session);
         self.restore_log_level(session);
         self.tell_status();
     }
@@ -310,7 +310,7 @@ impl Supervisor {
 
     fn failed(&mut self, error: CallError) {
         let error = Arc::new(error);
-        if !self.link.is_on() {
+        if !self.handle.is_on() {
             self.state = State::Idle;
             return self.answer_waiting(&Err(error));
         }
@@ -327,16 +327,16 @@ impl Supervisor {
         } else {
             self.publish_unchecked();
         }
-        self.link.set_down(status, Some(Arc::clone(&error)));
+        self.handle.set_down(status, Some(Arc::clone(&error)));
         self.tell_status();
-        self.link.subscriptions().outage(&error);
+        self.handle.subscriptions().outage(&error);
         self.answer_waiting(&Err(error));
     }
 
     /// The connection broke.
     async fn ended(&mut self, error: WireError) {
         let State::Up(up) = std::mem::replace(&mut self.state, State::Idle) else { return };
-        self.link.listings().failed();
+        self.handle.listings().failed();
         if self.backoff.connected_for(up.since.elapsed()) {
             self.early_ends = 0;
         } else {
@@ -347,20 +347,20 @@ impl Supervisor {
             error = missed_variables::explain(error, &self.spec, &shared.surroundings);
         }
         let error = Arc::new(error);
-        self.link.describe(|facts| {
+        self.handle.describe(|facts| {
             facts.restarts += 1;
             facts.last_end = Some(error.chain());
         });
-        if self.link.is_on() {
+        if self.handle.is_on() {
             self.wait_before_the_next();
             let status = if self.early_ends >= EARLY_ENDS {
                 self.publish_unchecked();
-                self.link.subscriptions().outage(&error);
+                self.handle.subscriptions().outage(&error);
                 ServerStatus::Failed(Failure { code: error.code(), message: error.chain() })
             } else {
                 ServerStatus::Pending(PendingReason::Reconnecting)
             };
-            self.link.set_down(status, Some(error));
+            self.handle.set_down(status, Some(error));
             self.tell_status();
         }
         // A program that closed its output, or no longer answers, still runs; and calls may still wait for it.
@@ -383,7 +383,7 @@ impl Supervisor {
             }
             State::Up(_) => {}
             // Whoever waits for it waits in vain.
-            _ => self.link.listings().failed(),
+            _ => self.handle.listings().failed(),
         }
     }
 
@@ -399,7 +399,7 @@ impl Supervisor {
         // What was said before now will be in the list.
         let _: Option<()> = self.handler.tools_changed.notified().now_or_never();
         up.list_after = Instant::now() + LISTING_GAP;
-        self.link.listings().asked();
+        self.handle.listings().asked();
         let session = up.session.clone();
         let time = self.spec.call_timeout.unwrap_or(LISTING_TIME);
         up.listing = Some(Box::pin(async move { session.list_tools(Times::exactly(time)).await }));
@@ -411,19 +411,19 @@ impl Supervisor {
         match listing {
             // Nothing new: whoever holds the list holds it still.
             Ok(listing) if self.catalog.as_ref().is_some_and(|known| known.is_listed_by(&listing)) => {
-                self.link.listings().listed(counts_for(&listing));
+                self.handle.listings().listed(counts_for(&listing));
             }
             Ok(listing) => {
                 let (session, counts_for) = (up.session.clone(), counts_for(&listing));
                 let catalog = self.take_listing(listing, &session);
                 self.catalog = Some(Arc::clone(&catalog));
-                if self.link.is_on() {
+                if self.handle.is_on() {
                     self.publish(catalog);
                 }
-                self.link.listings().listed(counts_for);
+                self.handle.listings().listed(counts_for);
             }
             Err(error) => {
-                self.link.listings().failed();
+                self.handle.listings().failed();
                 up.is_stale = true;
                 up.list_after = Instant::now() + LISTING_RETRY;
                 let reason = CallError::from_wire(error, &self.spec.name).chain();
@@ -438,7 +438,7 @@ impl Supervisor {
         let (interval, times) = (shared.settings.ping_interval, Times::exactly(shared.settings.ping_timeout));
         up.ping_at = interval.map(|interval| Instant::now() + interval);
         // A server that works on a call may have no ear for a ping; the call has its own time-out.
-        if self.link.calls_on_their_way() > 0 {
+        if self.handle.calls_on_their_way() > 0 {
             return;
         }
         let session = up.session.clone();
@@ -454,7 +454,7 @@ impl Supervisor {
         match pong {
             Ok(latency) => {
                 up.pings_missed = 0;
-                self.link.describe(|facts| facts.latency = Some(latency));
+                self.handle.describe(|facts| facts.latency = Some(latency));
             }
             // An answer is a sign of life, whatever it says.
             Err(error) if error.rpc().is_some() => up.pings_missed = 0,
@@ -470,16 +470,16 @@ impl Supervisor {
     }
 
     async fn reconnect(&mut self, answer: oneshot::Sender<Result<(), Arc<CallError>>>) {
-        if !self.link.is_on() {
-            let status = self.link.status();
-            drop(answer.send(Err(Arc::new(self.link.unavailable(&status)))));
+        if !self.handle.is_on() {
+            let status = self.handle.status();
+            drop(answer.send(Err(Arc::new(self.handle.unavailable(&status)))));
             return;
         }
         self.waiting.push(answer);
         if matches!(self.state, State::Connecting(..)) {
             return;
         }
-        self.link.set_down(ServerStatus::Pending(PendingReason::Reconnecting), None);
+        self.handle.set_down(ServerStatus::Pending(PendingReason::Reconnecting), None);
         self.tell_status();
         self.close_session().await;
         self.begin();
@@ -487,32 +487,32 @@ impl Supervisor {
 
     /// Ends the server; whoever wants it next has it started again. What it listed stays, and is checked before a call.
     async fn suspend(&mut self) {
-        if !self.link.is_on() || matches!(self.state, State::Idle) || self.link.calls_on_their_way() > 0 {
+        if !self.handle.is_on() || matches!(self.state, State::Idle) || self.handle.calls_on_their_way() > 0 {
             return;
         }
-        self.link.set_down(ServerStatus::Pending(PendingReason::Lazy), None);
+        self.handle.set_down(ServerStatus::Pending(PendingReason::Lazy), None);
         self.tell_status();
         self.publish_unchecked();
         self.close_session().await;
     }
 
     fn toggled(&mut self) {
-        let on = self.link.is_on();
+        let on = self.handle.is_on();
         if !on {
             if !matches!(self.state, State::Up(_)) {
                 self.state = State::Idle;
             }
             self.withdraw();
-            let off = self.link.switched(on);
-            self.answer_waiting(&Err(Arc::new(self.link.unavailable(&off))));
-            self.link.stay_off();
+            let off = self.handle.switched(on);
+            self.answer_waiting(&Err(Arc::new(self.handle.unavailable(&off))));
+            self.handle.stay_off();
             return self.tell_status();
         }
         if let State::Up(up) = &self.state {
             return self.show(up.session.clone());
         }
         self.publish_unchecked();
-        match (self.link.switched(on), &self.state) {
+        match (self.handle.switched(on), &self.state) {
             (_, State::Connecting(..)) => self.set_status(ServerStatus::Pending(PendingReason::Connecting)),
             (status @ ServerStatus::Pending(PendingReason::Lazy), _) => {
                 self.state = State::Idle;
@@ -546,7 +546,7 @@ impl Supervisor {
     /// What the server said about itself, with all that is known about what it speaks.
     fn greeting(&self, session: &Session) -> Greeting {
         let mut greeting = session.greeting().clone();
-        greeting.verdict = greeting.verdict.knowing(self.verdict.as_ref());
+        greeting.negotiated = greeting.negotiated.knowing(self.negotiated.as_ref());
         greeting
     }
 
@@ -560,7 +560,7 @@ impl Supervisor {
             let asker = self.handler.answerer.capabilities();
             memory.keep(Arc::clone(&self.spec), asker, self.greeting(session), &listing);
         }
-        self.link.describe(|facts| facts.list_error = None);
+        self.handle.describe(|facts| facts.list_error = None);
         let instructions = session.greeting().instructions.clone();
         let tools = listing.items.into_iter().map(Listed::Remote).collect();
         Arc::new(ServerCatalog { tools, instructions, more: listing.more, from_cache: false })
@@ -568,7 +568,7 @@ impl Supervisor {
 
     fn publish(&self, catalog: Arc<ServerCatalog>) {
         if let Some(shared) = self.shared.upgrade() {
-            shared.publish(&self.link, Some(catalog));
+            shared.publish(&self.handle, Some(catalog));
         }
     }
 
@@ -581,17 +581,17 @@ impl Supervisor {
 
     fn withdraw(&self) {
         if let Some(shared) = self.shared.upgrade() {
-            shared.publish(&self.link, None);
+            shared.publish(&self.handle, None);
         }
     }
 
     fn set_status(&self, status: ServerStatus) {
-        self.link.set_down(status, None);
+        self.handle.set_down(status, None);
         self.tell_status();
     }
 
     fn tell_status(&self) {
-        let status = self.link.status();
+        let status = self.handle.status();
         tracing::debug!(server = %self.spec.name, %status, "status");
         self.handler.events.send(|| HostEvent::Status { server: self.spec.name.clone(), status });
     }
@@ -617,7 +617,7 @@ impl Drop for Supervisor {
         if let Some(session) = &self.closing {
             session.abandon();
         }
-        self.link.let_go();
+        self.handle.let_go();
     }
 }
 

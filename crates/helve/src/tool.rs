@@ -44,7 +44,7 @@ pub trait Tool: Send + Sync {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ToolContext {
-    /// Who calls.
+    /// The caller.
     pub caller: Caller,
     /// On whose behalf.
     pub principal: Principal,
@@ -52,13 +52,13 @@ pub struct ToolContext {
     pub scope: Scope,
     /// Where the call comes from. What the tool calls in turn has this call for its parent.
     pub source: CallSource,
-    /// Who wants to hear how far it has come.
+    /// Hears how far it has come.
     pub on_progress: Option<ProgressCallback>,
-    /// Who is asked where a rule says so, if not whom the host asks: a tool that makes calls asks the same person.
+    /// The approver asked where a rule says so, if not the host's: a tool that makes calls asks the same person.
     pub approver: Option<Arc<dyn Approver>>,
     /// What that person said yes to before.
     pub approvals: Option<RunApprovals>,
-    /// Who hears that a call which the tool makes was refused, and can change that; `None`: nobody.
+    /// Hears that a call which the tool makes was refused, and can change that; `None`: nobody.
     pub refusals: Option<Arc<dyn RefusalListener>>,
 }
 

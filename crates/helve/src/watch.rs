@@ -5,7 +5,7 @@
 
 mod poll;
 mod queue;
-mod saved;
+mod saved_watches;
 mod subscriptions;
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use tokio::time::Instant;
 
 pub use poll::{DEFAULT_INTERVAL, MINIMUM_INTERVAL};
 use queue::Queue;
-pub use saved::SavedWatch;
+pub use saved_watches::SavedWatch;
 pub(crate) use subscriptions::Subscriptions;
 
 use crate::error::CallError;
@@ -196,10 +196,10 @@ impl Watcher {
         id: Option<WatchId>,
     ) -> Result<Arc<Watch>, CallError> {
         let host = self.host()?;
-        let link = host.link_of(server)?;
-        let source = WatchSource::Subscription { server: link.server().clone(), uri: uri.to_owned() };
+        let handle = host.handle_of(server)?;
+        let source = WatchSource::Subscription { server: handle.server().clone(), uri: uri.to_owned() };
         let watch = self.new_watch(source, reason, id)?;
-        link.subscriptions().hold(&host, &link, uri, &watch).await?;
+        handle.subscriptions().hold(&host, &handle, uri, &watch).await?;
         Ok(watch)
     }
 
@@ -344,9 +344,9 @@ impl Inner {
         }
         if let WatchSource::Subscription { server, uri } = &watch.source
             && let Ok(host) = self.host.upgrade()
-            && let Ok(link) = host.link_of(server.as_str())
+            && let Ok(handle) = host.handle_of(server.as_str())
         {
-            link.subscriptions().release(&link, uri, watch.id);
+            handle.subscriptions().release(&handle, uri, watch.id);
         }
         self.queue.forget(watch.id);
     }
@@ -456,7 +456,7 @@ impl WatchId {
     /// `INVALID_PARAMS` for anything else.
     pub fn parse(text: &str) -> Result<Self, CallError> {
         text.strip_prefix("watch-").and_then(|number| number.parse().ok()).map(Self).ok_or_else(|| {
-            CallError::new(ErrorCode::InvalidParams, format!("`{text}` is no id of a watch"))
+            CallError::new(ErrorCode::InvalidParams, format!("`{text}` is not an id of a watch"))
                 .with_hint("ids look like `watch-7`; whoever made the watch was told it")
         })
     }

@@ -221,7 +221,7 @@ pub(crate) const SHAPES: &[(&str, Shape)] = &[
     ("a device in the place of helve.toml", |at| Ok(symlink("/dev/zero", at.join("helve.toml"))?)),
     ("a sparse helve.toml", |at| sparse(&at.join("helve.toml")).map_err(Into::into)),
     ("a sparse .mcp.json", |at| sparse(&at.join(".mcp.json")).map_err(Into::into)),
-    ("a megabyte that is no UTF-8", |at| Ok(fs_err::write(at.join(".mcp.json"), vec![0xff; LARGE])?)),
+    ("a megabyte that is not an UTF-8", |at| Ok(fs_err::write(at.join(".mcp.json"), vec![0xff; LARGE])?)),
     ("a megabyte in every place", |at| everywhere(at, &" ".repeat(LARGE))),
     ("links to themselves in every place", |at| {
         for place in PLACES {

@@ -101,7 +101,7 @@ impl Target {
         place.write("project/helve.toml", &format!("[servers.s]\ncommand = {}\n\n{rules}", json!(words)))?;
         let target = Self { place, kind, good, evil };
         target.restore()?;
-        let mut trust = target.place.command(&["trust", "--yes"]);
+        let mut trust = target.place.command(&["trust", "--yes", "--sandbox", "off"]);
         let trusted = trust.stdout(Stdio::null()).stderr(Stdio::null()).status()?;
         ensure!(trusted.success(), "the project cannot be trusted");
         Ok(target)

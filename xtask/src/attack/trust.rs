@@ -3,6 +3,7 @@
 
 mod cases;
 mod keys;
+mod unconfined;
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
@@ -29,6 +30,7 @@ pub(super) fn run(arena: &Arena) -> Result<Vec<Figure>> {
     figures.extend(named("a change that nobody was asked about", &noticed));
     figures.extend(keys::run(arena)?);
     figures.push(false_alarms(arena, &changes)?);
+    figures.extend(unconfined::run(arena)?);
     Ok(figures)
 }
 

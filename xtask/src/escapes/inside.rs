@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
-use helve_sandbox::{Demand, Disk, Engine, Machine, Network, Policy, Profile, Refusal};
+use helve_sandbox::{Demand, Disk, Engine, Machine, Network, PlanRefusal, Policy, Profile};
 use helve_wire::launch::{
     Confinement, Environment, ExitReport, Launched, Launcher, PlainLauncher, RefusedHosts, Sandbox, SandboxedLauncher,
     ServerCommand, WardenLauncher, WardenProgram, probe, warden,
@@ -52,7 +52,7 @@ pub(crate) fn inside(words: &[String]) -> ExitCode {
 }
 
 /// From here on this process and its children live with less.
-fn take_away(missing: Missing) -> Result<()> {
+pub(crate) fn take_away(missing: Missing) -> Result<()> {
     let apply = |calls: BTreeMap<i64, Vec<SeccompRule>>, answer: i32| -> Result<()> {
         let action = SeccompAction::Errno(answer.unsigned_abs());
         let filter = SeccompFilter::new(calls, SeccompAction::Allow, action, std::env::consts::ARCH.try_into()?)?;
@@ -355,7 +355,7 @@ impl Place {
         // `required` starts nothing that is weaker than all of it.
         let required = sandbox(Demand::All).plan(&command);
         let is_refused = required.as_ref().err().is_some_and(|error| {
-            std::error::Error::source(error).is_some_and(|source| source.downcast_ref::<Refusal>().is_some())
+            std::error::Error::source(error).is_some_and(|source| source.downcast_ref::<PlanRefusal>().is_some())
         });
         if plan.report.is_whole() == is_refused {
             case.wrong.push(format!("`required` is refused: {is_refused}"));

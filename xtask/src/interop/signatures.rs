@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 use helve_model::ToolDefinition;
-use helve_render::{Style, ToolEntry, documented, signature, statement};
+use helve_render::{Style, ToolText, documented, signature, statement};
 
 use crate::install::{Pin, npm};
 
@@ -65,7 +65,7 @@ fn statements(tools: &[(&str, ToolDefinition)], style: Style) -> BTreeSet<Statem
     let mut statements = BTreeSet::new();
     for (server, definition) in tools {
         let (name, view) = (definition.name().to_string(), definition.view());
-        let entry = ToolEntry {
+        let entry = ToolText {
             name: &name,
             title: view.title.as_deref(),
             description: view.description.as_deref(),

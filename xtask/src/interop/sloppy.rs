@@ -44,7 +44,7 @@ pub(crate) fn visit(helve: &Path, directory: &Path, mark: &str) -> Result<String
     let garbled = place.call("garbled")?;
     ensure!(garbled["code"] == "TIMEOUT" && garbled.to_string().contains("oops"), "garbled: {garbled}");
     process::gone(mark)?;
-    Ok("explained: nothing is declared; failed at once: no jsonrpc, id as a text, a result that is no object; named: not JSON".to_owned())
+    Ok("explained: nothing is declared; failed at once: no jsonrpc, id as a text, a result that is not an object; named: not JSON".to_owned())
 }
 
 struct Place<'run> {

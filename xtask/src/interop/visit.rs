@@ -54,13 +54,13 @@ pub(crate) fn visit(server: &Server, mark: &str) -> Result<Found> {
 }
 
 async fn look_around(server: &Server, session: Session) -> Result<Found> {
-    let verdict = session.greeting().verdict.clone();
-    let era = match verdict.era {
+    let negotiated = session.greeting().negotiated.clone();
+    let era = match negotiated.era {
         helve_wire::Era::Legacy => Era::Legacy,
         helve_wire::Era::Modern => Era::Modern,
     };
     // A server of both eras that was slow to start may have been greeted in both: then its last answer rules.
-    ensure!(era == server.era || server.era == Era::Modern, "taken for {} by mistake", verdict.era);
+    ensure!(era == server.era || server.era == Era::Modern, "taken for {} by mistake", negotiated.era);
 
     let tools = session.list_tools(times()).await?;
     ensure!(tools.incomplete.is_none() && tools.warnings.is_empty(), "a bad list of tools: {:?}", tools.warnings);
@@ -82,7 +82,8 @@ async fn look_around(server: &Server, session: Session) -> Result<Found> {
     }
     session.ping(times()).await?;
     session.close().await;
-    let words = format!("{}: {} tools, {resources} resources, {prompts} prompts", verdict.version, tools.items.len());
+    let words =
+        format!("{}: {} tools, {resources} resources, {prompts} prompts", negotiated.version, tools.items.len());
     Ok(Found { words, tools: tools.items })
 }
 

@@ -137,7 +137,10 @@ impl Graph {
 
 fn check_folder(member: &Package, manifest: &Path, findings: &mut Vec<Finding>) {
     let folder = manifest.parent().and_then(Path::file_name).unwrap_or_default();
-    if folder != member.name.as_str() {
+    // A binding is called after its language.
+    let is_binding =
+        manifest.starts_with("bindings") && member.name.strip_prefix("helve-").is_some_and(|name| folder == name);
+    if folder != member.name.as_str() && !is_binding {
         findings.push(Finding::new(
             manifest,
             format!("the folder {} holds the package {}", folder.display(), member.name),

@@ -203,10 +203,13 @@ fn check_words(path: &Path, source: &Source, words: Words, advice: &str, finding
 
 /// The row of the crate whose product code `path` is part of.
 fn layer_of(path: &Path) -> Option<&'static Layer> {
-    let inside = path.strip_prefix("crates").ok()?;
-    let folder = inside.iter().next()?;
+    let (inside, before) = match path.strip_prefix("bindings") {
+        Ok(inside) => (inside, "helve-"),
+        Err(_) => (path.strip_prefix("crates").ok()?, ""),
+    };
+    let folder = inside.iter().next()?.to_str()?;
     let in_source = inside.iter().nth(1).is_some_and(|part| part == "src");
-    LAYERS.iter().find(|layer| in_source && folder == layer.name)
+    LAYERS.iter().find(|layer| in_source && layer.name.strip_prefix(before) == Some(folder))
 }
 
 fn is_test(path: &Path) -> bool {

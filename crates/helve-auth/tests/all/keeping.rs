@@ -117,7 +117,8 @@ async fn a_token_that_was_just_renewed_and_is_refused_again_is_the_end() {
     let sign_in = world.sign_in();
     world.login(&sign_in).await.unwrap();
     let sent = world.authorization(&sign_in).await.unwrap().unwrap();
-    let refusal = helve_auth::Refusal { status: 401, challenge: None, sent: Some(&sent), nonce: None, earlier: 1 };
+    let refusal =
+        helve_auth::RefusedRequest { status: 401, challenge: None, sent: Some(&sent), nonce: None, earlier: 1 };
     assert!(matches!(sign_in.refused(&refusal).await, Next::NeedsPerson(_)));
     assert_eq!(world.authority.refreshes(), 0);
 }

@@ -183,7 +183,7 @@ async fn a_step_up_asks_for_what_was_asked_before_and_more() {
     world.login(&sign_in).await.unwrap();
     let sent = world.authorization(&sign_in).await.unwrap().unwrap();
     let challenge = "Bearer error=\"insufficient_scope\", scope=\"write\"";
-    let refusal = |earlier| helve_auth::Refusal {
+    let refusal = |earlier| helve_auth::RefusedRequest {
         status: 403,
         challenge: Some(challenge),
         sent: Some(&sent),

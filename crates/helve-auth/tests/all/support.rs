@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use helve_auth::egress::{Certificates, EgressClient, Policy};
 use helve_auth::ports::{BoxFuture, Person, Ports, Store};
-use helve_auth::{Facts, LoginWish, MemoryStore, Next, Page, Refusal, Result, Settings, SignIn};
+use helve_auth::{Facts, LoginWish, MemoryStore, Next, Page, RefusedRequest, Result, Settings, SignIn};
 use helve_testkit::Scenario;
 use helve_testkit::authority::{Authority, Switches, visit};
 use http::{HeaderValue, Method};
@@ -71,7 +71,7 @@ impl World {
     pub(crate) async fn refused(&self, sign_in: &Arc<SignIn>, sent: Option<&HeaderValue>) -> Next {
         let challenge = self.wish().challenge.unwrap();
         let challenge = Some(challenge.as_str());
-        sign_in.refused(&Refusal { status: 401, challenge, sent, nonce: None, earlier: 0 }).await
+        sign_in.refused(&RefusedRequest { status: 401, challenge, sent, nonce: None, earlier: 0 }).await
     }
 }
 

@@ -46,7 +46,7 @@ pub(super) struct Beneath {
     resolver: Resolver,
 }
 
-/// Who resolves paths.
+/// How paths are resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Resolver {
     #[cfg(target_os = "linux")]
@@ -143,7 +143,7 @@ impl Beneath {
             }
             match openat(steps.here(), &name, DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) {
                 Ok(opened) => steps.passed.push((name, opened)),
-                // `file/.` ends in something that is no directory; opening it will say so.
+                // `file/.` ends in something that is not a directory; opening it will say so.
                 Err(Errno::NOTDIR) if steps.ahead.iter().all(|name| name == ".") => return steps.joined(&name),
                 Err(error) => return Err(error),
             }

@@ -191,7 +191,7 @@ fn text_of_lines(place: &Place<'_>, bytes: Vec<u8>) -> Result<Vec<Block>, Troubl
     text(bytes).ok_or_else(|| Trouble::failed(format!("these lines of {} are binary data", place.shown())))
 }
 
-/// Bytes that should be text. Some that are not UTF-8 are forgiven, and said; `None` when it is no text at all.
+/// Bytes that should be text. Some that are not UTF-8 are forgiven, and said; `None` when it is not text at all.
 fn text(bytes: Vec<u8>) -> Option<Vec<Block>> {
     if memchr::memchr(0, &bytes).is_some() {
         return None;

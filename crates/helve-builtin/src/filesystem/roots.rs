@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, FileType, Stat, fstat, statat};
 use rustix::io::Errno;
 
 use super::beneath::{Beneath, LIST, Links, READ};
-use super::placed::Last;
+use super::path_arguments::Last;
 use crate::answer::Trouble;
 use crate::words::{printable, quoted};
 

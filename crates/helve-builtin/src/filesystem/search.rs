@@ -353,7 +353,7 @@ fn glob(text: &str) -> Result<globset::Glob, Trouble> {
         .literal_separator(true)
         .backslash_escape(true)
         .build()
-        .map_err(|error| Trouble::invalid(format!("{} is no glob: {}", quoted(text), error.kind())))
+        .map_err(|error| Trouble::invalid(format!("{} is not a glob: {}", quoted(text), error.kind())))
 }
 
 fn shown(found: &Found) -> String {

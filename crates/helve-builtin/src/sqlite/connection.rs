@@ -152,7 +152,7 @@ impl Session {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_WRITABLE_SCHEMA, false)?;
-        // "name" that is no column is a mistake, not a text.
+        // "name" that is not a column is a mistake, not a text.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true)?;
 
@@ -192,7 +192,7 @@ impl Session {
         let mut statements = Batch::new(&self.connection, sql);
         let first = statements.next().map_err(|error| self.explain(error))?;
         let first = first.ok_or_else(|| Trouble::failed("the SQL is empty"))?;
-        // Whatever follows, if only a word that is no SQL, is a second statement that would not run.
+        // Whatever follows, if only a word that is not SQL, is a second statement that would not run.
         match statements.next() {
             Ok(None) => Ok(first),
             _ => Err(Trouble::failed("this takes one statement at a time")),

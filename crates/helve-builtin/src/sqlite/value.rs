@@ -94,11 +94,11 @@ fn sql_value(value: &Value) -> Result<SqlValue, &'static str> {
         },
         Value::String(text) => SqlValue::Text(text.clone()),
         Value::Object(object) if object.len() == 1 => match object.get("base64").and_then(Value::as_str) {
-            Some(text) => SqlValue::Blob(STANDARD.decode(text).map_err(|_| "this is no base 64")?),
+            Some(text) => SqlValue::Blob(STANDARD.decode(text).map_err(|_| "this is not base 64")?),
             None => return Err("an object is a blob only as {\"base64\": \"…\"}"),
         },
         Value::Object(_) => return Err("an object is a blob only as {\"base64\": \"…\"}"),
-        Value::Array(_) => return Err("a list is no value of SQLite; give it as a text of JSON"),
+        Value::Array(_) => return Err("a list is not a value of SQLite; give it as a text of JSON"),
     })
 }
 

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use helve::Toolbox;
 use helve_model::Definition as _;
-use helve_render::{Style, ToolEntry, signature};
-use helve_schema::{ArgumentLimits, LazyValidator, Verdict};
+use helve_render::{Style, ToolText, signature};
+use helve_schema::{ArgumentLimits, ArgumentVerdict, LazyValidator};
 use insta::assert_snapshot;
 
 use crate::support::{open, tree, without, writable};
@@ -20,7 +20,7 @@ fn described(toolbox: &Toolbox) -> String {
         let view = definition.view();
         assert_eq!(view.warnings, Vec::<String>::new());
         let schema = view.input_schema.unwrap();
-        let entry = ToolEntry::new(definition.name().as_str(), schema.as_str());
+        let entry = ToolText::new(definition.name().as_str(), schema.as_str());
         let claims = &view.annotations;
         let claims: Vec<&str> = [
             (claims.read_only, "reads only"),
@@ -126,7 +126,7 @@ fn every_schema_can_be_checked() {
             for schema in [view.input_schema, view.output_schema].into_iter().flatten() {
                 let validator = LazyValidator::new(schema.as_str().to_owned());
                 let verdict = validator.check("tool", r#"{"nonsense":1}"#, ArgumentLimits::default());
-                assert!(matches!(verdict, Verdict::Invalid(_)), "{verdict:?} {}", schema.as_str());
+                assert!(matches!(verdict, ArgumentVerdict::Invalid(_)), "{verdict:?} {}", schema.as_str());
                 assert!(validator.notices().is_empty());
             }
         }

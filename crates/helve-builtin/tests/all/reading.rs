@@ -287,7 +287,7 @@ async fn no_permission() {
     for path in ["locked", "closed"] {
         fs_err::set_permissions(directory.path().join(path), std::fs::Permissions::from_mode(0o000)).unwrap();
     }
-    // Who may read everything cannot be tested.
+    // The superuser reads everything, so this cannot be tested.
     if fs_err::read(directory.path().join("locked")).is_ok() {
         return;
     }

@@ -104,7 +104,7 @@ async fn by_name() {
     [nothing found]
 
     {"pattern":"[z"}
-    INVALID_PARAMS: `[z` is no glob: unclosed character class; missing ']'
+    INVALID_PARAMS: `[z` is not a glob: unclosed character class; missing ']'
 
     {"pattern":"*","path":"README.md"}
     failed: `README.md` is not a directory, or passes something that is not

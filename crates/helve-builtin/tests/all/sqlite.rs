@@ -216,9 +216,9 @@ async fn placeholders() {
     {"sql":"SELECT ?","params":[9223372036854775808]}
     failed: `params[0]`: SQLite has no integers above 9223372036854775807; give it as a text
     {"sql":"SELECT ?","params":[[1]]}
-    failed: `params[0]`: a list is no value of SQLite; give it as a text of JSON
+    failed: `params[0]`: a list is not a value of SQLite; give it as a text of JSON
     {"sql":"SELECT ?","params":[{"base64":"%"}]}
-    failed: `params[0]`: this is no base 64
+    failed: `params[0]`: this is not base 64
     {"sql":"SELECT ?","params":[{"a":1}]}
     failed: `params[0]`: an object is a blob only as {"base64": "…"}
     {"sql":"SELECT ?99999999","params":[1]}

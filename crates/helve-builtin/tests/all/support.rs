@@ -8,7 +8,7 @@ use helve_model::{
     BuiltinSpec, CallKind, ConfigText, Layer, Origin, Outcome, QualifiedName, ServerName, ServerSpec, TransportSpec,
 };
 use helve_policy::{Caller, Decision, Permit, Request, RuleSet};
-use helve_schema::{ArgumentLimits, LazyValidator, OutputCheck, OutputVerdict, Verdict, check_output};
+use helve_schema::{ArgumentLimits, ArgumentVerdict, LazyValidator, OutputCheck, OutputVerdict, check_output};
 use tempfile::TempDir;
 
 /// A directory of its own with some files in it.
@@ -76,7 +76,7 @@ pub(crate) async fn outcome(toolbox: &Toolbox, name: &str, arguments: &str) -> R
     let tool = find(toolbox, name);
     let view = tool.definition().view();
     let input = LazyValidator::new(view.input_schema.unwrap().as_str().to_owned());
-    assert_eq!(input.check(name, arguments, ArgumentLimits::default()), Verdict::Valid, "{arguments}");
+    assert_eq!(input.check(name, arguments, ArgumentLimits::default()), ArgumentVerdict::Valid, "{arguments}");
     let outcome = unchecked(toolbox, name, arguments).await?;
     let opened = outcome.open().unwrap();
     if let Some(schema) = &view.output_schema

@@ -66,7 +66,7 @@ async fn convert() {
     2026-10-25T02:30:00+02:00 (Sunday, Europe/Berlin) is 2026-10-25T00:30:00+00:00 (Sunday, UTC)
     [this time comes twice, when the clocks go back; the first one was taken]
     ");
-    assert_snapshot!(convert(r#"{"time":"half past nine","to":"UTC"}"#).await, @"failed: `half past nine` is no time; write it like 2026-03-29T14:30, or 14:30 for today");
+    assert_snapshot!(convert(r#"{"time":"half past nine","to":"UTC"}"#).await, @"failed: `half past nine` is not a time; write it like 2026-03-29T14:30, or 14:30 for today");
     assert_snapshot!(convert(r#"{"time":"9999-12-31T23:59:59","from":"America/New_York","to":"UTC"}"#).await, @"failed: `9999-12-31T23:59:59` is out of range");
     assert_snapshot!(structured(&time, "convert", r#"{"time":"2026-10-25T02:30","from":"Europe/Berlin","to":"Asia/Kathmandu"}"#).await, @r#"{"source":{"time":"2026-10-25T02:30:00+02:00","timezone":"Europe/Berlin","weekday":"Sunday","daylight_saving":true,"unix":1792888200},"target":{"time":"2026-10-25T06:15:00+05:45","timezone":"Asia/Kathmandu","weekday":"Sunday","daylight_saving":false,"unix":1792888200},"note":"this time comes twice, when the clocks go back; the first one was taken"}"#);
 }

@@ -148,7 +148,7 @@ async fn a_protected_file_stays() {
     let world = World::new(&[("protected", "kept")]);
     let path = world.path("protected");
     fs_err::set_permissions(&path, std::fs::Permissions::from_mode(0o444)).unwrap();
-    // Who may write everything cannot be tested.
+    // The superuser writes everything, so this cannot be tested.
     if fs_err::OpenOptions::new().write(true).open(&path).is_ok() {
         return;
     }
@@ -257,7 +257,7 @@ async fn deleting() {
     assert_eq!(world.names(), ["away", "full", "full/x", "target"]);
 }
 
-/// Who reads while others write sees one content or the other.
+/// A reader beside writers sees one content or the other.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_sees_half_a_file() {
     let one = "1".repeat(100_000);

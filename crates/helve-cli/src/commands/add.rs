@@ -3,14 +3,17 @@
 use clap::ValueEnum;
 use helve_config::edit::{Change, EditError, NewServer, NewTransport, edit_file};
 use helve_config::{FilePlace, looks_secret};
+use helve_model::sandbox::Choice;
 use helve_model::{DisabledReason, ErrorCode, HttpFlavour, Layer};
 use helve_setup::{file_of, held_word};
 use serde_json::{Value, json};
 
+use crate::confinement;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::place::{self, Scope};
 use crate::printer::Line;
+use crate::trial::Trial;
 
 /// Add a server: a command to start, or an address to reach
 #[derive(Debug, clap::Args)]
@@ -48,6 +51,10 @@ pub(crate) struct Args {
     #[arg(long = "tool", value_name = "GLOB")]
     tools: Vec<String>,
 
+    /// Run the command in this sandbox; without it the one that your settings name is tried, and written if it starts in it
+    #[arg(long, value_name = "PROFILE", value_parser = confinement::choices())]
+    sandbox: Option<Choice>,
+
     /// Change the server if there is one of that name
     #[arg(long)]
     replace: bool,
@@ -71,15 +78,23 @@ enum Transport {
 pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     let name = place::new_name(&args.name)?;
     let place = place::target(context, args.scope)?;
-    let server = new_server(&args)?;
+    let mut server = new_server(&args)?;
     let spelt_out = spelt_out_secrets(&server);
+    let trial = match args.sandbox {
+        Some(named) => Trial::named(named),
+        None => Trial::run(context, &place, name.as_str(), &server)?,
+    };
+    server.sandbox = trial.to_write();
     let replaced = put(context, &place, name.as_str(), server, args.replace)?;
     for secret in spelt_out {
         let file = context.env.shown(&place.path);
         context.printer.warning(format!("the value of {secret} is written into {file} for everybody who can read it"));
         context.printer.hint(format!("refer to a variable instead: '${{{}}}'", variable_name(&secret)));
     }
-    let settled = settle(context, &place, name.as_str(), if replaced { "changed" } else { "added" })?;
+    let done = if replaced { "changed" } else { "added" };
+    let mut settled = settle(context, &place, name.as_str(), done, trial.choice())?;
+    trial.tell(context, name.as_str());
+    settled["sandbox"] = json!(trial.to_write().map(Choice::as_str));
     if context.printer.is_json() { context.printer.json(&settled) } else { Ok(()) }
 }
 
@@ -110,10 +125,16 @@ fn put(
     }
 }
 
-/// Says what became of a server that was just written, and trusts it where it stands in a project. Gives the same
-/// for scripts.
-pub(super) fn settle(context: &Context, place: &FilePlace, name: &str, done: &str) -> Result<Value, Failure> {
-    place::trust_own_edit(context, place, name)?;
+/// Says what became of a server that was just written, and trusts it where it stands in a project, in this sandbox where its
+/// entry has none. Gives the same for scripts.
+pub(super) fn settle(
+    context: &Context,
+    place: &FilePlace,
+    name: &str,
+    done: &str,
+    sandbox: Option<Choice>,
+) -> Result<Value, Failure> {
+    place::trust_own_edit(context, place, name, sandbox)?;
     let configuration = context.load()?;
     let file = context.env.shown(&place.path);
     let server = configuration.server(name);
@@ -147,7 +168,7 @@ fn new_server(args: &Args) -> Result<NewServer, Failure> {
     {
         let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
         if !is_address(word) && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
-            return Err(Failure::usage(format!("`{scheme}` is no way to reach a server"))
+            return Err(Failure::usage(format!("`{scheme}` is not a way to reach a server"))
                 .hint("an address begins with http:// or https://"));
         }
         if is_address(word) && host.is_empty() {
@@ -170,6 +191,9 @@ fn new_server(args: &Args) -> Result<NewServer, Failure> {
         (None, Some(_)) => return Err(Failure::usage("a server has one address, and nothing behind it")),
         (Some(Transport::Stdio) | None, _) => program(args)?,
     };
+    if args.sandbox.is_some() && matches!(transport, NewTransport::Address { .. }) {
+        return Err(Failure::usage("an address has no sandbox").hint("helve confines the programs that it starts"));
+    }
     let mut server = NewServer { transport, ..NewServer::address("") };
     server.tools = (!args.tools.is_empty()).then(|| args.tools.clone());
     Ok(server)
@@ -182,7 +206,7 @@ fn address_of(args: &Args, url: &str) -> Result<NewTransport, Failure> {
     let mut headers = Vec::with_capacity(args.headers.len());
     for header in &args.headers {
         let Some((name, value)) = header.split_once(':').filter(|(name, _)| !name.trim().is_empty()) else {
-            return Err(Failure::usage(format!("`{header}` is no header")).hint("write 'Name: value'"));
+            return Err(Failure::usage(format!("`{header}` is not a header")).hint("write 'Name: value'"));
         };
         // A line break would begin another header, in the request or in the file.
         if name.chars().chain(value.chars()).any(char::is_control) {
@@ -217,7 +241,7 @@ fn program(args: &Args) -> Result<NewTransport, Failure> {
             None => (pair.as_str(), format!("${{{pair}}}")),
         };
         if name.is_empty() || name.contains(char::is_whitespace) {
-            return Err(Failure::usage(format!("`{pair}` is no variable")).hint("write NAME=value, or NAME alone"));
+            return Err(Failure::usage(format!("`{pair}` is not a variable")).hint("write NAME=value, or NAME alone"));
         }
         environment.push((name.to_owned(), value));
     }

@@ -49,7 +49,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         project: target.project.clone(),
     };
     let carried = carry(&from, &document, name.as_str(), context.environment()).map_err(|error| {
-        Failure::new(ErrorCode::Config, format!("this is no server: {error}")).at_server(name.as_str())
+        Failure::new(ErrorCode::Config, format!("this is not a server: {error}")).at_server(name.as_str())
     })?;
     if carried.holds_secrets {
         let file = context.env.shown(&target.path);
@@ -60,7 +60,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         context.printer.warning(format!("not taken over: {what}"));
     }
     place::edit(context, &target, name.as_str(), &Change::Carry(Box::new(carried)))?;
-    let settled = settle(context, &target, name.as_str(), "added")?;
+    let settled = settle(context, &target, name.as_str(), "added", None)?;
     if context.printer.is_json() { context.printer.json(&settled) } else { Ok(()) }
 }
 

@@ -99,6 +99,6 @@ fn spec(context: &Context, kind: &Kind) -> Result<ServerSpec, Failure> {
 }
 
 fn text(path: &Path) -> Result<ConfigText, Failure> {
-    let text = path.to_str().ok_or_else(|| Failure::usage(format!("{} is no text", path.display())))?;
+    let text = path.to_str().ok_or_else(|| Failure::usage(format!("{} is not text", path.display())))?;
     Ok(ConfigText::literal(text))
 }

@@ -3,15 +3,16 @@
 use std::error::Error as _;
 use std::time::{Duration, Instant};
 
-use helve::{CallError, CallOutcome, Host};
+use helve::{CallError, CallOutcome, Host, ServerName, ServerSpec, ToolName};
 use helve_model::json::RawJson;
 use helve_model::{ErrorCode, OutcomeView, QualifiedName};
-use helve_render::{Style, ToolEntry, signature};
+use helve_render::{Style, ToolText, signature};
 use helve_schema::{WordError, coerce};
 use helve_setup::Wanted;
 use tokio::io::AsyncReadExt as _;
 
 use crate::catalog::check_understood;
+use crate::confinement::Confinement;
 use crate::content::{self, SavePlace};
 use crate::context::Context;
 use crate::failure::Failure;
@@ -31,7 +32,7 @@ const SIGNATURE_TOKENS: usize = 200;
 Arguments: key=value is read as the tool's schema wants it, key:=JSON is taken as it is, key=@FILE is a file's text.
 --args gives all of them at once, as JSON, @FILE, or - for stdin.
 
-A result that is no text (images, audio, binary resources) is saved to a file, and named.")]
+A result that is not text (images, audio, binary resources) is saved to a file, and named.")]
 pub(crate) struct Args {
     /// The tool: server/tool, or any other spelling
     #[arg(value_name = "TOOL")]
@@ -53,14 +54,35 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     save: Option<std::path::PathBuf>,
 
+    /// Call a server that nothing configures: the command that starts it, as words
+    #[arg(long, value_name = "COMMAND", conflicts_with = "http")]
+    stdio: Option<String>,
+
+    /// Call a server that nothing configures: its address
+    #[arg(long, value_name = "URL")]
+    http: Option<String>,
+
     #[command(flatten)]
     questions: QuestionArgs,
 }
 
+/// The name of a server that is given on the command line.
+const AD_HOC: &str = "adhoc";
+
 pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
-    let configuration = inputs::load(context, |server| spelling::may_mean(&args.tool, server))?;
-    context.report_problems_of(&configuration, |server| spelling::may_mean(&args.tool, server));
-    let (tool, words) = spelling::tool_and_words(&configuration, &args.tool, &args.words);
+    let given = ad_hoc(&args)?;
+    let is_given = given.is_some();
+    let may_mean = |server: &ServerName| !is_given && spelling::may_mean(&args.tool, server);
+    let mut configuration = inputs::load(context, may_mean)?;
+    context.report_problems_of(&configuration, may_mean);
+    let (tool, words) = match given {
+        Some(server) => {
+            let tool = QualifiedName::new(server.name.clone(), ToolName::new(&args.tool));
+            configuration.bring(server);
+            (tool.to_string(), &args.words[..])
+        }
+        None => spelling::tool_and_words(&configuration, &args.tool, &args.words),
+    };
     check_understood(context, &configuration, &tool)?;
     let manner = Manner::answering(&args.questions);
     let outcome = with_host(context, &configuration, Wanted::OnDemand, manner, async |host| {
@@ -69,7 +91,28 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     for warning in &outcome.warnings {
         context.printer.warning(warning);
     }
-    print(context, &args, &outcome)
+    let spec = configuration.server(outcome.name.server.as_str()).and_then(|server| server.spec.as_ref());
+    print(context, &args, &outcome, spec)
+}
+
+/// The server that is given on the command line. Its command is words, and no shell sees it.
+fn ad_hoc(args: &Args) -> Result<Option<ServerSpec>, Failure> {
+    if let Some(command) = &args.stdio {
+        let words = shell_words::split(command)
+            .map_err(|error| Failure::usage(format!("`--stdio {command}` is not a command: {error}")))?;
+        let Some((program, arguments)) = words.split_first() else {
+            return Err(Failure::usage("`--stdio` names no command").hint("--stdio \"npx -y @scope/server\""));
+        };
+        return Ok(Some(ServerSpec::stdio(AD_HOC, program).args(arguments).build()));
+    }
+    match &args.http {
+        Some(address) if !address.starts_with("http://") && !address.starts_with("https://") => {
+            Err(Failure::usage(format!("`--http {address}` is not an address"))
+                .hint("it begins with http:// or https://"))
+        }
+        Some(address) => Ok(Some(ServerSpec::http(AD_HOC, address).build())),
+        None => Ok(None),
+    }
 }
 
 async fn call(
@@ -147,7 +190,7 @@ pub(crate) async fn arguments(
     };
     let text = if text.trim().is_empty() { "{}".to_owned() } else { text };
     RawJson::checked(text).map_err(|error| {
-        Failure::usage("the arguments are no JSON")
+        Failure::usage("the arguments are not valid JSON")
             .cause(&error)
             .hint("--args '{\"key\": \"value\"}', --args @FILE or --args -")
     })
@@ -161,7 +204,7 @@ fn invalid(tool: &QualifiedName, schema: &str, errors: &[WordError]) -> Failure 
     for error in errors {
         message.push_str(&format!("\n  `{}`: {}", error.word, error.problem));
     }
-    let line = signature(&ToolEntry::new(name, schema), Style::Line, SIGNATURE_TOKENS);
+    let line = signature(&ToolText::new(name, schema), Style::Line, SIGNATURE_TOKENS);
     message.push_str(&format!("\nusage: {line}"));
     Failure::new(ErrorCode::InvalidParams, message)
         .at_server(tool.server.as_str())
@@ -197,7 +240,7 @@ async fn stdin() -> Result<String, Failure> {
     Ok(text)
 }
 
-fn print(context: &Context, args: &Args, outcome: &CallOutcome) -> Result<(), Failure> {
+fn print(context: &Context, args: &Args, outcome: &CallOutcome, spec: Option<&ServerSpec>) -> Result<(), Failure> {
     if args.raw {
         context.printer.data(&format!("{}\n", outcome.outcome.raw().as_str()))?;
         return fail_if_failed(outcome, true);
@@ -207,7 +250,9 @@ fn print(context: &Context, args: &Args, outcome: &CallOutcome) -> Result<(), Fa
         return fail_if_failed(outcome, true);
     }
     let view: OutcomeView = outcome.outcome.open().map_err(|error| {
-        Failure::new(ErrorCode::ProtocolError, "the server's result is no JSON").cause(&error).hint("--raw shows it")
+        Failure::new(ErrorCode::ProtocolError, "the server's result is not valid JSON")
+            .cause(&error)
+            .hint("--raw shows it")
     })?;
     let mut place = SavePlace::new(context, args.save.as_deref(), outcome.name.tool.as_str());
     let mut text = content::to_text(&view, &mut place)?;
@@ -215,10 +260,14 @@ fn print(context: &Context, args: &Args, outcome: &CallOutcome) -> Result<(), Fa
         text.push('\n');
     }
     context.printer.data(&text)?;
-    fail_if_failed(outcome, false)
+    fail_if_failed(outcome, false).map_err(|failure| {
+        // It may have failed at a path that its sandbox does not open.
+        let hints = spec.map(|spec| Confinement::new(context).hints(spec, &text)).unwrap_or_default();
+        hints.into_iter().fold(failure, Failure::hint)
+    })
 }
 
-/// The tool's own failure is the answer, and an exit status. Who reads JSON has been told by the result itself.
+/// The tool's own failure is the answer, and an exit status. JSON output already carries the failure.
 fn fail_if_failed(outcome: &CallOutcome, is_told: bool) -> Result<(), Failure> {
     if !outcome.outcome.is_error() {
         return Ok(());

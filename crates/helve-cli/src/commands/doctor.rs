@@ -94,12 +94,32 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         with_host(context, &configuration, wanted, Manner::reporting(), look)?;
     }
     print(context, &examined)?;
+    if !context.printer.is_json() {
+        context.printer.say(&Line::plain(first_step(&examined)));
+    }
     if let Some(failure) = too_late {
         return Err(if context.printer.is_json() { failure.said() } else { failure });
     }
     let bad =
         examined.iter().flat_map(|examined| &examined.findings).filter(|finding| finding.weight == Weight::Bad).count();
     if bad == 0 { Ok(()) } else { Err(Failure::other(format!("{} wrong", counted(bad, "thing")))) }
+}
+
+/// What to do first, in one line: the first of the worst things, and its own advice.
+fn first_step(examined: &[Examined]) -> String {
+    let of = |weight: Weight| {
+        let findings =
+            examined.iter().flat_map(|examined| examined.findings.iter().map(move |finding| (examined, finding)));
+        let mut fitting = findings.filter(move |(_, finding)| finding.weight == weight);
+        fitting.find(|(_, finding)| weight == Weight::Bad || !finding.fix.is_empty())
+    };
+    match of(Weight::Bad).or_else(|| of(Weight::Note)) {
+        None => "Nothing has to be done.".to_owned(),
+        Some((examined, finding)) => {
+            let advice = finding.fix.first().or(Some(&finding.what)).and_then(|text| text.lines().next());
+            format!("To do first: {}: {}", examined.server, advice.unwrap_or_default())
+        }
+    }
 }
 
 fn general(configuration: &Configuration, plan: &Plan) -> Examined {
@@ -244,7 +264,7 @@ fn running(host: &Host, report: &ServerReport, words: &HintWords) -> Vec<Finding
     }
     if report.noise > 0 {
         findings.push(Finding::note(
-            format!("{} lines on its stdout are no messages", report.noise),
+            format!("{} lines on its stdout are not messages", report.noise),
             vec!["it should log to stderr".to_owned()],
         ));
     }

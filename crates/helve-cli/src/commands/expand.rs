@@ -1,5 +1,5 @@
 //! `helve expand`: replaces `[use-mcp:server/tool:{…}]` in a text by what the tools say. What is certain is printed as it
-//! comes, in order; what is no tag passes byte for byte.
+//! comes, in order; what is not a tag passes byte for byte.
 
 use std::pin::Pin;
 
@@ -232,7 +232,7 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// A piece that is no call.
+    /// A piece that is not a call.
     fn pass(&mut self, piece: &Piece, lossless: &mut Lossless) -> Result<(), Failure> {
         if let Some(problem) = problem_of(piece) {
             self.context.printer.warning(problem.message());

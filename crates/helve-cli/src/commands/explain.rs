@@ -30,7 +30,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "JSON")]
     args: Option<String>,
 
-    /// Who calls
+    /// The caller
     #[arg(long, value_enum, default_value_t, value_name = "WHO")]
     caller: Who,
 }

@@ -67,7 +67,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     for server in chosen {
         match import(context, &configuration, server, &target) {
             Ok(done) => imported.push(done),
-            // One that cannot be copied is no reason to leave the others.
+            // One that cannot be copied is not a reason to leave the others.
             Err(failure) => refused.push(failure),
         }
     }
@@ -247,5 +247,5 @@ fn import(
     if holds_secrets {
         context.printer.warning(format!("`{name}`: its secret is now written out in {file} too"));
     }
-    settle(context, target, name, "imported")
+    settle(context, target, name, "imported", None)
 }

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::inputs;
-use crate::offered::check_server;
+use crate::offer_requests::check_server;
 use crate::printer::{Line, Style};
 use crate::progress::Meter;
 use crate::running::{Manner, with_host};
@@ -77,7 +77,7 @@ async fn follow(context: &Context, host: &Host, args: &Args) -> Result<(), Failu
         context.printer.warning(format!("{}; its stderr is shown", error.chain()));
     }
     let mut left = args.count.unwrap_or(u64::MAX);
-    // That it is connected by now is no news.
+    // That it is connected by now is not news.
     while left > 0
         && let Some(event) = events.try_next()
     {

@@ -100,7 +100,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
                 .hint(format!("`helve tools {server}` lists what there is")));
         }
     }
-    // Who cannot be asked has nothing to be pinned; it is a failure unless there is something else.
+    // A server that cannot be asked has nothing to pin; it is a failure unless there is something else.
     for (_, failure) in missing {
         if news.is_empty() {
             return Err(*failure);

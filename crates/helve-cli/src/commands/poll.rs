@@ -13,7 +13,7 @@ use crate::content::{self, SavePlace};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::inputs;
-use crate::offered::check_server;
+use crate::offer_requests::check_server;
 use crate::options::duration;
 use crate::progress::Meter;
 use crate::questions::QuestionArgs;
@@ -151,7 +151,7 @@ async fn follow(
 
 fn show_outcome(context: &Context, tool: &str, raw: &RawJson) -> Result<(), Failure> {
     let view = Outcome::new(raw.clone()).open().map_err(|error| {
-        Failure::new(helve_model::ErrorCode::ProtocolError, "the server's result is no JSON").cause(&error)
+        Failure::new(helve_model::ErrorCode::ProtocolError, "the server's result is not valid JSON").cause(&error)
     })?;
     let text = content::to_text(&view, &mut SavePlace::new(context, None, tool))?;
     let end = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };

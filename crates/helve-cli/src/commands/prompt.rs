@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::inputs;
-use crate::offered::check_server;
+use crate::offer_requests::check_server;
 use crate::printer::{Line, Style};
 use crate::progress::Meter;
 use crate::questions::QuestionArgs;
@@ -98,7 +98,7 @@ fn server_and_prompt<'a>(
         let rest = name.strip_prefix(&spelled).or_else(|| name.strip_prefix(server.as_str()))?;
         Some((server.to_string(), rest.strip_prefix(['/', ':'])?.to_owned()))
     });
-    // Who writes a slash names a server, even one that does not exist.
+    // A slash names a server, even one that does not exist.
     let unknown = || name.split_once('/').map(|(server, prompt)| (server.to_owned(), prompt.to_owned()));
     (known.or_else(unknown), words)
 }
@@ -134,7 +134,7 @@ fn arguments(words: &[String]) -> Result<RawJson, Failure> {
     let mut arguments = Map::new();
     for word in words {
         let Some((key, value)) = word.split_once('=') else {
-            return Err(Failure::usage(format!("`{word}` is no argument: write key=value")));
+            return Err(Failure::usage(format!("`{word}` is not an argument: write key=value")));
         };
         if arguments.insert(key.to_owned(), Value::from(value)).is_some() {
             return Err(Failure::usage(format!("`{key}` is given twice")));

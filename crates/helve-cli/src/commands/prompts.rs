@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::catalog::one_line;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::offered::{self, Troubles};
+use crate::offer_requests::{self, Troubles};
 use crate::printer::{Line, Style, Table};
 
 /// List prompts
@@ -22,7 +22,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let only = args.server.as_deref();
-    let prompts = offered::ask(context, only, async |host| {
+    let prompts = offer_requests::ask(context, only, async |host| {
         let mut troubles = Troubles::default();
         Ok((troubles.take(host.prompts(only).await?), troubles))
     })?;

@@ -1,4 +1,4 @@
-//! `helve read`: one resource. Text is the output; what is no text goes to a file, or to stdout with `-o -`.
+//! `helve read`: one resource. Text is the output; what is not text goes to a file, or to stdout with `-o -`.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::content::SavePlace;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::inputs;
-use crate::offered::check_server;
+use crate::offer_requests::check_server;
 use crate::printer::Line;
 use crate::progress::Meter;
 use crate::questions::QuestionArgs;
@@ -29,7 +29,7 @@ const SHOWN_AT_A_TERMINAL: usize = 1024 * 1024;
 A template is filled: `helve read SERVER 'demo://{id}/{part}' id=3 part=head`. A variable that takes several values is
 named several times.
 
-What is no text is saved to a file, and named; -o FILE says which file, -o - is stdout. At a terminal, characters that
+What is not text is saved to a file, and named; -o FILE says which file, -o - is stdout. At a terminal, characters that
 would steer it are shown and not obeyed, unless -o - is given.")]
 pub(crate) struct Args {
     /// The server
@@ -84,7 +84,7 @@ pub(crate) fn uri(text: &str, words: &[String]) -> Result<String, Failure> {
     let mut values = TemplateValues::new();
     for word in words {
         let Some((key, value)) = word.split_once('=') else {
-            return Err(Failure::usage(format!("`{word}` is no variable: write key=value")));
+            return Err(Failure::usage(format!("`{word}` is not a variable: write key=value")));
         };
         match values.get_mut(key) {
             None => drop(values.insert(key.to_owned(), TemplateValue::from(value))),

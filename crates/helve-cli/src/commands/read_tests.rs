@@ -25,7 +25,7 @@ fn wrong_words_are_explained() {
     insta::assert_snapshot!(made("demo://{id}", &["idd=3"]), @"the URI template has no variable `idd` (did you mean `id`?) | it has id");
     insta::assert_snapshot!(made("demo://{id", &[]), @"the brace at byte 7 of the URI template has no other half");
     insta::assert_snapshot!(made("demo://3", &["id=3"]), @"`demo://3` has no variables, so `id=3` means nothing | a template has them in braces: 'demo://{id}'");
-    insta::assert_snapshot!(made("demo://{id}", &["3"]), @"`3` is no variable: write key=value");
+    insta::assert_snapshot!(made("demo://{id}", &["3"]), @"`3` is not a variable: write key=value");
 }
 
 #[test]

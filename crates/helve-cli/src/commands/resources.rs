@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::offered::{self, Troubles};
+use crate::offer_requests::{self, Troubles};
 use crate::printer::{Line, Style, Table};
 
 /// List resources and resource templates
@@ -31,7 +31,7 @@ struct Row {
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let only = args.server.as_deref();
-    let rows = offered::ask(context, only, async |host| {
+    let rows = offer_requests::ask(context, only, async |host| {
         let (resources, templates) = tokio::join!(host.resources(only), host.resource_templates(only));
         let mut troubles = Troubles::default();
         let resources = troubles.take(resources?).into_iter().map(|offered| Row {

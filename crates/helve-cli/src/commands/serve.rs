@@ -283,7 +283,7 @@ impl HostSource for ManyHosts {
     }
 }
 
-/// Who may come in. Beyond this machine nobody without a token.
+/// The guard of the listener. Beyond this machine nobody comes in without a token.
 fn guard(context: &Context, args: &Args, address: SocketAddr) -> Result<Guard, Failure> {
     let mut tokens = Vec::new();
     if let Some(file) = &args.token_file {

@@ -235,7 +235,7 @@ fn one(context: &Context, host: &Host, name: &str, about: About<'_>) -> Result<(
         facts.push(("last error", error.clone()));
     }
     if report.noise > 0 {
-        facts.push(("noise", format!("{} lines on its stdout were no messages", report.noise)));
+        facts.push(("noise", format!("{} lines on its stdout were not messages", report.noise)));
     }
     if let Some(capabilities) = &report.capabilities {
         facts.push(("can", capability_names(capabilities)));

@@ -1,12 +1,16 @@
 //! `helve` alone: what was found, where, and what to try next. From the configuration only; nothing is started.
 
+use std::collections::BTreeSet;
+
 use helve::{Plan, Planned};
-use helve_config::{Code, Configuration, Diagnostic};
-use helve_model::DisabledReason;
+use helve_config::{Code, Configuration, ConfiguredServer, Diagnostic, Dialect};
+use helve_model::{DisabledReason, Layer};
 use helve_setup::store::approvals::ApprovalFile;
+use helve_setup::store::connections::Connections;
 use helve_setup::{compile, held_text, held_word};
 use serde_json::{Value, json};
 
+use crate::applications::{self, Application};
 use crate::context::Context;
 use crate::describe;
 use crate::failure::Failure;
@@ -26,7 +30,11 @@ pub(crate) fn run(context: &Context) -> Result<(), Failure> {
     }
     context.printer.table(&table(context, &configuration, &plan))?;
     say_where(context, &configuration, &plan);
-    say_next(context, &configuration);
+    if is_first_start(context) {
+        say_first(context, &configuration);
+    } else {
+        say_next(context, &configuration);
+    }
     Ok(())
 }
 
@@ -98,6 +106,69 @@ fn say_where(context: &Context, configuration: &Configuration, plan: &Plan) {
     }
 }
 
+/// True when a person looks at helve for the first time: at a terminal, and nothing has been remembered yet. That they looked is
+/// remembered.
+fn is_first_start(context: &Context) -> bool {
+    let is_new = context.env.directories().state.as_ref().is_some_and(|directory| !directory.exists());
+    let is_first = is_new && context.console.stdout_is_terminal && context.console.can_ask();
+    // Where it cannot be remembered they are told once more.
+    is_first && context.stores().is_ok_and(|stores| stores.update(|_: &mut Connections| ()).is_ok())
+}
+
+/// What was found, what is missing, and the three commands that probably come next.
+fn say_first(context: &Context, configuration: &Configuration) {
+    let printer = &context.printer;
+    let others: BTreeSet<&str> = configuration
+        .servers
+        .iter()
+        .filter(|server| server.dialect != Dialect::Helve && !context.setup.is_itself(server))
+        .map(|server| server.application)
+        .collect();
+    if !others.is_empty() {
+        let names: Vec<&str> = others.iter().copied().collect();
+        printer.say(&Line::plain(format!("helve uses the servers of {} as they are.", names.join(", "))));
+    }
+    let mut missing: Vec<String> = Vec::new();
+    for server in &configuration.servers {
+        if let Some(DisabledReason::UnsetVariable(variable)) = context.setup.held(server) {
+            missing.push(format!("{variable} (for `{}`)", server.name));
+        }
+    }
+    if !missing.is_empty() {
+        printer.say(&Line::plain(format!("Not set: {}", missing.join(", "))));
+    }
+    printer.say(&Line::plain("Next:"));
+    for (command, meaning) in first_commands(context, configuration).into_iter().take(3) {
+        printer.say(&Line::styled(Style::Name, format!("  {command}")).then(Style::Dim, format!("  {meaning}")));
+    }
+}
+
+/// What a person who begins probably wants, the likeliest first.
+fn first_commands(context: &Context, configuration: &Configuration) -> Vec<(String, &'static str)> {
+    let mut commands = Vec::new();
+    if !configuration.untrusted.is_empty() {
+        commands.push(("helve trust".to_owned(), "look at what this project would run, and trust it"));
+    }
+    if configuration.servers.iter().all(|server| context.setup.is_itself(server)) {
+        commands.push(("helve add NAME -- COMMAND".to_owned(), "add a server; the built-in ones serve until then"));
+    }
+    commands.push(("helve tools".to_owned(), "every tool of every server"));
+    let is_connected = |application: &Application| {
+        let is_own =
+            |server: &&ConfiguredServer| server.application == application.name && context.setup.is_itself(server);
+        configuration.servers.iter().any(|server| is_own(&server))
+    };
+    let is_there = |application: &&Application| {
+        let file = application.file(context, Layer::User);
+        file.is_some_and(|place| place.path.exists()) && !is_connected(application)
+    };
+    if let Some(application) = applications::ALL.iter().find(is_there) {
+        commands.push((format!("helve connect {}", application.name), "give that application all of them"));
+    }
+    commands.push(("helve doctor".to_owned(), "what is wrong, and what to do about it"));
+    commands
+}
+
 fn say_next(context: &Context, configuration: &Configuration) {
     let printer = &context.printer;
     if context.options.no_mcp {
@@ -110,7 +181,7 @@ fn say_next(context: &Context, configuration: &Configuration) {
     } else if configuration.servers.iter().all(|server| context.setup.is_itself(server)) {
         printer.hint("add a server: `helve add NAME -- COMMAND`, or `helve add NAME URL`");
         printer.hint("or start with a commented file: `helve init`");
-    } else if configuration.servers.iter().all(|server| server.dialect != helve_config::Dialect::Helve) {
+    } else if configuration.servers.iter().all(|server| server.dialect != Dialect::Helve) {
         printer.hint("these come from other applications' files; keep one of your own with `helve import`");
     }
 }

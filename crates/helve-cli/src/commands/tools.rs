@@ -3,7 +3,7 @@
 
 use helve_model::name::{Spelling, function_name};
 use helve_model::{Definition as _, NameTable, QualifiedName, ServerName, ToolDefinition};
-use helve_render::{Provider, Strictness, Style as SignatureStyle, ToolEntry, documented, tool_array};
+use helve_render::{Provider, Strictness, Style as SignatureStyle, ToolText, documented, tool_array};
 use helve_setup::{Depth, Freshness};
 use serde_json::{Value, json};
 
@@ -243,10 +243,10 @@ fn array(
         .iter()
         .map(|(name, _)| names.spell(name, Spelling::Provider).unwrap_or_else(|| name.to_string()))
         .collect();
-    let entries: Vec<ToolEntry<'_>> = views
+    let entries: Vec<ToolText<'_>> = views
         .iter()
         .zip(&spelled)
-        .map(|(view, name)| ToolEntry {
+        .map(|(view, name)| ToolText {
             name,
             title: view.title.as_deref(),
             description: view.description.as_deref(),
@@ -263,9 +263,9 @@ fn array(
 }
 
 /// A definition as the schema crate wants it.
-pub(crate) fn with_entry<T>(definition: &ToolDefinition, name: &str, use_it: impl FnOnce(&ToolEntry<'_>) -> T) -> T {
+pub(crate) fn with_entry<T>(definition: &ToolDefinition, name: &str, use_it: impl FnOnce(&ToolText<'_>) -> T) -> T {
     let view = definition.view();
-    use_it(&ToolEntry {
+    use_it(&ToolText {
         name,
         title: view.title.as_deref(),
         description: view.description.as_deref(),

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use helve_config::trust::{NOT_COVERED, Part, Trust, TrustRequest, TrustSubject};
 use helve_config::{Configuration, ConfiguredServer};
-use helve_model::{ErrorCode, Principal};
+use helve_model::sandbox::Choice;
+use helve_model::{ErrorCode, Principal, TransportSpec};
 use helve_setup::file_of;
 use helve_setup::store::approvals::ApprovalFile;
 use helve_setup::store::pins::PinFile;
-use helve_setup::store::trust::TrustFile;
+use helve_setup::store::trust::{TrustFile, Trusted};
 use serde_json::{Value, json};
 
 use crate::confinement;
@@ -34,6 +35,11 @@ pub(crate) struct Args {
     #[arg(short, long, conflicts_with_all = ["list", "revoke"])]
     yes: bool,
 
+    /// Run its programs in this sandbox where their entries have none, in place of the one that your settings propose; for
+    /// a server that is trusted already, from now on
+    #[arg(long, value_name = "PROFILE", value_parser = confinement::choices(), conflicts_with_all = ["list", "revoke"])]
+    sandbox: Option<Choice>,
+
     /// List everything you ever said yes to: projects, approved calls, pinned tools
     #[arg(long, conflicts_with_all = ["revoke", "names"])]
     list: bool,
@@ -51,7 +57,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         return revoke(context, &args.names);
     }
     let configuration = context.load()?;
-    let requests = requests(context, &configuration, &args.names)?;
+    let requests = requests(context, &configuration, args)?;
     if context.printer.is_json() && !args.yes {
         return context.printer.json(&as_json(context, &configuration, &requests, "asked"));
     }
@@ -65,17 +71,26 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
             Ok(())
         };
     }
+    let questions = questions(context, &configuration, requests, args.sandbox);
     if !context.printer.is_json() {
-        show(context, &configuration, &requests)?;
+        show(context, &questions)?;
     }
-    let trusted = if args.yes { requests } else { ask(context, requests)? };
-    if trusted.is_empty() {
+    let answered = if args.yes { without_asking(questions)? } else { ask(context, questions)? };
+    if answered.is_empty() {
         return Err(Failure::new(ErrorCode::Denied, "nothing was trusted"));
     }
-    context.stores()?.update(|file: &mut TrustFile| trusted.iter().for_each(|request| file.trust(request)))?;
-    for request in &trusted {
-        context.printer.say(&Line::plain(format!("trusted {}", subject(context, request))));
+    context.stores()?.update(|file: &mut TrustFile| {
+        answered.iter().for_each(|question| file.trust(question.request, question.sandbox.choice()));
+    })?;
+    for Question { request, sandbox } in &answered {
+        let confined = match sandbox.choice() {
+            None => String::new(),
+            Some(Choice::Off) => ", without a sandbox".to_owned(),
+            Some(Choice::In(profile)) => format!(", in the sandbox `{profile}`"),
+        };
+        context.printer.say(&Line::plain(format!("trusted {}{confined}", subject(context, request))));
     }
+    let trusted: Vec<&TrustRequest> = answered.iter().map(|question| question.request).collect();
     if context.printer.is_json() {
         return context.printer.json(&as_json(context, &configuration, &trusted, "trusted"));
     }
@@ -86,8 +101,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
 fn requests<'a>(
     context: &Context,
     configuration: &'a Configuration,
-    names: &[String],
+    args: &Args,
 ) -> Result<Vec<&'a TrustRequest>, Failure> {
+    let names = &args.names;
     if names.is_empty() {
         return Ok(configuration.untrusted.iter().collect());
     }
@@ -98,6 +114,10 @@ fn requests<'a>(
         let found: Vec<&TrustRequest> = configuration.untrusted.iter().filter(of_name).collect();
         if found.is_empty() {
             let server = context.server(configuration, name)?;
+            if let Some(sandbox) = args.sandbox.filter(|_| server.trust == Trust::Trusted) {
+                change_sandbox(context, server, sandbox)?;
+                continue;
+            }
             let why = match server.trust {
                 Trust::Own => "is your own, and needs no trust",
                 Trust::Trusted => "is trusted already",
@@ -110,7 +130,101 @@ fn requests<'a>(
     Ok(requests)
 }
 
-fn ask<'a>(context: &Context, requests: Vec<&'a TrustRequest>) -> Result<Vec<&'a TrustRequest>, Failure> {
+/// Another sandbox for a server that is trusted as it is.
+fn change_sandbox(context: &Context, server: &ConfiguredServer, sandbox: Choice) -> Result<(), Failure> {
+    let name = place::name_in_file(server);
+    if !is_choosable(server) {
+        let message = format!("the entry of `{name}` says itself what it may touch, or there is nothing to confine");
+        return Err(Failure::new(ErrorCode::Config, message)
+            .hint(format!("change `sandbox` at {}", context.shown(&server.origin))));
+    }
+    let (root, hash) = (context.setup.project(), server.trust_hash.map(|hash| hash.to_string()));
+    let is_it = |trusted: &Trusted| {
+        Path::new(&trusted.project).starts_with(&root)
+            && trusted.server.as_deref() == Some(name)
+            && Some(&trusted.hash) == hash.as_ref()
+    };
+    context.stores()?.update(|file: &mut TrustFile| file.choose_sandbox(is_it, sandbox))?;
+    let words = match sandbox {
+        Choice::Off => "without a sandbox".to_owned(),
+        Choice::In(profile) => format!("in the sandbox `{profile}`"),
+    };
+    context.printer.say(&Line::plain(format!("server `{name}` runs {words} from its next start on")));
+    Ok(())
+}
+
+/// One thing that a yes is asked for.
+struct Question<'a> {
+    request: &'a TrustRequest,
+    sandbox: Confining,
+}
+
+/// What a yes means for what a program may touch.
+enum Confining {
+    /// The entry says it, or there is no program.
+    Settled,
+    /// The person is asked for a yes to this, and may change it.
+    Proposed(Choice),
+    /// What is proposed cannot be had on this system, for this reason: that takes a yes of its own.
+    Impossible(String),
+}
+
+impl Confining {
+    /// What is kept with the yes.
+    const fn choice(&self) -> Option<Choice> {
+        match self {
+            Self::Settled => None,
+            Self::Proposed(choice) => Some(*choice),
+            Self::Impossible(_) => Some(Choice::Off),
+        }
+    }
+}
+
+/// True where a yes is for a sandbox too: a program whose entry says nothing about one.
+fn is_choosable(server: &ConfiguredServer) -> bool {
+    server.spec.as_ref().is_some_and(|spec| {
+        matches!(spec.transport, TransportSpec::Stdio(_))
+            && spec.sandbox.as_ref().is_none_or(|sandbox| sandbox.is_default)
+    })
+}
+
+fn questions<'a>(
+    context: &Context,
+    configuration: &Configuration,
+    requests: Vec<&'a TrustRequest>,
+    named: Option<Choice>,
+) -> Vec<Question<'a>> {
+    let proposed = named.unwrap_or(configuration.settings.sandbox.value);
+    let mut missing = None;
+    let question = |request| {
+        let sandbox = match (server_of(configuration, request).is_some_and(is_choosable), proposed) {
+            (false, _) => Confining::Settled,
+            (true, Choice::In(_)) if named.is_none() => {
+                // Asked once: it takes a process.
+                let missing = missing.get_or_insert_with(|| confinement::why_not(context)).clone();
+                missing.map_or(Confining::Proposed(proposed), Confining::Impossible)
+            }
+            (true, _) => Confining::Proposed(proposed),
+        };
+        Question { request, sandbox }
+    };
+    requests.into_iter().map(question).collect()
+}
+
+/// `--yes` is a yes to what is shown, and not to a program that nothing confines although the settings want it confined.
+fn without_asking(questions: Vec<Question<'_>>) -> Result<Vec<Question<'_>>, Failure> {
+    let missing = questions.iter().find_map(|question| match &question.sandbox {
+        Confining::Impossible(why) => Some(why),
+        Confining::Settled | Confining::Proposed(_) => None,
+    });
+    match missing {
+        None => Ok(questions),
+        Some(why) => Err(Failure::new(ErrorCode::ApprovalRequired, format!("nothing was trusted: {why}"))
+            .hint("`helve trust --yes --sandbox off` runs its programs all the same, without a sandbox")),
+    }
+}
+
+fn ask<'a>(context: &Context, mut questions: Vec<Question<'a>>) -> Result<Vec<Question<'a>>, Failure> {
     if !context.console.can_ask() {
         return Err(Failure::new(
             ErrorCode::ApprovalRequired,
@@ -118,17 +232,27 @@ fn ask<'a>(context: &Context, requests: Vec<&'a TrustRequest>) -> Result<Vec<&'a
         )
         .hint("trust it with `helve trust --yes`, once you looked at it"));
     }
-    if let [_] = &requests[..] {
-        return Ok(if prompt::confirm(context, "Trust this?")? { requests } else { Vec::new() });
+    if let [question] = &mut questions[..] {
+        return Ok(if is_yes(context, "Trust this", question)? { questions } else { Vec::new() });
     }
     let answer = prompt::ask(context, "Trust all of it? [y/N/each]")?.to_ascii_lowercase();
     match answer.as_str() {
-        "y" | "yes" => Ok(requests),
+        "y" | "yes" => {
+            let (impossible, mut trusted): (Vec<_>, Vec<_>) =
+                questions.into_iter().partition(|question| matches!(question.sandbox, Confining::Impossible(_)));
+            for question in impossible {
+                if is_yes_to_unconfined(context, question.request)? {
+                    trusted.push(question);
+                }
+            }
+            Ok(trusted)
+        }
         "e" | "each" => {
             let mut trusted = Vec::new();
-            for request in requests {
-                if prompt::confirm(context, &format!("Trust {}?", subject(context, request)))? {
-                    trusted.push(request);
+            for mut question in questions {
+                let text = format!("Trust {}", subject(context, question.request));
+                if is_yes(context, &text, &mut question)? {
+                    trusted.push(question);
                 }
             }
             Ok(trusted)
@@ -137,16 +261,54 @@ fn ask<'a>(context: &Context, requests: Vec<&'a TrustRequest>) -> Result<Vec<&'a
     }
 }
 
-/// Everything a yes would mean, as the list has it that the yes is kept under.
-fn show(context: &Context, configuration: &Configuration, requests: &[&TrustRequest]) -> Result<(), Failure> {
-    for request in requests {
+/// One question; where a sandbox is proposed, another one may be the answer.
+fn is_yes(context: &Context, text: &str, question: &mut Question<'_>) -> Result<bool, Failure> {
+    match &mut question.sandbox {
+        Confining::Settled => prompt::confirm(context, &format!("{text}?")),
+        Confining::Impossible(_) => {
+            Ok(prompt::confirm(context, &format!("{text}?"))? && is_yes_to_unconfined(context, question.request)?)
+        }
+        Confining::Proposed(proposed) => {
+            let others: Vec<&str> =
+                Choice::ALL.into_iter().filter(|choice| choice != proposed).map(Choice::as_str).collect();
+            let confined = match proposed {
+                Choice::Off => "without a sandbox".to_owned(),
+                Choice::In(profile) => format!("in the sandbox `{profile}`"),
+            };
+            let text = format!("{text}, {confined}? [y/N, or a yes to {}]", others.join(", "));
+            let answer = prompt::ask(context, &text)?.to_ascii_lowercase();
+            if let Ok(choice) = answer.parse() {
+                *proposed = choice;
+                return Ok(true);
+            }
+            Ok(matches!(answer.as_str(), "y" | "yes"))
+        }
+    }
+}
+
+/// The second yes, where a program would run unconfined only because the system cannot do better.
+fn is_yes_to_unconfined(context: &Context, request: &TrustRequest) -> Result<bool, Failure> {
+    let text = format!("This system cannot confine {}. Run it without a sandbox?", subject(context, request));
+    prompt::confirm(context, &text)
+}
+
+/// Everything a yes would mean: what the list has that the yes is kept under, and the sandbox that is kept with it.
+fn show(context: &Context, questions: &[Question<'_>]) -> Result<(), Failure> {
+    for Question { request, sandbox } in questions {
         let heading = Line::styled(Style::Name, subject(context, request));
         context.printer.line(&heading)?;
         let mut details = details(request);
-        // The person's own choice for projects: not in the list, and they have to know it.
-        let spec = server_of(configuration, request).and_then(|server| server.spec.as_ref());
-        if let Some(sandbox) = spec.and_then(|spec| spec.sandbox.as_ref()).filter(|sandbox| sandbox.is_default) {
-            details.push(("sandbox", confinement::written(context, sandbox)));
+        match sandbox {
+            Confining::Settled => {}
+            Confining::Proposed(Choice::Off) => {
+                details.push(("sandbox", vec!["off: it may do whatever you may".to_owned()]))
+            }
+            Confining::Proposed(Choice::In(profile)) => {
+                details.push(("sandbox", vec![format!("{profile}, unless you choose another")]));
+            }
+            Confining::Impossible(why) => {
+                details.push(("sandbox", vec![format!("none, it may do whatever you may: {why}")]));
+            }
         }
         describe::print(context, &details, "  ")?;
         context.printer.line(&Line::default())?;

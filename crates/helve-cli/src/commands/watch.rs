@@ -7,7 +7,7 @@ use super::read;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::inputs;
-use crate::offered::check_server;
+use crate::offer_requests::check_server;
 use crate::printer::{Line, Style};
 use crate::progress::Meter;
 use crate::questions::QuestionArgs;

@@ -65,7 +65,7 @@ pub(crate) fn ask(
     }
 }
 
-/// Who asks, and why in his own words.
+/// The asking server, and its reason in its own words.
 pub(super) fn introduce(terminal: &mut Terminal<'_>, server: &str, message: &str) {
     let mut lines = message.lines();
     let first = lines.next().unwrap_or_default();

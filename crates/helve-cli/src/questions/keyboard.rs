@@ -72,7 +72,7 @@ impl Keyboard {
         single.input_modes -= InputModes::IXON | InputModes::INLCR | InputModes::IGNCR;
         single.special_codes[SpecialCodeIndex::VMIN] = 1;
         single.special_codes[SpecialCodeIndex::VTIME] = 0;
-        // What was typed before the question was seen is no answer to it.
+        // What was typed before the question was seen is not an answer to it.
         tcsetattr(&terminal, OptionalActions::Flush, &single)?;
         Ok(Self { before, bytes: Bytes { terminal, waiting: VecDeque::new(), gone }, is_interrupted: false })
     }

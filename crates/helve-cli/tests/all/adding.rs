@@ -320,13 +320,13 @@ fn what_makes_no_sense_is_refused() {
     insta::assert_snapshot!(env.run(&["add", "a", "http://x", "-H", "nothing"]), @"
     exit status 2
     --- stderr
-    error: `nothing` is no header
+    error: `nothing` is not a header
     hint: write 'Name: value'
     ");
     insta::assert_snapshot!(env.run(&["add", "a", "-e", "=x", "--", "x"]), @"
     exit status 2
     --- stderr
-    error: `=x` is no variable
+    error: `=x` is not a variable
     hint: write NAME=value, or NAME alone
     ");
     insta::assert_snapshot!(env.run(&["add", "a", "npx", "-y", "x"]), @"
@@ -345,7 +345,7 @@ fn what_makes_no_sense_is_refused() {
     insta::assert_snapshot!(env.run(&["add", "a", "-s", "project", "--cwd", &home.to_string_lossy(), "--", "x"]), @"
     exit status 2
     --- stderr
-    error: your home directory is no project
+    error: your home directory is not a project
     hint: use `--scope user`, or go to a project
     ");
 }
@@ -420,7 +420,7 @@ fn an_entry_is_added_as_json() {
     insta::assert_snapshot!(env.run(&["add-json", "d", "{}"]), @"
     exit status 2
     --- stderr
-    error: this is no server: server `d` does not say how it is reached
+    error: this is not a server: server `d` does not say how it is reached
     ");
     insta::assert_snapshot!(env.run(&["add-json", "d", "@missing.json"]), @"
     exit status 1

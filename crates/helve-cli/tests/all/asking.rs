@@ -350,7 +350,7 @@ fn a_command_lends_its_model() {
     --- stdout
     {"answers":[{"error":{"code":-1,"message":"the model gave no answer"}}]}
     --- stderr
-    warning: the server `old` gets no answer of the model: its answer cannot be used: it is no JSON: expected value at line 1 column 1
+    warning: the server `old` gets no answer of the model: its answer cannot be used: it is not valid JSON: expected value at line 1 column 1
     "#);
     insta::assert_snapshot!(env.run(&["call", "new/ask", "kind=sampling", "--sampler", "no-such-program"]), @r#"
     exit status 0

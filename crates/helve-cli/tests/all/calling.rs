@@ -70,7 +70,7 @@ fn words_are_read_as_the_schema_wants_them() {
     insta::assert_snapshot!(call(&["math/echo", "--args", "nonsense"]), @r#"
     exit status 2
     --- stderr
-    error: the arguments are no JSON
+    error: the arguments are not JSON
       cause: expected ident at line 1 column 2
     hint: --args '{"key": "value"}', --args @FILE or --args -
     "#);
@@ -563,6 +563,8 @@ fn servers_and_doctor_say_how_things_are() {
     let doctor = env.run(&["doctor"]);
     assert!(doctor.starts_with("exit status 1"), "{doctor}");
     assert!(doctor.contains("exited with status 3"), "{doctor}");
+    // What to do first stands last, in one line.
+    assert!(doctor.contains("\nTo do first: bad: "), "{doctor}");
     assert!(env.run(&["servers", "bad"]).starts_with("exit status 3"));
 }
 
@@ -637,4 +639,35 @@ fn c5_a_list_of_everything_allows_everything() {
         env.read("home/.config/helve/helve.toml").replace("[servers.files]\n", "[servers.files]\ntools = [\"*\"]\n");
     env.write("home/.config/helve/helve.toml", &own);
     assert!(env.run(&["call", "files/echo", "a=1"]).starts_with("exit status 0"));
+}
+
+#[test]
+fn a_server_that_nothing_configures_is_called_by_its_command() {
+    let env = TestEnv::new();
+    env.write("project/a note.txt", "a note");
+    let command = format!("{} builtin filesystem .", env!("CARGO_BIN_EXE_helve"));
+    let call = ["call", "--stdio", &command, "read_file", "path=a note.txt"];
+    insta::assert_snapshot!(env.run(&[&call[..], &["--yes"]].concat()), @r"
+    exit status 0
+    --- stdout
+    a note
+    ");
+    // A script needs a yes, as for any call.
+    let refused = env.run(&call);
+    assert!(refused.starts_with("exit status 7") && refused.contains("`adhoc/read_file`"), "{refused}");
+    // The words are no shell's.
+    let told = env.run(&["call", "--stdio", "no-such-program; touch project/ran", "x", "--yes"]);
+    assert!(!env.exists("project/ran") && !env.exists("project/project"), "{told}");
+    insta::assert_snapshot!(env.run(&["call", "--stdio", "", "x"]), @r#"
+    exit status 2
+    --- stderr
+    error: `--stdio` names no command
+    hint: --stdio "npx -y @scope/server"
+    "#);
+    insta::assert_snapshot!(env.run(&["call", "--http", "example.com", "x"]), @r"
+    exit status 2
+    --- stderr
+    error: `--http example.com` is not an address
+    hint: it begins with http:// or https://
+    ");
 }

@@ -1,4 +1,4 @@
-//! Who is let in, who can read what is left on disk, and what agents are told.
+//! Which requests are let in, who can read what is left on disk, and what agents are told.
 
 use std::os::unix::fs::PermissionsExt as _;
 

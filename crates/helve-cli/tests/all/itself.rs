@@ -201,6 +201,8 @@ fn s0_three_agents_files_hold_helve() {
       ok   built in, 5 tools
     time
       ok   built in, 2 tools
+    --- stderr
+    Nothing has to be done.
     ");
     insta::assert_snapshot!(env.run(&["import", "--all"]), @"
     exit status 0
@@ -459,7 +461,7 @@ fn s0_a_gateway_knows_its_own_address() {
     let clock = "[servers.clock]\nbuiltin = \"time\"\n";
     gateway.configure(&format!("{clock}[servers.me]\nurl = \"http://{}/sse\"\n", gateway.address));
     until(2);
-    // Itself alone is no server: the built-in ones are back.
+    // Itself alone is not a server: the built-in ones are back.
     gateway.configure(&format!("[servers.me]\nurl = \"http://localhost:{}/mcp\"\n", gateway.port()));
     until(built_in);
 }

@@ -140,7 +140,7 @@ fn it_ends_when_nobody_comes() {
     let process = u32::try_from(started["process"].as_u64().unwrap()).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     assert!(runtime.block_on(wait_until_dead(&[process], PATIENCE)).is_empty());
-    // A socket that nobody listens at is no reason to fail.
+    // A socket that nobody listens at is not a reason to fail.
     assert_eq!(env.stdout(&["call", "peer/echo", "a=1"]), "{\"a\":\"1\"}\n");
 }
 
@@ -160,7 +160,7 @@ const GROWING: &str = r#"
 import json, sys
 tools = [{"name": "grow", "inputSchema": {"type": "object"}}]
 print("starting", file=sys.stderr, flush=True)
-print("noise that is no message", flush=True)
+print("noise that is not a message", flush=True)
 for line in sys.stdin:
     message = json.loads(line)
     if "id" not in message: continue

@@ -7,6 +7,7 @@ mod asking;
 mod bridging;
 mod calling;
 mod completing;
+mod connecting;
 mod docs;
 mod expanding;
 mod guarding;

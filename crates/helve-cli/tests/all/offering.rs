@@ -319,7 +319,7 @@ fn wrong_prompts_and_wrong_arguments() {
     insta::assert_snapshot!(env.run(&["prompt", "notes/greet", "Ada"]), @"
     exit status 2
     --- stderr
-    error: `Ada` is no argument: write key=value
+    error: `Ada` is not an argument: write key=value
     ");
 }
 

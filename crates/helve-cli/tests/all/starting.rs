@@ -1,6 +1,6 @@
 //! `helve` alone, `helve init`, `helve get`: what there is.
 
-use crate::support::TestEnv;
+use crate::support::{Person, TestEnv};
 
 const OWN: &str = r#"[servers.files]
 command = "npx"
@@ -727,7 +727,23 @@ fn a_first_file_for_the_person() {
     insta::assert_snapshot!(env.run(&["init", "--cwd", &home.to_string_lossy()]), @"
     exit status 2
     --- stderr
-    error: your home directory is no project
+    error: your home directory is not a project
     hint: use `--scope user`, or go to a project
     ");
+}
+
+#[test]
+fn at_a_terminal_the_first_start_says_what_was_found_and_what_comes_next() {
+    let env = TestEnv::new();
+    env.write("home/.cursor/mcp.json", CURSOR);
+    env.write("project/.mcp.json", r#"{"mcpServers": {"mine": {"command": "x"}}}"#);
+    let first = Person::at(&env, &[]).sees_the_end();
+    assert!(first.contains("helve uses the servers of cursor, mcp-json as they are."), "{first}");
+    for command in ["helve trust", "helve tools", "helve connect cursor"] {
+        assert!(first.contains(command), "{first}");
+    }
+    let second = Person::at(&env, &[]).sees_the_end();
+    assert!(!second.contains("Next:") && second.contains("`helve trust`"), "{second}");
+    // Nobody else is told: a script reads the table.
+    assert!(!TestEnv::new().run(&[]).contains("Next:"));
 }

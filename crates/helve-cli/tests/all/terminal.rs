@@ -38,10 +38,13 @@ fn trust_is_asked_for() {
     assert!(refused.contains("error: nothing was trusted"), "{refused}");
     assert_eq!(env.json(&["--json"])["untrusted"], 2);
     let one = plain(&env, &["trust"], "each\nn\ny\n");
-    assert!(one.contains("Trust server `a` of .mcp.json? [y/N]"), "{one}");
-    assert!(one.contains("trusted server `b` of .mcp.json") && !one.contains("trusted server `a`"), "{one}");
-    let rest = plain(&env, &["trust"], "yes\n");
-    assert!(rest.contains("Trust this? [y/N]") && rest.contains("trusted server `a`"), "{rest}");
+    assert!(one.contains("Trust server `a` of .mcp.json, in the sandbox `standard`?"), "{one}");
+    let trusted = "trusted server `b` of .mcp.json, in the sandbox `standard`";
+    assert!(one.contains(trusted) && !one.contains("trusted server `a`"), "{one}");
+    let rest = plain(&env, &["trust"], "offline\n");
+    assert!(rest.contains("Trust this, in the sandbox `standard`?"), "{rest}");
+    assert!(rest.contains("[y/N, or a yes to off, offline, strict]"), "{rest}");
+    assert!(rest.contains("trusted server `a` of .mcp.json, in the sandbox `offline`"), "{rest}");
     assert_eq!(env.json(&["--json"])["untrusted"], 0);
 }
 
@@ -135,7 +138,7 @@ fn a_spinner_is_gone_before_the_error() {
     assert!(seen.starts_with("exit status 130") && seen.contains("\r\u{1b}[Kerror: interrupted"), "{seen:?}");
 }
 
-/// Text that is piped in is no answer, and no reason not to ask.
+/// Text that is piped in is not an answer, and no reason not to ask.
 #[cfg(target_os = "linux")]
 #[test]
 fn who_pipes_something_in_is_asked_at_the_terminal() {

@@ -466,7 +466,8 @@ fn scripted(env: &TestEnv, first: &str) {
     env.write("project/run.sh", &script).write("project/evil.sh", &script.replace("exec", "true; exec"));
     let rules = "[[rules]]\ntool = \"s/*\"\naction = \"allow\"\n";
     env.write("project/helve.toml", &format!("[servers.s]\ncommand = \"sh\"\nargs = [\"run.sh\"]\n\n{rules}"));
-    env.run(&["trust", "--yes"]);
+    // It swaps its own script, which no sandbox lets it.
+    env.run(&["trust", "--yes", "--sandbox", "off"]);
 }
 
 /// The methods that reached the server.
@@ -500,6 +501,44 @@ fn s6_a_script_that_is_swapped_while_it_starts_gets_no_call() {
     }
 }
 
+/// What is renamed over a script takes the sealed copy away that lies over it in a sandbox: it is noticed all the same.
+#[test]
+fn s6_a_script_that_is_replaced_under_its_sandbox_gets_no_call() {
+    let env = TestEnv::new().with_variable("PATH", "/usr/bin:/bin");
+    let scenario = Scenario::legacy().record_to(env.project().join("out/record")).to_json();
+    let peer = helve_testkit::peer_program();
+    let script = format!(
+        "echo > out/started\nwhile [ ! -e out/go ]; do sleep 0.02; done\nexec '{}' '{scenario}'\n",
+        peer.display()
+    );
+    env.write("project/run.sh", &script).write("project/out/readme", "");
+    let rules = "[[rules]]\ntool = \"s/*\"\naction = \"allow\"\n";
+    let sandbox = "sandbox = { write = [\"out\"] }\n";
+    env.write("project/helve.toml", &format!("[servers.s]\ncommand = \"sh\"\nargs = [\"run.sh\"]\n{sandbox}\n{rules}"));
+    env.run(&["trust", "--yes"]);
+    let call = |env: &TestEnv| {
+        std::thread::spawn({
+            let mut command = env.command(&["call", "s/echo", "text=hello"]);
+            move || command.output().expect("started")
+        })
+    };
+    let waiting = call(&env);
+    let deadline = std::time::Instant::now() + crate::support::PATIENCE;
+    while !env.exists("project/out/started") {
+        assert!(std::time::Instant::now() < deadline && !waiting.is_finished(), "it does not start");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    env.write("project/next.sh", "exit 1\n");
+    fs_err::rename(env.project().join("next.sh"), env.project().join("run.sh")).expect("renamed");
+    env.write("project/out/go", "");
+    let output = waiting.join().expect("ended");
+    assert_eq!(output.status.code(), Some(7), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("run.sh` changed"), "{said}");
+    let record = env.read("project/out/record");
+    assert!(record.contains("initialize") && !record.contains("tools/call"), "{record}");
+}
+
 #[test]
 fn s6_what_is_as_it_was_is_started_and_called() {
     let env = TestEnv::new().with_variable("PATH", "/usr/bin:/bin");
@@ -522,7 +561,7 @@ fn s6_a_program_of_the_project_is_run_from_its_descriptor() {
     let line = format!("echo \"$0\" > name; exec '{}' '{scenario}'", helve_testkit::peer_program().display());
     let server = serde_json::json!({ "mcpServers": { "s": { "command": "./tool", "args": ["-c", line] } } });
     env.write("project/.mcp.json", &server.to_string());
-    env.run(&["trust", "--yes"]);
+    env.run(&["trust", "--yes", "--sandbox", "off"]);
     assert!(env.run(&["call", "s/echo", "text=hello", "--yes"]).contains("hello"));
     assert_eq!(env.read("project/name"), "./tool\n", "it is called what its entry calls it");
     fs_err::write(env.project().join("tool"), "#!/bin/sh\necho evil > ran\n").expect("written");

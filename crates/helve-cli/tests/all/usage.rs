@@ -312,7 +312,7 @@ fn an_unknown_verb_is_refused_with_the_one_that_was_meant() {
     insta::assert_snapshot!(env.run(&["--timeout", "soon"]), @"
     exit status 2
     --- stderr
-    error: invalid value 'soon' for '--timeout <TIME>': `soon` is no unit of time: write ms, s, m or h
+    error: invalid value 'soon' for '--timeout <TIME>': `soon` is not a unit of time: write ms, s, m or h
 
     For more information, try '--help'.
     ");
@@ -443,7 +443,7 @@ fn log_filters_are_by_target() {
     insta::assert_snapshot!(TestEnv::new().with_variable("HELVE_LOG", "helve=loud").run(&["schema", "-q"]), @r#"
     exit status 2
     --- stderr
-    error: HELVE_LOG is no log filter: error parsing level filter: expected one of "off", "error", "warn", "info", "debug", "trace", or a number 0-5
+    error: HELVE_LOG is not a log filter: error parsing level filter: expected one of "off", "error", "warn", "info", "debug", "trace", or a number 0-5
     hint: write targets with levels: HELVE_LOG=helve_wire=debug,helve=info
     "#);
     let env = TestEnv::new().with_variable("HELVE_LOG", "helve_wire=debug");

@@ -132,7 +132,7 @@ fn a_command_runs_at_each_change() {
     insta::assert_snapshot!(env.run(&["watch", "notes", "test://watched", "--exec", "'"]), @"
     exit status 2
     --- stderr
-    error: `--exec '` is no command: missing closing quote
+    error: `--exec '` is not a command: missing closing quote
     ");
 }
 

@@ -4,13 +4,14 @@
 use std::path::{Component, PathBuf};
 
 use helve_model::method;
+use helve_model::sandbox::Choice;
 use helve_model::text::nearest;
-use helve_model::{Action, CallKind, HttpFlavour, Layer, PrivateIdle, Risk, Rule, SandboxProfile, Validation};
+use helve_model::{Action, CallKind, HttpFlavour, Layer, PrivateIdle, Risk, Rule, Validation};
 
 use super::Shape;
 use crate::allowance::MAX_PROJECT_RULES;
 use crate::diagnostic::{Code, Diagnostic, Severity, one_of, quoted};
-use crate::document::{Entry, Format, Node, Value};
+use crate::document::{Format, Node, TableEntry, Value};
 use crate::field::{Field, Known, OptionShape, Unit, known};
 use crate::grants;
 use crate::interpolate;
@@ -220,7 +221,7 @@ fn own_settings(reader: &mut FileReader<'_>, settings: &Node) {
             let hint = "put `sandbox` into `[settings]` of your own helve.toml, or into the server's entry";
             reader.report(Diagnostic::warning(Code::BadValue, message).hint(hint), entry.key_span);
         } else {
-            let words = SandboxProfile::ALL.map(|profile| (profile.as_str(), profile));
+            let words = Choice::ALL.map(|choice| (choice.as_str(), choice));
             reader.content.settings.sandbox =
                 word(reader, entry, &words).and_then(|value| reader.setting(entry, value));
         }
@@ -248,7 +249,7 @@ fn own_settings(reader: &mut FileReader<'_>, settings: &Node) {
 }
 
 /// A time with its unit, or `never`.
-fn private_idle(reader: &mut FileReader<'_>, entry: &Entry) -> Option<PrivateIdle> {
+fn private_idle(reader: &mut FileReader<'_>, entry: &TableEntry) -> Option<PrivateIdle> {
     let idle = reader.string(entry).map(|text| PrivateIdle::parse(&text))?;
     if idle.is_none() {
         reader.report(Diagnostic::error(Code::BadValue, not_an_idle_time(entry)), entry.node.span);
@@ -257,12 +258,12 @@ fn private_idle(reader: &mut FileReader<'_>, entry: &Entry) -> Option<PrivateIdl
 }
 
 /// What is wrong with a time that is none.
-pub(crate) fn not_an_idle_time(entry: &Entry) -> String {
+pub(crate) fn not_an_idle_time(entry: &TableEntry) -> String {
     format!("{} is a time like 45s, 10m or 1h, or never", quoted(&entry.key))
 }
 
 /// What agents may do where nobody spoke of it is for the person to say, and for no project, trusted or not.
-fn is_for_the_person(reader: &mut FileReader<'_>, entry: &Entry) -> bool {
+fn is_for_the_person(reader: &mut FileReader<'_>, entry: &TableEntry) -> bool {
     if reader.place.layer != Layer::Project {
         return true;
     }
@@ -272,7 +273,7 @@ fn is_for_the_person(reader: &mut FileReader<'_>, entry: &Entry) -> bool {
     false
 }
 
-fn above_zero(reader: &mut FileReader<'_>, entry: &Entry) -> Option<u32> {
+fn above_zero(reader: &mut FileReader<'_>, entry: &TableEntry) -> Option<u32> {
     let count = reader.count(entry)?;
     if count == 0 {
         let message = format!("{} must be above 0", quoted(&entry.key));
@@ -323,7 +324,7 @@ fn sampling(reader: &mut FileReader<'_>, node: &Node) {
     }
 }
 
-fn rules(reader: &mut FileReader<'_>, entry: &Entry) {
+fn rules(reader: &mut FileReader<'_>, entry: &TableEntry) {
     if !entry.node.is_array() {
         let message = wrong_type(&quoted("rules"), "a list of tables", &entry.node);
         reader.report(Diagnostic::error(Code::WrongType, message), entry.node.span);
@@ -356,7 +357,7 @@ pub(super) fn read_rule(reader: &mut FileReader<'_>, node: &Node) -> bool {
 }
 
 /// A rule with a mistake denies what it speaks of: half a pattern must not allow everything, nor half a `deny` nothing.
-fn broken_rule(reader: &mut FileReader<'_>, tool: &Entry, problems: usize) {
+fn broken_rule(reader: &mut FileReader<'_>, tool: &TableEntry, problems: usize) {
     let Some(glob) = tool.node.as_str() else { return };
     for diagnostic in reader.content.diagnostics.iter_mut().skip(problems) {
         diagnostic.severity = Severity::Error;
@@ -410,7 +411,7 @@ fn rule(reader: &mut FileReader<'_>, node: &Node) -> Option<Rule> {
 }
 
 /// One of a few words.
-fn word<T: Copy>(reader: &mut FileReader<'_>, entry: &Entry, words: &[(&str, T)]) -> Option<T> {
+fn word<T: Copy>(reader: &mut FileReader<'_>, entry: &TableEntry, words: &[(&str, T)]) -> Option<T> {
     let text = reader.string(entry)?;
     if let Some((_, meaning)) = words.iter().find(|(word, _)| *word == text) {
         return Some(*meaning);

@@ -40,7 +40,7 @@ const KEYS: &[Known] = &[
 ];
 
 fn read(reader: &mut FileReader<'_>, root: &Node) {
-    // `config/settings.yaml` has its `.env` in the project; a missing one is no mistake.
+    // `config/settings.yaml` has its `.env` in the project; a missing one is not a mistake.
     for directory in [Some(reader.scope.directory.as_path()), reader.scope.directory.parent()].into_iter().flatten() {
         let path = directory.join(".env");
         if let Ok(file) = dotenv::read(&path, &reader.scope.allowance.budget) {

@@ -4,7 +4,7 @@ use jsonc_parser::ast;
 use jsonc_parser::common::{Range, Ranged as _};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
-use super::{Entry, Format, MAX_DEPTH, Node, Value, syntax};
+use super::{Format, MAX_DEPTH, Node, TableEntry, Value, syntax};
 use crate::diagnostic::Diagnostic;
 use crate::source::{Source, Span};
 
@@ -62,7 +62,7 @@ fn convert(value: ast::Value<'_>, shift: usize, depth: usize) -> Result<Node, Ra
                 .into_iter()
                 .map(|property| {
                     let key_range = property.name.range();
-                    Ok(Entry {
+                    Ok(TableEntry {
                         key_span: Span::new(shift + key_range.start, shift + key_range.end),
                         key: property.name.into_string(),
                         node: convert(property.value, shift, depth + 1)?,

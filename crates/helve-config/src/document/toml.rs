@@ -2,7 +2,7 @@
 
 use toml_edit::{Document, Item, Value as TomlValue};
 
-use super::{Entry, Format, Node, Value, syntax};
+use super::{Format, Node, TableEntry, Value, syntax};
 use crate::diagnostic::Diagnostic;
 use crate::source::{Source, Span};
 
@@ -77,9 +77,9 @@ fn entry(
     key_span: Option<std::ops::Range<usize>>,
     fallback: Span,
     convert: impl FnOnce(Span) -> Node,
-) -> Entry {
+) -> TableEntry {
     let key_span = span_or(key_span, fallback);
-    Entry { key: name.to_owned(), key_span, node: convert(key_span), merged: false }
+    TableEntry { key: name.to_owned(), key_span, node: convert(key_span), merged: false }
 }
 
 /// Tables that exist only through a dotted name (`[servers.github]` makes `servers`) have no place of their own.

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use granit_parser::{Event, Parser, ScalarStyle};
 
-use super::{Entry, Format, MAX_ALIASED_BYTES, MAX_DEPTH, MAX_NODES, Node, Value, syntax};
+use super::{Format, MAX_ALIASED_BYTES, MAX_DEPTH, MAX_NODES, Node, TableEntry, Value, syntax};
 use crate::diagnostic::Diagnostic;
 use crate::source::{Source, Span};
 
@@ -131,7 +131,7 @@ impl Builder<'_> {
             }
             (Value::Table(entries), Some(key)) => {
                 let name = key_text(&key);
-                entries.push(Entry { key: name, key_span: key.alias.unwrap_or(key.span), node, merged: false });
+                entries.push(TableEntry { key: name, key_span: key.alias.unwrap_or(key.span), node, merged: false });
             }
             _ => {}
         }
@@ -140,12 +140,12 @@ impl Builder<'_> {
 }
 
 /// Adds what `source` holds and `entries` lacks; of a list of mappings, earlier ones win.
-fn merge(entries: &mut Vec<Entry>, source: &Node) {
+fn merge(entries: &mut Vec<TableEntry>, source: &Node) {
     let mut known: HashSet<String> = entries.iter().map(|entry| entry.key.clone()).collect();
-    let mut add = |merged: &[Entry]| {
+    let mut add = |merged: &[TableEntry]| {
         for entry in merged {
             if known.insert(entry.key.clone()) {
-                entries.push(Entry { merged: true, ..entry.clone() });
+                entries.push(TableEntry { merged: true, ..entry.clone() });
             }
         }
     };

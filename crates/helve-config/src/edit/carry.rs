@@ -7,9 +7,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use helve_model::{
-    ConfigText, HttpFlavour, Layer, Listed, SandboxProfile, SandboxSpec, ServerSpec, StdioSpec, TransportSpec,
-};
+use helve_model::sandbox::Profile;
+use helve_model::{ConfigText, HttpFlavour, Layer, Listed, SandboxSpec, ServerSpec, StdioSpec, TransportSpec};
 
 use super::EditError;
 use super::render::{Written, timeout_value};
@@ -347,7 +346,7 @@ impl Carrier<'_> {
             if *sandbox == SandboxSpec::new(sandbox.profile) {
                 self.put("sandbox", Written::Text(sandbox.profile.to_string()));
             } else {
-                self.put("sandbox", Written::Text(SandboxProfile::Strict.to_string()));
+                self.put("sandbox", Written::Text(Profile::Strict.to_string()));
                 self.left_behind.push("what it adds to its sandbox".to_owned());
             }
         }
@@ -380,7 +379,7 @@ fn environment_file(name: &str, text: &ConfigText) -> Option<String> {
 /// The first mistake of an entry.
 fn mistake(server: &ConfiguredServer) -> String {
     let first = server.diagnostics.iter().max_by_key(|diagnostic| diagnostic.severity);
-    first.map_or_else(|| "it is no server, only a switch".to_owned(), |diagnostic| diagnostic.message.clone())
+    first.map_or_else(|| "it is not a server, only a switch".to_owned(), |diagnostic| diagnostic.message.clone())
 }
 
 fn hindrance(blocker: &Blocker, server: &ConfiguredServer) -> String {
@@ -390,7 +389,7 @@ fn hindrance(blocker: &Blocker, server: &ConfiguredServer) -> String {
             format!("it asks for the value {}; carry that question over by hand", quoted(id))
         }
         Blocker::Unsupported(what) => what.clone(),
-        // With a mark for every variable, what is still missing is no variable that could be named.
+        // With a mark for every variable, what is still missing is not a variable that could be named.
         Blocker::UnsetVariable { variable, .. } => format!("{variable} is not set"),
     }
 }

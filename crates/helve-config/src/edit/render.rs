@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use helve_model::sandbox::Choice;
 use helve_model::{ConfigText, HttpFlavour, ServerSpec, TransportSpec};
 
 use super::{EditError, Step};
@@ -23,6 +24,8 @@ pub struct NewServer {
     pub disabled_tools: Option<Vec<String>>,
     /// How long a call may take; `None` leaves it.
     pub call_timeout: Option<Duration>,
+    /// The sandbox it runs in; `None` leaves it.
+    pub sandbox: Option<Choice>,
 }
 
 /// How a new server is reached.
@@ -195,6 +198,9 @@ fn fields(dialect: Dialect, new: &NewServer) -> Result<Fields, EditError> {
             })
             .ok_or_else(|| cannot(shape, "have a time-out for calls"))?;
         fields.push((key, field, timeout_value(timeout, unit)));
+    }
+    if let Some(choice) = new.sandbox {
+        put(shape, Field::Sandbox, Written::Text(choice.to_string()), &mut fields)?;
     }
     Ok(fields)
 }

@@ -122,7 +122,7 @@ fn read_if_exists(path: &Path) -> Result<Option<String>, EditError> {
     }
 }
 
-/// Puts `after` in the place of `before`; `None` is no file.
+/// Puts `after` in the place of `before`; `None` is not a file.
 fn replace(path: &Path, before: Option<&str>, after: &str) -> Result<(), EditError> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let (mut file, temporary) = temporary_file(path, directory)?;

@@ -5,7 +5,7 @@
 
 use super::render::Written;
 use super::{Action, Spot, Step};
-use crate::document::{Entry, Node, Value};
+use crate::document::{Node, TableEntry, Value};
 use crate::source::{Source, Span};
 
 /// The text after the action; `None` when it cannot be done here.
@@ -55,7 +55,7 @@ struct Splice {
 
 enum Located<'node> {
     Element(&'node Node),
-    Entry(&'node Entry),
+    Entry(&'node TableEntry),
 }
 
 impl Splice {
@@ -121,11 +121,11 @@ fn column(text: &str, offset: usize) -> usize {
     offset - line_start(text, offset)
 }
 
-fn own_entries(node: &Node) -> impl Iterator<Item = &Entry> {
+fn own_entries(node: &Node) -> impl Iterator<Item = &TableEntry> {
     node.entries().iter().filter(|entry| !entry.merged)
 }
 
-fn entry_end(text: &str, entry: &Entry) -> usize {
+fn entry_end(text: &str, entry: &TableEntry) -> usize {
     trimmed_end(text, outer(&entry.node)).max(entry.key_span.end)
 }
 
@@ -179,7 +179,7 @@ fn line_break(text: &str) -> &'static str {
 }
 
 /// Removes one key of a mapping with its value.
-fn remove_entry(text: &str, mapping: &Node, entry: &Entry) -> Option<Splice> {
+fn remove_entry(text: &str, mapping: &Node, entry: &TableEntry) -> Option<Splice> {
     if entry.merged {
         return None;
     }
@@ -232,7 +232,7 @@ fn insert_server(source: &Source, document: &Node, spot: &Spot, keys: &[(String,
     // The deepest part of the path that exists, and what is missing of it.
     let mut node = document;
     let mut missing: &[String] = &spot.root;
-    let mut holder: Option<&Entry> = None;
+    let mut holder: Option<&TableEntry> = None;
     while let Some((key, rest)) = missing.split_first() {
         let Some(entry) = node.entry(key) else { break };
         (node, missing, holder) = (&entry.node, rest, Some(entry));
@@ -290,7 +290,7 @@ fn insert_server(source: &Source, document: &Node, spot: &Spot, keys: &[(String,
 /// The first server of a file, or of an empty collection.
 fn insert_first(
     text: &str,
-    holder: Option<&Entry>,
+    holder: Option<&TableEntry>,
     missing: &[String],
     spot: &Spot,
     keys: &[(String, Written)],

@@ -10,7 +10,7 @@ use super::transport::{Found, directories};
 use super::values::{Secrecy, Values};
 use crate::diagnostic::{Code, Diagnostic, quoted};
 use crate::dialect::helve::BUILTINS;
-use crate::document::{Entry, Node, Value};
+use crate::document::{Node, TableEntry, Value};
 use crate::field::{Field, OptionShape};
 use crate::interpolate::Place;
 use crate::source::Span;
@@ -32,7 +32,7 @@ const OF_OTHERS: &[Field] = &[
     Field::ProtocolVersion,
 ];
 
-pub(super) fn read(values: &mut Values<'_, '_>, entry: &Entry, name_span: Span) -> Found {
+pub(super) fn read(values: &mut Values<'_, '_>, entry: &TableEntry, name_span: Span) -> Found {
     let Some((kind, known)) = kind(values, entry) else { return Found::Mistake };
     for other in values.node.entries() {
         match values.file.shape.field_of(&other.key) {
@@ -75,7 +75,7 @@ pub(super) fn refuse_options(values: &mut Values<'_, '_>) {
     }
 }
 
-fn kind(values: &mut Values<'_, '_>, entry: &Entry) -> Option<(&'static str, &'static [&'static str])> {
+fn kind(values: &mut Values<'_, '_>, entry: &TableEntry) -> Option<(&'static str, &'static [&'static str])> {
     let (text, _) = values.string(Field::Builtin).or_else(|| {
         if entry.node.value == Value::Null {
             let message = format!("{} names none of the built-in servers", quoted(&entry.key));
@@ -96,7 +96,7 @@ fn kind(values: &mut Values<'_, '_>, entry: &Entry) -> Option<(&'static str, &'s
     None
 }
 
-fn option(values: &mut Values<'_, '_>, entry: &Entry) -> Option<Vec<ConfigText>> {
+fn option(values: &mut Values<'_, '_>, entry: &TableEntry) -> Option<Vec<ConfigText>> {
     let Some(Field::BuiltinOption(shape)) = values.file.shape.field_of(&entry.key) else { return None };
     match (shape, &entry.node.value) {
         (OptionShape::Path, Value::String(text)) => Some(vec![path(values, &entry.key, text, &entry.node)?]),
@@ -135,7 +135,7 @@ fn wrong_type(values: &mut Values<'_, '_>, field: &str, expected: &str, node: &N
     None
 }
 
-/// A path with its references filled in for good: where a server may look is no secret.
+/// A path with its references filled in for good: where a server may look is not a secret.
 fn path(values: &mut Values<'_, '_>, field: &str, text: &str, node: &Node) -> Option<ConfigText> {
     let filled = values.text(field, text, node.span, Place::Elsewhere, Secrecy::Open);
     // A variable that is set to nothing must not open the whole directory.

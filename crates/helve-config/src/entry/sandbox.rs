@@ -4,12 +4,13 @@
 
 use std::path::{Path, PathBuf};
 
+use helve_model::sandbox::{Choice, HostPattern, Limits, Network, Profile};
 use helve_model::text::nearest;
-use helve_model::{Layer, SandboxLimits, SandboxNetwork, SandboxProfile, SandboxSpec, TransportSpec};
+use helve_model::{Layer, SandboxSpec, TransportSpec};
 
 use super::values::{Secrecy, Values};
 use crate::diagnostic::{Code, Diagnostic, Severity, quoted};
-use crate::document::{Entry, Node, Value};
+use crate::document::{Node, TableEntry, Value};
 use crate::field::Field;
 use crate::interpolate::Place;
 use crate::reader::{unknown_key, wrong_type};
@@ -50,8 +51,8 @@ pub(super) fn read(values: &mut Values<'_, '_>, transport: &TransportSpec) -> Op
     }
 }
 
-fn table(values: &mut Values<'_, '_>, entry: &Entry, entries: &[Entry], base: &Path) -> Option<SandboxSpec> {
-    let mut spec = SandboxSpec::new(SandboxProfile::Standard);
+fn table(values: &mut Values<'_, '_>, entry: &TableEntry, entries: &[TableEntry], base: &Path) -> Option<SandboxSpec> {
+    let mut spec = SandboxSpec::new(Choice::In(Profile::Standard));
     for inner in entries {
         let key = format!("{}.{}", entry.key, inner.key);
         let node = &inner.node;
@@ -64,17 +65,16 @@ fn table(values: &mut Values<'_, '_>, entry: &Entry, entries: &[Entry], base: &P
             "unix" => spec.unix = flag(values, &key, node)?,
             "required" => spec.required = Some(flag(values, &key, node)?),
             "memory_mb" | "processes" | "open_files" | "file_size_mb" | "processor_seconds" => {
-                let limit = Some(count(values, &key, node)?);
-                let SandboxLimits { memory_mb, processes, open_files, file_size_mb, processor_seconds } =
-                    &mut spec.limits;
-                let field = match inner.key.as_str() {
-                    "memory_mb" => memory_mb,
-                    "processes" => processes,
-                    "open_files" => open_files,
-                    "file_size_mb" => file_size_mb,
-                    _ => processor_seconds,
+                let limit = u64::from(count(values, &key, node)?);
+                let Limits { memory, processes, open_files, file_size, processor_seconds } = &mut spec.limits;
+                let (field, limit) = match inner.key.as_str() {
+                    "memory_mb" => (memory, limit << 20),
+                    "processes" => (processes, limit),
+                    "open_files" => (open_files, limit),
+                    "file_size_mb" => (file_size, limit << 20),
+                    _ => (processor_seconds, limit),
                 };
-                *field = limit;
+                *field = Some(limit);
             }
             _ => {
                 let mut diagnostic = unknown_key(&inner.key, KEYS.iter().copied());
@@ -90,8 +90,8 @@ fn table(values: &mut Values<'_, '_>, entry: &Entry, entries: &[Entry], base: &P
         values.invalid(Diagnostic::error(Code::BadValue, message).hint(hint), entry.key_span);
         return None;
     }
-    if spec.profile == SandboxProfile::Off && spec != SandboxSpec::new(SandboxProfile::Off) {
-        let message = "`profile = \"off\"` is no sandbox, and has nothing besides";
+    if !spec.is_on() && spec != SandboxSpec::new(Choice::Off) {
+        let message = "`profile = \"off\"` is not a sandbox, and has nothing besides";
         let hint = "choose a profile, or write `sandbox = \"off\"`";
         values.invalid(Diagnostic::error(Code::BadValue, message).hint(hint), entry.key_span);
         return None;
@@ -100,15 +100,15 @@ fn table(values: &mut Values<'_, '_>, entry: &Entry, entries: &[Entry], base: &P
 }
 
 pub(crate) fn profile_names() -> Vec<&'static str> {
-    SandboxProfile::ALL.into_iter().map(SandboxProfile::as_str).collect()
+    Choice::ALL.into_iter().map(Choice::as_str).collect()
 }
 
-fn profile(values: &mut Values<'_, '_>, key: &str, node: &Node) -> Option<SandboxProfile> {
+fn profile(values: &mut Values<'_, '_>, key: &str, node: &Node) -> Option<Choice> {
     let Some(name) = node.as_str() else {
         mistake(values, key, "a string", node);
         return None;
     };
-    let profile = SandboxProfile::from_name(name);
+    let profile = name.parse().ok();
     if profile.is_none() {
         let message = format!("{} cannot be {}", quoted(key), quoted(name));
         let hint = match nearest(name, profile_names()) {
@@ -120,10 +120,10 @@ fn profile(values: &mut Values<'_, '_>, key: &str, node: &Node) -> Option<Sandbo
     profile
 }
 
-fn network(values: &mut Values<'_, '_>, key: &str, node: &Node) -> Option<SandboxNetwork> {
+fn network(values: &mut Values<'_, '_>, key: &str, node: &Node) -> Option<Network> {
     match node.as_str() {
-        Some("all") => return Some(SandboxNetwork::All),
-        Some("none") => return Some(SandboxNetwork::None),
+        Some("all") => return Some(Network::All),
+        Some("none") => return Some(Network::None),
         Some(other) => {
             let message = format!("{} cannot be {}", quoted(key), quoted(other));
             let hint = "it is \"all\", \"none\", or a list of hosts";
@@ -132,7 +132,17 @@ fn network(values: &mut Values<'_, '_>, key: &str, node: &Node) -> Option<Sandbo
         }
         None => {}
     }
-    Some(SandboxNetwork::Hosts(strings(values, key, node)?.into_iter().map(|(host, _)| host).collect()))
+    let mut hosts = Vec::new();
+    for (text, node) in strings(values, key, node)? {
+        match text.parse::<HostPattern>() {
+            Ok(host) => hosts.push(host),
+            Err(bad) => {
+                values.invalid(Diagnostic::error(Code::BadValue, format!("{}: {bad}", quoted(key))), node.span);
+                return None;
+            }
+        }
+    }
+    Some(Network::Hosts(hosts))
 }
 
 fn paths(values: &mut Values<'_, '_>, key: &str, node: &Node, base: &Path) -> Option<Vec<PathBuf>> {

@@ -11,7 +11,7 @@ use super::values::{Secrecy, Values};
 use super::{builtin, project_directory};
 use crate::diagnostic::{Code, Diagnostic, quoted};
 use crate::dialect::Dialect;
-use crate::document::{Entry, Value};
+use crate::document::{TableEntry, Value};
 use crate::dotenv;
 use crate::environment::variable;
 use crate::field::Field;
@@ -38,7 +38,7 @@ const TYPES: &[(&str, Kind)] = &[
 /// A command line with more words is none that a person wrote.
 const MAX_WORDS: usize = 10_000;
 
-/// goose's tool sets that are no servers.
+/// goose's tool sets that are not servers.
 const NOT_SERVERS: &[&str] = &["builtin", "platform", "frontend", "inline_python"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,13 +152,13 @@ fn nothing(values: &mut Values<'_, '_>, name_span: Span) -> Found {
     Found::Mistake
 }
 
-fn is_switch(values: &Values<'_, '_>, entry: &Entry) -> bool {
+fn is_switch(values: &Values<'_, '_>, entry: &TableEntry) -> bool {
     let field = values.file.shape.field_of(&entry.key);
     matches!(field, Some(Field::Enabled | Field::Disabled | Field::Name | Field::Ignored))
 }
 
 /// A program with its arguments in one text.
-fn command_line(values: &mut Values<'_, '_>, entry: &Entry) -> Found {
+fn command_line(values: &mut Values<'_, '_>, entry: &TableEntry) -> Found {
     let Some(line) = entry.node.as_str() else {
         let message = crate::reader::wrong_type(&quoted(&entry.key), "a string", &entry.node);
         values.invalid(Diagnostic::error(Code::WrongType, message), entry.node.span);
@@ -182,7 +182,7 @@ fn command_line(values: &mut Values<'_, '_>, entry: &Entry) -> Found {
     program(values, texts, entry)
 }
 
-fn stdio(values: &mut Values<'_, '_>, entry: &Entry) -> Found {
+fn stdio(values: &mut Values<'_, '_>, entry: &TableEntry) -> Found {
     let texts = match &entry.node.value {
         Value::String(text) => {
             warn_of_command_line(values, text, entry);
@@ -201,7 +201,7 @@ fn stdio(values: &mut Values<'_, '_>, entry: &Entry) -> Found {
 }
 
 /// No application splits a command; a person who wrote a whole line should hear why it does not start.
-fn warn_of_command_line(values: &mut Values<'_, '_>, text: &str, entry: &Entry) {
+fn warn_of_command_line(values: &mut Values<'_, '_>, text: &str, entry: &TableEntry) {
     let Some((program, rest)) = text.trim().split_once(' ') else { return };
     // A path may hold blanks; a name to look up does not.
     if program.contains(['/', '\\', '$']) {
@@ -213,7 +213,7 @@ fn warn_of_command_line(values: &mut Values<'_, '_>, text: &str, entry: &Entry) 
     values.report(Diagnostic::warning(Code::BadValue, message).hint(hint), entry.node.span);
 }
 
-fn nested(values: &mut Values<'_, '_>, entry: &Entry) -> Found {
+fn nested(values: &mut Values<'_, '_>, entry: &TableEntry) -> Found {
     let Some(path) = entry.node.entry("path").filter(|path| path.node.as_str().is_some()) else {
         let message = format!("{} needs a {}", quoted(&entry.key), quoted("path"));
         values.invalid(Diagnostic::error(Code::NoTransport, message), entry.node.span);
@@ -231,7 +231,7 @@ fn nested(values: &mut Values<'_, '_>, entry: &Entry) -> Found {
     finish_program(values, texts, environment, entry)
 }
 
-fn program(values: &mut Values<'_, '_>, texts: Vec<ConfigText>, entry: &Entry) -> Found {
+fn program(values: &mut Values<'_, '_>, texts: Vec<ConfigText>, entry: &TableEntry) -> Found {
     finish_program(values, texts, IndexMap::new(), entry)
 }
 
@@ -240,7 +240,7 @@ fn finish_program(
     values: &mut Values<'_, '_>,
     texts: Vec<ConfigText>,
     mut environment: IndexMap<String, ConfigText>,
-    entry: &Entry,
+    entry: &TableEntry,
 ) -> Found {
     let mut texts = texts.into_iter();
     let command = texts.next();
@@ -304,7 +304,7 @@ pub(super) fn directories(values: &Values<'_, '_>) -> (Option<PathBuf>, PathBuf)
     (default, base)
 }
 
-fn environment_file(values: &mut Values<'_, '_>, entry: &Entry, environment: &mut IndexMap<String, ConfigText>) {
+fn environment_file(values: &mut Values<'_, '_>, entry: &TableEntry, environment: &mut IndexMap<String, ConfigText>) {
     let base = values.file.place.project.clone();
     let Some(path) = values.path(Field::EnvironmentFile, &base) else { return };
     let written = entry.node.as_str().unwrap_or_default();
@@ -354,7 +354,7 @@ fn note_variable(values: &mut Values<'_, '_>, name: &str) {
     }
 }
 
-fn http(values: &mut Values<'_, '_>, entry: &Entry, declared: Option<Kind>) -> Found {
+fn http(values: &mut Values<'_, '_>, entry: &TableEntry, declared: Option<Kind>) -> Found {
     let Some(text) = entry.node.as_str() else {
         let message = crate::reader::wrong_type(&quoted(&entry.key), "a string", &entry.node);
         values.invalid(Diagnostic::error(Code::WrongType, message), entry.node.span);
@@ -394,7 +394,7 @@ fn refuse_control_characters(
     values: &mut Values<'_, '_>,
     url: &ConfigText,
     headers: &IndexMap<String, ConfigText>,
-    entry: &Entry,
+    entry: &TableEntry,
 ) {
     let is_control = |character: char| character.is_control() && character != '\t';
     if url.expose().contains(char::is_control) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use helve_model::{ConfigText, Listed, Origin};
 
 use crate::diagnostic::{Code, Diagnostic, one_of, quoted};
-use crate::document::{Entry, Node, Value};
+use crate::document::{Node, TableEntry, Value};
 use crate::environment::input_variable;
 use crate::field::{Field, Unit};
 use crate::interpolate::{Expansion, Place, Problem, expand};
@@ -40,12 +40,12 @@ pub(super) struct Values<'a, 'file> {
 
 impl<'a> Values<'a, '_> {
     /// The entry with this meaning; the last in the file wins.
-    pub(super) fn find(&self, field: Field) -> Option<&'a Entry> {
+    pub(super) fn find(&self, field: Field) -> Option<&'a TableEntry> {
         self.node.entries().iter().rev().find(|entry| self.file.shape.field_of(&entry.key) == Some(field))
     }
 
     /// The entry whose meaning satisfies `accepts`.
-    pub(super) fn find_by<T>(&self, accepts: impl Fn(Field) -> Option<T>) -> Option<(&'a Entry, T)> {
+    pub(super) fn find_by<T>(&self, accepts: impl Fn(Field) -> Option<T>) -> Option<(&'a TableEntry, T)> {
         self.node.entries().iter().rev().find_map(|entry| {
             let found = accepts(self.file.shape.field_of(&entry.key)?)?;
             Some((entry, found))
@@ -80,7 +80,7 @@ impl<'a> Values<'a, '_> {
         None
     }
 
-    pub(super) fn string(&mut self, field: Field) -> Option<(&'a str, &'a Entry)> {
+    pub(super) fn string(&mut self, field: Field) -> Option<(&'a str, &'a TableEntry)> {
         let entry = self.find(field)?;
         if entry.node.value == Value::Null {
             return None;
@@ -253,7 +253,7 @@ impl<'a> Values<'a, '_> {
     }
 
     /// A list of texts.
-    pub(super) fn texts(&mut self, entry: &Entry) -> Vec<ConfigText> {
+    pub(super) fn texts(&mut self, entry: &TableEntry) -> Vec<ConfigText> {
         let nodes = match &entry.node.value {
             Value::Array(elements) => elements.as_slice(),
             Value::Null => &[],
@@ -280,7 +280,7 @@ impl<'a> Values<'a, '_> {
     /// A table of texts, with their names and places.
     pub(super) fn text_table(
         &mut self,
-        entry: &Entry,
+        entry: &TableEntry,
         place: Place,
         secrecy_of: impl Fn(&str) -> Secrecy,
     ) -> Vec<(String, ConfigText)> {
@@ -309,7 +309,7 @@ impl<'a> Values<'a, '_> {
     }
 
     /// A list of plain names with their places.
-    pub(super) fn names(&mut self, entry: &Entry) -> Vec<(String, Span)> {
+    pub(super) fn names(&mut self, entry: &TableEntry) -> Vec<(String, Span)> {
         if entry.node.value == Value::Null {
             return Vec::new();
         }
@@ -330,11 +330,11 @@ impl<'a> Values<'a, '_> {
         names
     }
 
-    pub(super) fn listed(&mut self, entry: &Entry) -> Vec<Listed> {
+    pub(super) fn listed(&mut self, entry: &TableEntry) -> Vec<Listed> {
         self.names(entry).into_iter().map(|(glob, span)| Listed { glob, origin: self.origin(span) }).collect()
     }
 
-    /// A path, relative ones below `base`. Its references are filled in for good: a directory is no secret.
+    /// A path, relative ones below `base`. Its references are filled in for good: a directory is not a secret.
     pub(super) fn path(&mut self, field: Field, base: &std::path::Path) -> Option<PathBuf> {
         let (text, entry) = self.string(field)?;
         if text.is_empty() {

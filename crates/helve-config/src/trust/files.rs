@@ -8,7 +8,7 @@ use std::sync::Arc;
 use helve_model::StdioSpec;
 use sha2::{Digest as _, Sha256};
 
-use super::named::{self, NamedFile};
+use super::named_files::{self, NamedFile};
 use super::parts::Part;
 use super::spelling::{clean, tidy};
 use super::{MAX_HASHED, TrustHash, Unhashed, hashing_budget};
@@ -94,7 +94,7 @@ impl Covered {
         budget: &Budget,
     ) -> Result<(), Unhashed> {
         let directory = fs_err::canonicalize(directory).unwrap_or_else(|_| directory.to_path_buf());
-        let found = named::files(stdio, &directory, project, search_path, budget);
+        let found = named_files::files(stdio, &directory, project, search_path, budget);
         if !found.is_whole {
             return Err(Unhashed { file: directory, reason: Unread::TooMuch });
         }

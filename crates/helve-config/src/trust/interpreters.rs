@@ -29,7 +29,7 @@ pub(super) enum Kind {
 pub(super) struct Interpreter {
     pub(super) kind: Kind,
     names: &'static [&'static str],
-    /// Options with a value of their own in the next word, which is no file to run.
+    /// Options with a value of their own in the next word, which is not a file to run.
     pub(super) values: &'static [&'static str],
     /// Options whose value is code.
     pub(super) code: &'static [&'static str],

@@ -8,9 +8,10 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::time::Duration;
 
+use helve_model::sandbox::Network;
 use helve_model::{
     AccessSpec, BuiltinSpec, ConfigText, HttpFlavour, HttpSpec, IdentitySpec, Listed, OAuthSpec, PrivateIdle, Rule,
-    SandboxLimits, SandboxNetwork, SandboxSpec, ServerSpec, StdioSpec, TransportSpec, Validation,
+    SandboxSpec, ServerSpec, StdioSpec, TransportSpec, Validation,
 };
 use indexmap::IndexMap;
 
@@ -333,7 +334,7 @@ const fn judge(validation: Validation) -> &'static str {
 }
 
 fn value<T>(setting: &Option<Setting<T>>, say: impl FnOnce(&T) -> String) -> Option<String> {
-    // Who said it, and where, does not change what it says.
+    // Its origin does not change what it says.
     let Setting { value, origin: _, layer: _ } = setting.as_ref()?;
     Some(say(value))
 }
@@ -379,8 +380,8 @@ fn lists(parts: &mut Vec<Part>, access: &AccessSpec) {
 }
 
 /// Everything of a sandbox: whatever opens it further is asked about again.
-fn confinement(parts: &mut Vec<Part>, sandbox: &SandboxSpec) {
-    let SandboxSpec { profile, read, write, exec, network, unix, limits, required, is_default } = sandbox;
+fn confinement(parts: &mut Vec<Part>, spec: &SandboxSpec) {
+    let SandboxSpec { profile, read, write, exec, network, unix, limits, required, is_default } = spec;
     // What the person's own settings chose is not the project's, and they may change it without being asked.
     if *is_default {
         return;
@@ -393,24 +394,15 @@ fn confinement(parts: &mut Vec<Part>, sandbox: &SandboxSpec) {
         }
     }
     parts.extend(network.as_ref().map(|network| match network {
-        SandboxNetwork::All => Part::text("sandbox", "all of the network, this machine's ports too"),
-        SandboxNetwork::None => Part::text("sandbox", "no network"),
-        SandboxNetwork::Hosts(hosts) => {
-            let fields = std::iter::once("reaches".to_owned()).chain(hosts.iter().cloned()).collect();
+        Network::All => Part::text("sandbox", "all of the network, this machine's ports too"),
+        Network::None => Part::text("sandbox", "no network"),
+        Network::Hosts(hosts) => {
+            let fields = std::iter::once("reaches".to_owned()).chain(hosts.iter().map(ToString::to_string)).collect();
             Part::new("sandbox", Form::Sentence, fields)
         }
     }));
     parts.extend(unix.then(|| Part::text("sandbox", "makes Unix sockets")));
-    let SandboxLimits { memory_mb, processes, open_files, file_size_mb, processor_seconds } = limits;
-    for (limit, what) in [
-        (memory_mb, "MB of memory"),
-        (processes, "processes"),
-        (open_files, "open files"),
-        (file_size_mb, "MB a file"),
-        (processor_seconds, "s of processor time"),
-    ] {
-        parts.extend(limit.map(|limit| Part::text("sandbox", format!("at most {limit} {what}"))));
-    }
+    parts.extend(limits.words().map(|words| Part::text("sandbox", words)));
     parts.extend(required.map(|required| {
         Part::text(
             "sandbox",

@@ -285,7 +285,8 @@ fn a_built_in_server_can_become_another() {
     let text = "[servers.a]\nbuiltin = \"filesystem\" # mine\nroots = [\"docs\"]\nwritable = true\nlazy = true\n";
     let transport =
         NewTransport::Address { url: "https://a.example.com".into(), headers: Vec::new(), flavour: HttpFlavour::Auto };
-    let new = NewServer { transport, enabled: None, tools: None, disabled_tools: None, call_timeout: None };
+    let new =
+        NewServer { transport, enabled: None, tools: None, disabled_tools: None, call_timeout: None, sandbox: None };
     let edited = edit_text(&place(Layer::User), text, "a", &Change::Update(new)).expect("edited");
     insta::assert_snapshot!(edited, @r#"
     [servers.a]

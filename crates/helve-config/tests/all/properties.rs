@@ -49,6 +49,7 @@ fn new_server() -> impl Strategy<Value = NewServer> {
         tools: None,
         disabled_tools: None,
         call_timeout: None,
+        sandbox: None,
     })
 }
 

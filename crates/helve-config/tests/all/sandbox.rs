@@ -2,7 +2,8 @@
 
 use helve_config::trust::NothingTrusted;
 use helve_config::{CommandLine, Dialect, Environment, FileContent, FilePlace, merge, read_text};
-use helve_model::{Layer, SandboxProfile, SandboxSpec};
+use helve_model::sandbox::{Choice, Profile};
+use helve_model::{Layer, SandboxSpec};
 
 use crate::support::{PROJECT, describe};
 use crate::trust::Project;
@@ -47,12 +48,12 @@ processor_seconds = 9
 "#;
     let said = read(Layer::Project, text);
     for expected in [
-        "profile: Offline, read: []",
-        "profile: Strict, read: [\"/home/me/notes\"], write: [\"/home/me/project/out\"]",
+        "profile: In(Offline), read: []",
+        "profile: In(Strict), read: [\"/home/me/notes\"], write: [\"/home/me/project/out\"]",
         "network: Some(Hosts([\"api.example\", \"*.b.example:443\"]))",
         "required: Some(true)",
-        "profile: Standard, read: [], write: [], exec: [\"/home/me/project/sub/cache\"], network: Some(None), unix: true",
-        "memory_mb: Some(512), processes: Some(64), open_files: Some(32), file_size_mb: Some(8), processor_seconds: Some(9)",
+        "profile: In(Standard), read: [], write: [], exec: [\"/home/me/project/sub/cache\"], network: Some(None), unix: true",
+        "memory: Some(536870912), processes: Some(64), open_files: Some(32), file_size: Some(8388608), processor_seconds: Some(9)",
     ] {
         assert!(said.contains(expected), "{expected}: {said}");
     }
@@ -72,6 +73,7 @@ fn a_mistake_keeps_the_server_off() {
         ("sandbox = true", Layer::User),
         ("sandbox = { profil = \"strict\" }", Layer::User),
         ("sandbox = { network = \"some\" }", Layer::User),
+        ("sandbox = { network = [\"https://a.example\"] }", Layer::User),
         ("sandbox = { read = \"x\" }", Layer::User),
         ("sandbox = { memory_mb = 0 }", Layer::User),
         ("sandbox = { profile = \"off\", read = [\"x\"] }", Layer::User),
@@ -121,8 +123,8 @@ fn a_setting_confines_the_programs_of_projects() {
     let configuration = merged(own);
     let sandbox = |name: &str| configuration.server(name).unwrap().spec.as_ref().unwrap().sandbox.clone();
     assert_eq!(sandbox("mine"), None);
-    assert_eq!(sandbox("a"), Some(SandboxSpec::by_default(SandboxProfile::Offline)));
-    assert_eq!(sandbox("b"), Some(SandboxSpec::new(SandboxProfile::Off)));
+    assert_eq!(sandbox("a"), Some(SandboxSpec::by_default(Choice::In(Profile::Offline))));
+    assert_eq!(sandbox("b"), Some(SandboxSpec::new(Choice::Off)));
     assert_eq!(sandbox("c"), None);
     let hashes = |own: &str| merged(own).untrusted.iter().map(|request| request.hash).collect::<Vec<_>>();
     assert_eq!(hashes(own), hashes(""), "the person's own setting asks nobody again");

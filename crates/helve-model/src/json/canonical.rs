@@ -111,7 +111,7 @@ fn read_array(text: &str, depth: u32) -> Option<Node<'_>> {
     elements.ok().map(Node::Array)
 }
 
-/// The text between the quotes of a JSON string, with its escapes read; `None` when it is no string or they are broken.
+/// The text between the quotes of a JSON string, with its escapes read; `None` when it is not a string or they are broken.
 pub fn string(text: &str) -> Option<Cow<'_, str>> {
     let inner = text.strip_prefix('"')?.strip_suffix('"')?;
     if letters(inner.as_bytes()) < inner.len() && inner.contains(['\\', '"']) {
@@ -121,7 +121,7 @@ pub fn string(text: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The one spelling of the decimal that a JSON number is; `None` when it is no number, or beyond all reason.
+/// The one spelling of the decimal that a JSON number is; `None` when it is not a number, or beyond all reason.
 ///
 /// `1.50e1` is `15`, `-0.0` is `0`. Beyond 40 digits the form is `digits` + `e` + exponent.
 pub fn number(text: &str) -> Option<String> {

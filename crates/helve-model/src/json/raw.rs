@@ -110,7 +110,7 @@ impl RawJson {
         serde_json::from_str(&self.0)
     }
 
-    /// The value of a member of this object; `None` when this is no object or has no such member.
+    /// The value of a member of this object; `None` when this is not an object or has no such member.
     ///
     /// Of duplicate keys the last one counts, as in every common parser.
     #[must_use]
@@ -131,7 +131,7 @@ impl RawJson {
         self.member(key)?.parse().ok()
     }
 
-    /// The elements of this array; `None` when this is no array.
+    /// The elements of this array; `None` when this is not an array.
     #[must_use]
     pub fn elements(&self) -> Option<Vec<Self>> {
         scan::elements(&self.0)

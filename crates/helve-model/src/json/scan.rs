@@ -45,7 +45,7 @@ pub struct ScanError {
 /// What is wrong with a scanned text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScanProblem {
-    /// The text is no object (or no array) at all.
+    /// The text is not an object (or no array) at all.
     WrongKind,
     /// It ends in the middle.
     Truncated,
@@ -266,7 +266,7 @@ impl<'text> Cursor<'text> {
         Ok(Value { text: self.slice(start, self.at)?, too_deep: false, is_plain })
     }
 
-    /// The value that begins here and is no string.
+    /// The value that begins here and is not a string.
     fn other_value(&mut self) -> Result<Value<'text>, ScanError> {
         let start = self.at;
         let mut too_deep = false;

@@ -168,7 +168,7 @@ fn pascal_case(server: &str) -> String {
 
 /// A tool's name as an identifier that Python and TypeScript accept.
 ///
-/// A plain identifier that is no keyword stays as it is. Anything else is escaped: every character but ASCII letters
+/// A plain identifier that is not a keyword stays as it is. Anything else is escaped: every character but ASCII letters
 /// and digits, and a leading digit or the first letter of a keyword, becomes `_u` + hexadecimal code point + `_`;
 /// the empty name becomes `_u_`. So `get-time` is `get_u2d_time`, and `class` is `_u63_lass`.
 /// A plain identifier that already looks escaped is escaped as well, hence the form can be read back.

@@ -218,7 +218,7 @@ fn with_hash(plain: &str, hash: &str, max_length: usize) -> String {
     format!("{head}_{hash}")
 }
 
-/// FNV-1a over server, a separator that is no character, tool and attempt; in base 32.
+/// FNV-1a over server, a separator that is not a character, tool and attempt; in base 32.
 ///
 /// It need not resist attack: a clash that a server provokes is resolved above, and the table is what reads names back.
 fn hash(name: &QualifiedName, attempt: u32) -> String {

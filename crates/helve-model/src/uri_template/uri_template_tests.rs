@@ -362,7 +362,7 @@ fn hostile_templates_are_matched_in_bounded_steps() {
     let names: Vec<String> = (0..MAX_TEMPLATE_VARIABLES).map(|index| format!("{{+v{index}}}")).collect();
     let template = UriTemplate::parse(&format!("{}!", names.join("a"))).unwrap();
     assert_eq!(template.matches(&"a".repeat(5_000)), None);
-    assert_eq!(template.matches(&"a".repeat(MAX_URI_BYTES)), None, "beyond the limits is no match");
+    assert_eq!(template.matches(&"a".repeat(MAX_URI_BYTES)), None, "beyond the limits is not a match");
 }
 
 proptest! {

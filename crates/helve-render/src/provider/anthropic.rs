@@ -1,14 +1,14 @@
 //! Owns Anthropic's rules for tools.
 
 use super::{Said, Work, common, object};
-use crate::entry::ToolEntry;
 use crate::schema::json::Json;
+use crate::tool_text::ToolText;
 
 /// "input_schema does not support oneOf, allOf, or anyOf at the top level": those three are merged by
 /// [`common::plain_top`] anyway, and nothing else is refused there.
 const BANNED_AT_TOP: [&str; 0] = [];
 
-pub(super) fn tool(work: &mut Work, name: &str, entry: &ToolEntry<'_>, schema: Json, said: &mut Said) -> Json {
+pub(super) fn tool(work: &mut Work, name: &str, entry: &ToolText<'_>, schema: Json, said: &mut Said) -> Json {
     let mut schema = common::plain_top(&schema, &BANNED_AT_TOP, said);
     // "input_schema.properties: Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'"; only the top is checked.
     work.rename_properties(&mut schema, |name| {

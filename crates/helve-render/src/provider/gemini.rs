@@ -6,8 +6,8 @@
 
 use super::inline::{self, References};
 use super::{Provider, Said, Work, common, object};
-use crate::entry::ToolEntry;
 use crate::schema::json::{Json, Object};
+use crate::tool_text::ToolText;
 use helve_model::text::{counted, folded};
 
 /// The fields of `Schema` (ai.google.dev, "Schema").
@@ -69,7 +69,7 @@ const SILENT: [&str; 12] = [
     "writeOnly",
     "title",
 ];
-pub(super) fn tool(work: &mut Work, name: &str, entry: &ToolEntry<'_>, schema: Json, said: &mut Said) -> Json {
+pub(super) fn tool(work: &mut Work, name: &str, entry: &ToolText<'_>, schema: Json, said: &mut Said) -> Json {
     let top = common::plain_top(&schema, &["enum", "not", "const"], said);
     let is_subset = work.provider == Provider::Gemini;
     let root = Json::Object(top);

@@ -19,8 +19,8 @@ use std::fmt;
 
 pub use back::{CallProblem, ResolvedCall};
 
-use crate::entry::ToolEntry;
 use crate::schema::json::{Json, Object};
+use crate::tool_text::ToolText;
 use helve_model::text::{SHOWN_CHARACTERS, folded, named, quoted};
 
 /// A model provider's interface.
@@ -112,7 +112,7 @@ pub enum NoticeKind {
 
 /// Makes the array for a provider. The tools come in the order of their names, whatever the order of the entries, so
 /// that a provider's prompt cache sees the same text each time.
-pub fn tool_array(provider: Provider, entries: &[ToolEntry<'_>], strictness: Strictness) -> ToolArray {
+pub fn tool_array(provider: Provider, entries: &[ToolText<'_>], strictness: Strictness) -> ToolArray {
     let mut notices = Vec::new();
     let mut offers: Vec<(OfferedTool, Json)> = Vec::with_capacity(entries.len());
     for (index, entry) in entries.iter().enumerate() {
@@ -171,7 +171,7 @@ struct Work {
 }
 
 impl Work {
-    fn tool(&mut self, name: &str, entry: &ToolEntry<'_>) -> Json {
+    fn tool(&mut self, name: &str, entry: &ToolText<'_>) -> Json {
         let mut said = Said::default();
         let schema = match common::readable(entry.input_schema) {
             Ok(schema) => schema,
@@ -188,7 +188,7 @@ impl Work {
     }
 
     /// The description: the server's words, then what the schema cannot say any more.
-    fn description(&mut self, entry: &ToolEntry<'_>, said: Said, limit: Option<usize>) -> Option<String> {
+    fn description(&mut self, entry: &ToolText<'_>, said: Said, limit: Option<usize>) -> Option<String> {
         let mut text = entry.description.or(entry.title).unwrap_or_default().trim().to_owned();
         for words in said.words {
             if !text.is_empty() {

@@ -1,8 +1,8 @@
 //! Owns OpenAI's rules for function tools, in both of its interfaces.
 
 use super::{NoticeKind, Provider, Said, Strictness, Work, common, object, strict};
-use crate::entry::ToolEntry;
 use crate::schema::json::{Json, Object};
+use crate::tool_text::ToolText;
 
 /// "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level"; the first three
 /// are merged by [`common::plain_top`].
@@ -10,7 +10,7 @@ const BANNED_AT_TOP: [&str; 2] = ["enum", "not"];
 /// "Invalid 'tools[0].function.description': string too long. Expected a string with maximum length 1024".
 const MAX_DESCRIPTION: usize = 1024;
 
-pub(super) fn tool(work: &mut Work, name: &str, entry: &ToolEntry<'_>, schema: Json, said: &mut Said) -> Json {
+pub(super) fn tool(work: &mut Work, name: &str, entry: &ToolText<'_>, schema: Json, said: &mut Said) -> Json {
     let mut schema = common::plain_top(&schema, &BANNED_AT_TOP, said);
     let mut is_strict = false;
     if work.strictness == Strictness::WherePossible {

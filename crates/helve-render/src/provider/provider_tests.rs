@@ -13,13 +13,13 @@ const ALL: [Provider; 5] = [
     Provider::GeminiJsonSchema,
 ];
 
-fn array(provider: Provider, entries: &[ToolEntry<'_>]) -> ToolArray {
+fn array(provider: Provider, entries: &[ToolText<'_>]) -> ToolArray {
     tool_array(provider, entries, Strictness::Off)
 }
 
 /// One tool's array, one element to a line.
 fn offered(provider: Provider, schema: &str) -> String {
-    array(provider, &[ToolEntry { description: Some("Does it."), ..ToolEntry::new("mcp__s__t", schema) }])
+    array(provider, &[ToolText { description: Some("Does it."), ..ToolText::new("mcp__s__t", schema) }])
         .json()
         .to_owned()
 }
@@ -82,7 +82,7 @@ fn a_tool_without_parameters() {
 
 #[test]
 fn the_order_depends_on_names_alone() {
-    let tools = [ToolEntry::new("b", "{}"), ToolEntry::new("a", PLAIN), ToolEntry::new("c", "{}")];
+    let tools = [ToolText::new("b", "{}"), ToolText::new("a", PLAIN), ToolText::new("c", "{}")];
     let turned = [tools[2], tools[0], tools[1]];
     for provider in ALL {
         let (one, other) = (array(provider, &tools), array(provider, &turned));
@@ -96,7 +96,7 @@ fn the_order_depends_on_names_alone() {
 fn names_are_made_legal_and_lead_back() {
     let long = "x".repeat(80);
     let names = ["ok_Name-1", "with space", "with.dot", "1digit", "", "é", long.as_str(), "with space"];
-    let entries: Vec<ToolEntry<'_>> = names.iter().map(|name| ToolEntry::new(name, "{}")).collect();
+    let entries: Vec<ToolText<'_>> = names.iter().map(|name| ToolText::new(name, "{}")).collect();
     insta::assert_snapshot!(told(&array(Provider::Gemini, &entries)), @r#"
     1: offered as `with_space_7d4ef3c7`: its own name is not legal there
     2: offered as `with_dot_b27a0320`: its own name is not legal there
@@ -174,7 +174,7 @@ fn broken_schemas_are_repaired_into_the_newest_draft() {
         "maybe": {"type": "string", "nullable": true, "enum": ["a"]}, "upper": {"type": "String"}, "odd": {"type": "date"},
         "bad": {"minLength": -1, "enum": [], "description": 5, "required": "x"}, "no": 5, "many": {"type": ["string", "string", "x"]}}}"#;
     insta::assert_snapshot!(offered(Provider::Anthropic, schema), @r#"[{"name":"mcp__s__t","description":"Does it.","input_schema":{"type":"object","properties":{"old":{"maximum":5,"exclusiveMinimum":1},"tuple":{"type":"array","prefixItems":[{"type":"string"}],"items":false},"maybe":{"type":["string","null"],"enum":["a",null]},"upper":{"type":"string"},"odd":{"description":"Type: date."},"bad":{},"no":{},"many":{"type":["string"]}}}}]"#);
-    let replaced = array(Provider::Anthropic, &[ToolEntry::new("t", "{")]);
+    let replaced = array(Provider::Anthropic, &[ToolText::new("t", "{")]);
     insta::assert_snapshot!(format!("{}\n{}", replaced.json(), told(&replaced)), @r#"
     [{"name":"t","input_schema":{"type":"object","properties":{}}}]
     0: offered as taking any object: not valid JSON: EOF while parsing an object at line 1 column 1
@@ -185,7 +185,7 @@ fn broken_schemas_are_repaired_into_the_newest_draft() {
 fn property_names_are_renamed_where_a_provider_refuses_them() {
     let schema = r#"{"type": "object", "required": ["filter[id]", "ok"], "properties": {"filter[id]": {"type": "string"}, "filter_id_": {},
         "$top": {"type": "integer", "description": "How many"}, "ok": {}, "a.b-c": {"type": "object", "properties": {"x y": {}}}}}"#;
-    let entries = [ToolEntry::new("t", schema)];
+    let entries = [ToolText::new("t", schema)];
     let anthropic = array(Provider::Anthropic, &entries);
     insta::assert_snapshot!(format!("{}\n{}", anthropic.json(), told(&anthropic)), @r#"
     [{"name":"t","input_schema":{"type":"object","properties":{"filter_id__321718fc":{"type":"string","description":"Called `filter[id]` by the server."},"filter_id_":{},"_top":{"type":"integer","description":"How many. Called `$top` by the server."},"ok":{},"a.b-c":{"type":"object","properties":{"x y":{}}}},"required":["filter_id__321718fc","ok"]}}]
@@ -264,7 +264,7 @@ fn gemini_gets_the_fields_it_has() {
 
 /// Every schema has only the allowed keywords, a type or alternatives alone, and lists have items.
 fn check_fields(schema: &Value, allowed: &[&str]) {
-    let object = schema.as_object().unwrap_or_else(|| panic!("{schema} is no object"));
+    let object = schema.as_object().unwrap_or_else(|| panic!("{schema} is not an object"));
     for keyword in object.keys() {
         assert!(allowed.contains(&keyword.as_str()), "{keyword} in {schema}");
     }
@@ -322,13 +322,13 @@ fn openai_gets_items_for_every_list() {
 #[test]
 fn openai_descriptions_are_cut_and_tools_counted() {
     let long = "word ".repeat(400);
-    let entry = ToolEntry { description: Some(&long), ..ToolEntry::new("t", "{}") };
+    let entry = ToolText { description: Some(&long), ..ToolText::new("t", "{}") };
     let cut = array(Provider::OpenAiResponses, &[entry]);
     let description = serde_json::from_str::<Value>(cut.json()).expect("JSON")[0]["description"].clone();
     assert_eq!(description.as_str().expect("text").chars().count(), 1024);
     insta::assert_snapshot!(told(&cut), @"0: its description is cut to the provider's limit");
     let names: Vec<String> = (0..130).map(|number| format!("t{number:03}")).collect();
-    let entries: Vec<ToolEntry<'_>> = names.iter().map(|name| ToolEntry::new(name, "{}")).collect();
+    let entries: Vec<ToolText<'_>> = names.iter().map(|name| ToolText::new(name, "{}")).collect();
     insta::assert_snapshot!(told(&array(Provider::OpenAiChat, &entries)), @"128: the provider takes 128 tools; this one and all after it are more");
     assert_eq!(array(Provider::Anthropic, &entries).notices(), []);
 }
@@ -341,7 +341,7 @@ fn strict_schemas_require_everything_and_null_is_taken_back() {
         "filter": {"type": "object", "properties": {"x": {"type": "number"}, "tags": {"type": "array", "items": {"type": "object", "properties": {"t": {"type": "string"}}}}}, "required": ["x"]},
         "point": {"$ref": "#/$defs/P", "description": "gone"}, "one": {"oneOf": [{"type": "string"}, {"type": "integer"}]}},
         "$defs": {"P": {"type": "object", "properties": {"x": {"type": "number"}}}}}"##;
-    let entries = [ToolEntry::new("t", schema)];
+    let entries = [ToolText::new("t", schema)];
     let strict = tool_array(Provider::OpenAiChat, &entries, Strictness::WherePossible);
     let json: Value = serde_json::from_str(strict.json()).expect("JSON");
     assert_eq!(json[0]["function"]["strict"], true);
@@ -380,19 +380,19 @@ fn what_cannot_be_strict_is_offered_as_it_is() {
         ),
         (r##"{"type": "object", "properties": {"m": {"$ref": "#/x"}}}"##, "it has values of any type"),
     ] {
-        let array = tool_array(Provider::OpenAiResponses, &[ToolEntry::new("t", schema)], Strictness::WherePossible);
+        let array = tool_array(Provider::OpenAiResponses, &[ToolText::new("t", schema)], Strictness::WherePossible);
         assert_eq!(array.notices(), [Notice { index: 0, kind: NoticeKind::NotStrict(reason) }], "{schema}");
         let json: Value = serde_json::from_str(array.json()).expect("JSON");
         assert_eq!(json[0]["strict"], false);
     }
     let empty =
-        tool_array(Provider::OpenAiChat, &[ToolEntry::new("t", r#"{"type": "object"}"#)], Strictness::WherePossible);
+        tool_array(Provider::OpenAiChat, &[ToolText::new("t", r#"{"type": "object"}"#)], Strictness::WherePossible);
     assert_eq!(empty.notices(), []);
 }
 
 #[test]
 fn calls_come_back_in_every_shape() {
-    let entries = [ToolEntry::new("other", "{}"), ToolEntry::new("mcp__s__t", PLAIN)];
+    let entries = [ToolText::new("other", "{}"), ToolText::new("mcp__s__t", PLAIN)];
     for (provider, call, id) in [
         (
             Provider::Anthropic,
@@ -425,7 +425,7 @@ fn calls_come_back_in_every_shape() {
 
 #[test]
 fn calls_that_make_no_sense_are_told_so() {
-    let chat = array(Provider::OpenAiChat, &[ToolEntry::new("mcp__s__search", "{}")]);
+    let chat = array(Provider::OpenAiChat, &[ToolText::new("mcp__s__search", "{}")]);
     let told = |call: &str| match chat.resolve(call, ArgumentLimits::default()) {
         Ok(call) => format!("{call:?}"),
         Err(problem) => problem.to_string(),

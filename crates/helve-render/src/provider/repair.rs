@@ -51,7 +51,7 @@ pub(super) fn repair(object: &mut Object) {
         match child {
             Json::Object(child) => repair(child),
             Json::Bool(_) => {}
-            // A property that is no schema says nothing.
+            // A property that is not a schema says nothing.
             other => *other = Object::new().into(),
         }
     }

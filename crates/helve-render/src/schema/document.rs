@@ -36,7 +36,7 @@ pub fn subschemas(schema: &Json) -> Vec<Subschema<'_>> {
         match (shape, value) {
             (KeywordShape::One | KeywordShape::OneOrMany, Json::Object(_) | Json::Bool(_)) => add(value),
             (KeywordShape::Many | KeywordShape::OneOrMany, Json::Array(items)) => items.iter().for_each(add),
-            // `dependencies` also takes lists of names, which are no schemas.
+            // `dependencies` also takes lists of names, which are not schemas.
             (KeywordShape::Named, Json::Object(members)) => {
                 members.values().filter(|member| !matches!(member, Json::Array(_))).for_each(add);
             }

@@ -8,11 +8,11 @@ mod line;
 mod python;
 mod typescript;
 
-use crate::entry::ToolEntry;
 use crate::schema::document::Document;
 use crate::schema::json::{self, Json};
 use crate::schema::limits::SCHEMA_CAPS;
 use crate::schema::types::{self, ObjectType, Type};
+use crate::tool_text::ToolText;
 use helve_model::text::folded;
 
 /// Tokens of a signature in a message.
@@ -39,7 +39,7 @@ pub enum Style {
 ///
 /// The name becomes an identifier: what is not a letter, a digit or `_` is written as `_`. Put a path in front of the
 /// result if the tool is reached through one.
-pub fn signature(entry: &ToolEntry<'_>, style: Style, tokens: usize) -> String {
+pub fn signature(entry: &ToolText<'_>, style: Style, tokens: usize) -> String {
     let tool = Tool::read(entry);
     let mut shortest = String::new();
     for detail in Detail::LEVELS {
@@ -54,7 +54,7 @@ pub fn signature(entry: &ToolEntry<'_>, style: Style, tokens: usize) -> String {
 
 /// The tool with its description and those of its parameters: a whole statement of the language, for a prompt. The
 /// one-line style gives the line and the description under it.
-pub fn documented(entry: &ToolEntry<'_>, style: Style, tokens: usize) -> String {
+pub fn documented(entry: &ToolText<'_>, style: Style, tokens: usize) -> String {
     let tool = Tool::read(entry);
     // Long descriptions go before the types do.
     for (level, characters) in [(0, 600), (0, 160), (1, 80), (2, 40), (3, 0)] {
@@ -79,7 +79,7 @@ pub fn statement(style: Style, signature: &str) -> String {
 
 /// The line for a message about a tool of which only the schema is at hand.
 pub fn usage(name: &str, schema: &str) -> String {
-    signature(&ToolEntry::new(name, schema), Style::Line, LINE_TOKENS)
+    signature(&ToolText::new(name, schema), Style::Line, LINE_TOKENS)
 }
 
 /// The type of one property, for a message.
@@ -129,7 +129,7 @@ struct Tool<'a> {
 }
 
 impl<'a> Tool<'a> {
-    fn read(entry: &ToolEntry<'a>) -> Self {
+    fn read(entry: &ToolText<'a>) -> Self {
         let read = |schema: &str| {
             let root = json::parse(schema, SCHEMA_CAPS).unwrap_or(Json::Null);
             types::read(&Document::new(&root))
@@ -166,7 +166,7 @@ struct Prose {
 }
 
 impl Prose {
-    fn of(entry: &ToolEntry<'_>, input: &ObjectType, characters: usize) -> Self {
+    fn of(entry: &ToolText<'_>, input: &ObjectType, characters: usize) -> Self {
         let summary = entry.description.or(entry.title).unwrap_or_default();
         let parameters = input.fields.iter().filter_map(|field| {
             let mut words = folded(field.description.as_deref().unwrap_or_default(), characters);

@@ -3,7 +3,7 @@
 use super::*;
 
 fn shown(schema: &str, style: Style) -> String {
-    signature(&ToolEntry::new("search", schema), style, 500)
+    signature(&ToolText::new("search", schema), style, 500)
 }
 
 fn all(schema: &str) -> String {
@@ -117,7 +117,7 @@ fn names_that_are_no_names() {
     search(args: { from: string; "user-id": string; class?: number; "filter[id]"?: unknown; kwargs?: string; "1st"?: boolean; "é"?: string; ""?: string; "a\"b\\c\nd"?: string; None?: unknown }): Promise<unknown>
     search(from: string, user-id: string, class?: integer, filter[id]?: any, kwargs?: string, 1st?: boolean, é?: string, ?: string, a"b\c d?: string, None?: any)
     "#);
-    let named = |name: &str, style| signature(&ToolEntry::new(name, "{}"), style, 100);
+    let named = |name: &str, style| signature(&ToolText::new(name, "{}"), style, 100);
     for (name, python, typescript) in [
         ("create-issue", "create_issue(**kwargs)", "create_issue(args?: { [key: string]: unknown }): Promise<unknown>"),
         ("class", "class_(**kwargs)", "class_(args?: { [key: string]: unknown }): Promise<unknown>"),
@@ -143,11 +143,11 @@ fn text_of_others_stays_inside_its_quotes() {
 
 #[test]
 fn results_are_shown_where_they_are_promised() {
-    let entry = ToolEntry {
+    let entry = ToolText {
         output_schema: Some(
             r#"{"type": "object", "properties": {"items": {"type": "array", "items": {"type": "string"}}}, "required": ["items"]}"#,
         ),
-        ..ToolEntry::new("list", "{\"type\": \"object\"}")
+        ..ToolText::new("list", "{\"type\": \"object\"}")
     };
     let shown = [Style::Python, Style::TypeScript, Style::Line].map(|style| signature(&entry, style, 100));
     insta::assert_snapshot!(shown.join("\n"), @r#"
@@ -171,7 +171,7 @@ fn a_smaller_budget_shows_less_from_the_inside_out() {
     for style in [Style::Python, Style::TypeScript, Style::Line] {
         let mut last = String::new();
         for tokens in [200, 70, 50, 35, 25, 5] {
-            let text = signature(&ToolEntry::new("search", LARGE), style, tokens);
+            let text = signature(&ToolText::new("search", LARGE), style, tokens);
             assert!(text.chars().count().div_ceil(CHARACTERS_PER_TOKEN) <= tokens.max(12), "{tokens}: {text}");
             if text != last {
                 shown.push(format!("{tokens}: {text}"));
@@ -196,9 +196,9 @@ fn a_smaller_budget_shows_less_from_the_inside_out() {
 
 #[test]
 fn documented_signatures_are_whole_statements() {
-    let entry = ToolEntry {
+    let entry = ToolText {
         description: Some("Search issues.\n\nUses \"fuzzy\" matching; \\ and */ are \u{202e}literal."),
-        ..ToolEntry::new("search", LARGE)
+        ..ToolText::new("search", LARGE)
     };
     for style in [Style::Python, Style::TypeScript, Style::Line] {
         let text = documented(&entry, style, 400);
@@ -238,7 +238,7 @@ fn documented_signatures_are_whole_statements() {
         """Search issues. Uses \"fuzzy\" matching; \\ and */ are <U+202E>literal."""
     "#);
     insta::assert_snapshot!(documented(&entry, Style::Python, 20), @"def search(filter, mode, limit=None, cursor=None): ...");
-    insta::assert_snapshot!(documented(&ToolEntry::new("ping", r#"{"type": "object"}"#), Style::Python, 50), @"def ping(): ...");
+    insta::assert_snapshot!(documented(&ToolText::new("ping", r#"{"type": "object"}"#), Style::Python, 50), @"def ping(): ...");
 }
 
 #[test]

@@ -486,7 +486,7 @@ fn secrets_are_noticed() {
     assert_eq!(secret("value", json!({"type": "string", "title": "Your passphrase"})), Some("passphrase"));
     assert_eq!(secret("value", json!({"type": "string", "format": "password"})), Some("password"));
     assert_eq!(secret("pin", json!({"type": "integer"})), Some("PIN"));
-    assert_eq!(secret("password", json!({"type": "boolean"})), None, "a yes is no password");
+    assert_eq!(secret("password", json!({"type": "boolean"})), None, "a yes is not a password");
     assert_eq!(secret("token", json!({"enum": ["a", "b"]})), None);
     assert_eq!(secret("token_issued", json!({"type": "string", "format": "date"})), None);
 }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use serde_json::{Map, Number, Value};
 
 use super::TextFormat;
-use crate::validate::{LazyValidator, Verdict};
+use crate::validate::{ArgumentVerdict, LazyValidator};
 
 impl TextFormat {
     /// What to write, with an example; nothing for a format that is not checked.
@@ -40,7 +40,7 @@ pub(super) fn pattern_is_supported(pattern: &str) -> bool {
 
 /// Whether a text matches a pattern that is supported.
 pub(super) fn matches_pattern(text: &str, pattern: &str) -> bool {
-    !matches!(pattern_validator(pattern).check_value("", &Value::from(text), 0), Verdict::Invalid(_))
+    !matches!(pattern_validator(pattern).check_value("", &Value::from(text), 0), ArgumentVerdict::Invalid(_))
 }
 
 /// A length or a count: a whole number that is not negative, `3.0` included.

@@ -12,7 +12,7 @@ use super::budget::{self, Counts, Excess, Stop, Survey};
 use super::explain;
 use super::meter::{Metered, PatternWeight, Weight};
 use super::pattern;
-use super::{Refusal, SchemaNotice, Unvalidated};
+use super::{CheckRefusal, SchemaNotice, Unvalidated};
 use helve_model::text::{SHOWN_CHARACTERS, folded, quoted};
 use helve_render::schema::document::{Document, address};
 use helve_render::schema::json::{self, Json, JsonProblem, Object, push_pointer};
@@ -38,7 +38,7 @@ pub(crate) struct Compiled {
 pub(crate) enum State {
     Ready(Box<Checker>),
     Unvalidated(Unvalidated),
-    Refused(Refusal),
+    Refused(CheckRefusal),
 }
 
 /// A compiled schema and what is known of its cost.
@@ -62,7 +62,7 @@ pub(crate) fn compile(text: &str) -> Compiled {
 
 enum Failure {
     Unvalidated(Unvalidated),
-    Refused(Refusal),
+    Refused(CheckRefusal),
 }
 
 fn attempt(text: &str, notices: &mut Vec<SchemaNotice>) -> Result<Checker, Failure> {
@@ -109,7 +109,7 @@ fn finish(
 
 fn survey<'a>(document: &Document<'a>) -> Result<Survey<'a>, Failure> {
     budget::guard(document).map_err(|stop| match stop {
-        Stop::External(reference) => Failure::Refused(Refusal::ExternalReference(reference)),
+        Stop::External(reference) => Failure::Refused(CheckRefusal::ExternalReference(reference)),
         Stop::Dangling(reference) => Failure::Unvalidated(Unvalidated::InvalidSchema(format!(
             "the reference {} leads nowhere",
             quoted(&reference, SHOWN_CHARACTERS)
@@ -178,7 +178,7 @@ fn options(draft: Draft) -> jsonschema::ValidationOptions<'static, std::sync::Ar
 
 fn classify(error: &ValidationError<'_>, schema: &Value) -> Failure {
     if let ValidationErrorKind::Referencing(ReferencingError::Unretrievable { uri, .. }) = error.kind() {
-        return Failure::Refused(Refusal::ExternalReference(uri.clone()));
+        return Failure::Refused(CheckRefusal::ExternalReference(uri.clone()));
     }
     let place = error.instance_path().as_str();
     let problem = match schema.pointer(place) {

@@ -50,7 +50,7 @@ struct Read {
 
 /// Whether the arguments of a call fit its tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ArgumentVerdict {
     /// They do.
     Valid,
     /// They do not, and this is why.
@@ -58,7 +58,7 @@ pub enum Verdict {
     /// It cannot be told. The call may go on; the reason is a warning for the person.
     Unvalidated(Unvalidated),
     /// It cannot be told, and the call must not go on.
-    Refused(Refusal),
+    Refused(CheckRefusal),
 }
 
 /// Why arguments are not checked though the call may go on. The tool is the server's own: a schema that is broken or
@@ -75,7 +75,7 @@ pub enum Unvalidated {
 /// Why a call must not go on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Refusal {
+pub enum CheckRefusal {
     /// The schema needs another document. The protocol forbids fetching it and asks not to wave the call through.
     ExternalReference(String),
     /// The arguments are too large, too deep, or say one thing twice.
@@ -116,8 +116,12 @@ impl<S: AsRef<str>> LazyValidator<S> {
     }
 
     /// Checks the arguments of a call, given as JSON text. `tool` is the name to show.
-    pub fn check(&self, tool: &str, arguments: &str, limits: ArgumentLimits) -> Verdict {
-        if self.fits_plainly(arguments, limits) { Verdict::Valid } else { self.check_whole(tool, arguments, limits) }
+    pub fn check(&self, tool: &str, arguments: &str, limits: ArgumentLimits) -> ArgumentVerdict {
+        if self.fits_plainly(arguments, limits) {
+            ArgumentVerdict::Valid
+        } else {
+            self.check_whole(tool, arguments, limits)
+        }
     }
 
     /// True when `arguments` is certainly an object that fits; false says nothing.
@@ -128,12 +132,12 @@ impl<S: AsRef<str>> LazyValidator<S> {
     }
 
     /// The same by the whole validator, whose word counts.
-    fn check_whole(&self, tool: &str, arguments: &str, limits: ArgumentLimits) -> Verdict {
+    fn check_whole(&self, tool: &str, arguments: &str, limits: ArgumentLimits) -> ArgumentVerdict {
         let caps = limits.caps();
         let (value, shape) = match json::parse_value(arguments, caps) {
             Ok(read) => read,
             Err(problem @ JsonProblem::Syntax(_)) => return self.misfit(tool, Violation::not_json(&problem)),
-            Err(problem) => return Verdict::Refused(Refusal::Arguments(problem)),
+            Err(problem) => return ArgumentVerdict::Refused(CheckRefusal::Arguments(problem)),
         };
         if !value.is_object() {
             return self.misfit(tool, Violation::not_an_object(&value));
@@ -142,11 +146,11 @@ impl<S: AsRef<str>> LazyValidator<S> {
     }
 
     /// Checks any JSON value; for results, which need not be objects.
-    pub(crate) fn check_value(&self, tool: &str, value: &Value, depth: usize) -> Verdict {
+    pub(crate) fn check_value(&self, tool: &str, value: &Value, depth: usize) -> ArgumentVerdict {
         match &self.compiled().state {
             State::Ready(checker) => checker.check(tool, self.schema(), value, depth),
-            State::Unvalidated(reason) => Verdict::Unvalidated(reason.clone()),
-            State::Refused(reason) => Verdict::Refused(reason.clone()),
+            State::Unvalidated(reason) => ArgumentVerdict::Unvalidated(reason.clone()),
+            State::Refused(reason) => ArgumentVerdict::Refused(reason.clone()),
         }
     }
 
@@ -168,22 +172,22 @@ impl<S: AsRef<str>> LazyValidator<S> {
         self.read().compiled.get_or_init(|| compile::compile(self.schema()))
     }
 
-    fn misfit(&self, tool: &str, violation: Violation) -> Verdict {
-        Verdict::Invalid(InvalidArguments::of_one(tool, self.schema(), violation))
+    fn misfit(&self, tool: &str, violation: Violation) -> ArgumentVerdict {
+        ArgumentVerdict::Invalid(InvalidArguments::of_one(tool, self.schema(), violation))
     }
 }
 
 impl Checker {
-    fn check(&self, tool: &str, schema: &str, value: &Value, depth: usize) -> Verdict {
+    fn check(&self, tool: &str, schema: &str, value: &Value, depth: usize) -> ArgumentVerdict {
         let levels = if self.counts.recursive { depth as u64 + 1 } else { 1 };
         if u64::from(self.counts.nested) * levels > MAX_FRAMES {
-            return Verdict::Unvalidated(Unvalidated::OverBudget(Excess::Frames));
+            return ArgumentVerdict::Unvalidated(Unvalidated::OverBudget(Excess::Frames));
         }
         let (valid, sufficed) = metered(CHECK_LOOKS, self.weight, || self.validator.is_valid(Look(value)));
         match (sufficed, valid) {
-            (false, _) => Verdict::Unvalidated(Unvalidated::OverBudget(Excess::Looks)),
-            (true, true) => Verdict::Valid,
-            (true, false) => Verdict::Invalid(explain::explain(self, tool, schema, value, levels)),
+            (false, _) => ArgumentVerdict::Unvalidated(Unvalidated::OverBudget(Excess::Looks)),
+            (true, true) => ArgumentVerdict::Valid,
+            (true, false) => ArgumentVerdict::Invalid(explain::explain(self, tool, schema, value, levels)),
         }
     }
 }
@@ -199,7 +203,7 @@ impl fmt::Display for Unvalidated {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for CheckRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ExternalReference(reference) => write!(
@@ -213,7 +217,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for CheckRefusal {}
 
 impl fmt::Display for SchemaNotice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -84,7 +84,7 @@ pub(crate) fn atoms(pattern: &str) -> u32 {
 }
 
 fn escape(character: char, rest: &mut Characters<'_>) -> u32 {
-    // The name of a class in braces is no repetition, nor is the number of a code point.
+    // The name of a class in braces is not a repetition, nor is the number of a code point.
     if matches!(character, 'p' | 'P' | 'u' | 'x') && rest.peek() == Some(&'{') {
         rest.by_ref().take_while(|next| *next != '}').for_each(drop);
     }

@@ -242,7 +242,7 @@ impl Bounds {
     }
 }
 
-/// Reads JSON from its beginning to its end. `None`: it is no JSON, or does not fit, or that is not known here.
+/// Reads JSON from its beginning to its end. `None`: it is not JSON, or does not fit, or that is not known here.
 struct Reader<'text> {
     text: &'text str,
     at: usize,

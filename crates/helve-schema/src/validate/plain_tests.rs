@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::validate::compile::State;
-use crate::validate::{LazyValidator, Verdict};
+use crate::validate::{ArgumentVerdict, LazyValidator};
 
 fn plain(schema: &str) -> Option<Plain> {
     Plain::read(schema)
@@ -199,7 +199,7 @@ proptest! {
         for arguments in [arguments.as_str(), shortened] {
             if validator.fits_plainly(arguments, ArgumentLimits::default()) {
                 let verdict = validator.check_whole("tool", arguments, ArgumentLimits::default());
-                prop_assert_eq!(verdict, Verdict::Valid, "{} by {}", arguments, validator.schema());
+                prop_assert_eq!(verdict, ArgumentVerdict::Valid, "{} by {}", arguments, validator.schema());
             }
         }
     }

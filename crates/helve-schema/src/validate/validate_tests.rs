@@ -2,17 +2,17 @@
 
 use super::*;
 
-fn check(schema: &str, arguments: &str) -> Verdict {
+fn check(schema: &str, arguments: &str) -> ArgumentVerdict {
     LazyValidator::new(schema).check("tool", arguments, ArgumentLimits::default())
 }
 
 /// What a person reads.
 fn told(schema: &str, arguments: &str) -> String {
     match check(schema, arguments) {
-        Verdict::Valid => "valid".to_owned(),
-        Verdict::Invalid(problem) => problem.to_string(),
-        Verdict::Unvalidated(reason) => reason.to_string(),
-        Verdict::Refused(refusal) => refusal.to_string(),
+        ArgumentVerdict::Valid => "valid".to_owned(),
+        ArgumentVerdict::Invalid(problem) => problem.to_string(),
+        ArgumentVerdict::Unvalidated(reason) => reason.to_string(),
+        ArgumentVerdict::Refused(refusal) => refusal.to_string(),
     }
 }
 
@@ -29,11 +29,14 @@ const SEARCH: &str = r#"{"type": "object", "required": ["query"], "additionalPro
 
 #[test]
 fn fitting_arguments_are_valid() {
-    assert_eq!(check(SEARCH, r#"{"query": "rust", "count": 5, "mode": "fast", "tags": ["a"]}"#), Verdict::Valid);
-    assert_eq!(check(SEARCH, r#" {"query": "rust"} "#), Verdict::Valid);
+    assert_eq!(
+        check(SEARCH, r#"{"query": "rust", "count": 5, "mode": "fast", "tags": ["a"]}"#),
+        ArgumentVerdict::Valid
+    );
+    assert_eq!(check(SEARCH, r#" {"query": "rust"} "#), ArgumentVerdict::Valid);
     // A whole number is an integer however it is written.
-    assert_eq!(check(SEARCH, r#"{"query": "rust", "count": 5.0}"#), Verdict::Valid);
-    assert_eq!(check("{}", r#"{"anything": [1, null, {"a": true}]}"#), Verdict::Valid);
+    assert_eq!(check(SEARCH, r#"{"query": "rust", "count": 5.0}"#), ArgumentVerdict::Valid);
+    assert_eq!(check("{}", r#"{"anything": [1, null, {"a": true}]}"#), ArgumentVerdict::Valid);
 }
 
 #[test]
@@ -155,7 +158,7 @@ fn of_alternatives_the_closest_is_explained() {
 #[test]
 fn long_lists_are_cut_and_counted() {
     let arguments = format!(r#"{{"query": "rust", "tags": [{}]}}"#, vec!["1"; 30].join(", "));
-    let Verdict::Invalid(problem) = check(SEARCH, &arguments) else { panic!("valid") };
+    let ArgumentVerdict::Invalid(problem) = check(SEARCH, &arguments) else { panic!("valid") };
     assert_eq!(problem.violations.len(), MAX_VIOLATIONS);
     assert_eq!(problem.omitted, 12, "thirty wrong items, one too long a list, one with repetitions");
     assert!(problem.to_string().contains("\n  and 12 more\n"), "{problem}");
@@ -204,14 +207,17 @@ fn arguments_must_be_one_json_object() {
     usage: tool(query: string, count?: integer = 10, mode?: "fast" | "thorough", tags?: string[])
     "#);
     // Even where nothing else is known.
-    assert!(matches!(check("not a schema", "3"), Verdict::Invalid(_)));
+    assert!(matches!(check("not a schema", "3"), ArgumentVerdict::Invalid(_)));
 }
 
 #[test]
 fn arguments_that_can_be_read_in_two_ways_are_refused() {
     insta::assert_snapshot!(told(SEARCH, r#"{"query": "a", "query": "b"}"#), @r#"arguments not accepted: the key "query" appears twice in one object"#);
     let nested = r#"{"deep": [{"a": 1, "\u0061": 2}]}"#;
-    assert_eq!(check("{}", nested), Verdict::Refused(Refusal::Arguments(JsonProblem::RepeatedKey("a".to_owned()))));
+    assert_eq!(
+        check("{}", nested),
+        ArgumentVerdict::Refused(CheckRefusal::Arguments(JsonProblem::RepeatedKey("a".to_owned())))
+    );
 }
 
 #[test]
@@ -219,13 +225,13 @@ fn arguments_beyond_their_limits_are_refused() {
     let limits = ArgumentLimits { bytes: 20, values: 4, depth: 3 };
     let validator = LazyValidator::new("{}");
     let refused = |arguments: &str| match validator.check("tool", arguments, limits) {
-        Verdict::Refused(refusal) => refusal.to_string(),
+        ArgumentVerdict::Refused(refusal) => refusal.to_string(),
         other => format!("{other:?}"),
     };
     insta::assert_snapshot!(refused(r#"{"a": "far too long a text"}"#), @"arguments not accepted: 28 bytes of JSON, the limit is 20");
     insta::assert_snapshot!(refused(r#"{"a":[1,2,3,4]}"#), @"arguments not accepted: JSON of more than 4 values");
     insta::assert_snapshot!(refused(r#"{"a":[[[]]]}"#), @"arguments not accepted: JSON nested deeper than 3 levels");
-    assert_eq!(validator.check("tool", r#"{"a":[[]]}"#, limits), Verdict::Valid);
+    assert_eq!(validator.check("tool", r#"{"a":[[]]}"#, limits), ArgumentVerdict::Valid);
 }
 
 #[test]
@@ -241,15 +247,15 @@ fn an_external_reference_refuses_the_call() {
         let schema = format!(r#"{{"properties": {{"a": {{"$ref": "{reference}"}}}}}}"#);
         assert_eq!(
             check(&schema, "{}"),
-            Verdict::Refused(Refusal::ExternalReference(reference.to_owned())),
+            ArgumentVerdict::Refused(CheckRefusal::ExternalReference(reference.to_owned())),
             "{reference}"
         );
     }
     // Also where nothing leads to it.
     let unused = r#"{"$defs": {"a": {"$ref": "http://example.com/x"}}}"#;
-    assert!(matches!(check(unused, "{}"), Verdict::Refused(Refusal::ExternalReference(_))));
+    assert!(matches!(check(unused, "{}"), ArgumentVerdict::Refused(CheckRefusal::ExternalReference(_))));
     let dynamic = r#"{"properties": {"a": {"$dynamicRef": "http://example.com/x#a"}}}"#;
-    assert!(matches!(check(dynamic, "{}"), Verdict::Refused(Refusal::ExternalReference(_))));
+    assert!(matches!(check(dynamic, "{}"), ArgumentVerdict::Refused(CheckRefusal::ExternalReference(_))));
     insta::assert_snapshot!(told(unused, "{}"), @r#"the tool's schema refers to "http://example.com/x", which is not part of it; schemas are never fetched, so nothing can be checked by it"#);
 }
 
@@ -257,7 +263,7 @@ fn an_external_reference_refuses_the_call() {
 fn what_only_looks_like_a_reference_is_none() {
     let schema = r#"{"properties": {"$ref": {"type": "string"}, "b": {"default": {"$ref": "http://example.com/x"}},
         "c": {"enum": [{"$ref": "http://example.com/x"}]}, "d": {"const": {"$ref": "x.json"}}}}"#;
-    assert_eq!(check(schema, r#"{"$ref": "http://example.com/x"}"#), Verdict::Valid);
+    assert_eq!(check(schema, r#"{"$ref": "http://example.com/x"}"#), ArgumentVerdict::Valid);
 }
 
 #[test]
@@ -304,8 +310,8 @@ fn references_inside_the_document_are_followed_in_every_spelling() {
             r#"{"a": {"b": 1}}"#,
         ),
     ] {
-        assert_eq!(check(schema, &format!(r#"{{"a": {fits}}}"#)), Verdict::Valid, "{schema}");
-        assert!(matches!(check(schema, &format!(r#"{{"a": {fails}}}"#)), Verdict::Invalid(_)), "{schema}");
+        assert_eq!(check(schema, &format!(r#"{{"a": {fits}}}"#)), ArgumentVerdict::Valid, "{schema}");
+        assert!(matches!(check(schema, &format!(r#"{{"a": {fails}}}"#)), ArgumentVerdict::Invalid(_)), "{schema}");
     }
 }
 
@@ -324,7 +330,7 @@ fn an_invalid_schema_leaves_the_tool_callable() {
         r#"{"properties": {"a": {"minLength": -1}}}"#,
     ] {
         assert!(
-            matches!(check(schema, r#"{"a": 1}"#), Verdict::Unvalidated(Unvalidated::InvalidSchema(_))),
+            matches!(check(schema, r#"{"a": 1}"#), ArgumentVerdict::Unvalidated(Unvalidated::InvalidSchema(_))),
             "{schema}: {:?}",
             check(schema, r#"{"a": 1}"#)
         );
@@ -337,14 +343,14 @@ fn an_invalid_schema_leaves_the_tool_callable() {
 #[test]
 fn older_drafts_are_read_by_their_name_or_where_nothing_else_fits() {
     let tuple = r#"{"properties": {"a": {"items": [{"type": "string"}]}}}"#;
-    assert!(matches!(check(tuple, r#"{"a": [1]}"#), Verdict::Invalid(_)));
+    assert!(matches!(check(tuple, r#"{"a": [1]}"#), ArgumentVerdict::Invalid(_)));
     insta::assert_snapshot!(notices(tuple), @"not valid as JSON Schema 2020-12, read as draft 7");
     let flag = r#"{"properties": {"a": {"minimum": 1, "exclusiveMinimum": true}}}"#;
-    assert!(matches!(check(flag, r#"{"a": 1}"#), Verdict::Invalid(_)));
+    assert!(matches!(check(flag, r#"{"a": 1}"#), ArgumentVerdict::Invalid(_)));
     insta::assert_snapshot!(notices(flag), @"not valid as JSON Schema 2020-12, read as draft 4");
     let declared = r#"{"$schema": "http://json-schema.org/draft-04/schema#",
         "properties": {"a": {"minimum": 1, "exclusiveMinimum": true}}}"#;
-    assert!(matches!(check(declared, r#"{"a": 1}"#), Verdict::Invalid(_)));
+    assert!(matches!(check(declared, r#"{"a": 1}"#), ArgumentVerdict::Invalid(_)));
     assert_eq!(notices(declared), "");
     // In draft 7 a `$ref` hides its neighbours; in 2020-12 it does not.
     let hidden = |dialect: &str| {
@@ -353,15 +359,15 @@ fn older_drafts_are_read_by_their_name_or_where_nothing_else_fits() {
             "definitions": {{"n": {{"type": "integer"}}}}}}"##
         )
     };
-    assert_eq!(check(&hidden("http://json-schema.org/draft-07/schema#"), r#"{"a": 5}"#), Verdict::Valid);
+    assert_eq!(check(&hidden("http://json-schema.org/draft-07/schema#"), r#"{"a": 5}"#), ArgumentVerdict::Valid);
     let newer = check(&hidden("https://json-schema.org/draft/2020-12/schema"), r#"{"a": 5}"#);
-    assert!(matches!(newer, Verdict::Invalid(_)));
+    assert!(matches!(newer, ArgumentVerdict::Invalid(_)));
 }
 
 #[test]
 fn an_unknown_dialect_is_read_as_the_newest() {
     let schema = r#"{"$schema": "https://example.com/dialect", "properties": {"a": {"type": "string"}}}"#;
-    assert!(matches!(check(schema, r#"{"a": 1}"#), Verdict::Invalid(_)));
+    assert!(matches!(check(schema, r#"{"a": 1}"#), ArgumentVerdict::Invalid(_)));
     insta::assert_snapshot!(notices(schema), @r#"unknown schema dialect "https://example.com/dialect", read as 2020-12"#);
 }
 
@@ -370,9 +376,12 @@ fn a_pattern_the_engine_cannot_run_is_left_out_with_a_notice() {
     let schema = r#"{"properties": {
         "a": {"type": "string", "pattern": "^(?=.*[0-9]).+$"}, "b": {"pattern": "(x+)\\1"}, "c": {"pattern": "^[a-z]+$"},
         "d": {"pattern": "("}, "e": {"pattern": "(a{1000}){1000}"}}}"#;
-    assert_eq!(check(schema, r#"{"a": "no digit", "b": "y", "c": "ok", "d": "x", "e": "x"}"#), Verdict::Valid);
-    assert!(matches!(check(schema, r#"{"c": "NO"}"#), Verdict::Invalid(_)));
-    assert!(matches!(check(schema, r#"{"a": 1}"#), Verdict::Invalid(_)), "what stands beside the pattern holds");
+    assert_eq!(check(schema, r#"{"a": "no digit", "b": "y", "c": "ok", "d": "x", "e": "x"}"#), ArgumentVerdict::Valid);
+    assert!(matches!(check(schema, r#"{"c": "NO"}"#), ArgumentVerdict::Invalid(_)));
+    assert!(
+        matches!(check(schema, r#"{"a": 1}"#), ArgumentVerdict::Invalid(_)),
+        "what stands beside the pattern holds"
+    );
     insta::assert_snapshot!(notices(schema), @r#"
     pattern "(a{1000}){1000}" of /properties/e is not checked
     pattern "^(?=.*[0-9]).+$" of /properties/a is not checked
@@ -385,8 +394,8 @@ fn a_pattern_the_engine_cannot_run_is_left_out_with_a_notice() {
 fn where_a_pattern_of_keys_is_left_out_the_other_keys_are_free() {
     let schema = r#"{"patternProperties": {"^(?!x)": {"type": "integer"}, "^y": {"type": "string"}},
         "additionalProperties": false}"#;
-    assert_eq!(check(schema, r#"{"abc": 1}"#), Verdict::Valid);
-    assert!(matches!(check(schema, r#"{"y": 1}"#), Verdict::Invalid(_)));
+    assert_eq!(check(schema, r#"{"abc": 1}"#), ArgumentVerdict::Valid);
+    assert!(matches!(check(schema, r#"{"y": 1}"#), ArgumentVerdict::Invalid(_)));
     insta::assert_snapshot!(notices(schema), @r#"pattern "^(?!x)" of the schema is not checked"#);
 }
 
@@ -394,7 +403,7 @@ fn where_a_pattern_of_keys_is_left_out_the_other_keys_are_free() {
 fn formats_describe_and_do_not_check() {
     for dialect in ["http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema"] {
         let schema = format!(r#"{{"$schema": "{dialect}", "properties": {{"a": {{"format": "uri"}}}}}}"#);
-        assert_eq!(check(&schema, r#"{"a": "not a uri"}"#), Verdict::Valid, "{dialect}");
+        assert_eq!(check(&schema, r#"{"a": "not a uri"}"#), ArgumentVerdict::Valid, "{dialect}");
     }
 }
 
@@ -403,7 +412,7 @@ fn a_schema_is_read_once_and_only_when_asked() {
     let validators: Vec<LazyValidator<&str>> = (0..10_000).map(|_| LazyValidator::new(SEARCH)).collect();
     assert!(validators.iter().all(|validator| !validator.is_read()));
     let first = &validators[0];
-    assert_eq!(first.check("tool", r#"{"query": "rust"}"#, ArgumentLimits::default()), Verdict::Valid);
+    assert_eq!(first.check("tool", r#"{"query": "rust"}"#, ArgumentLimits::default()), ArgumentVerdict::Valid);
     assert!(first.is_read());
     assert_eq!(validators.iter().filter(|validator| validator.is_read()).count(), 1);
     assert!(std::mem::size_of::<LazyValidator<Box<str>>>() <= 40);
@@ -418,7 +427,8 @@ fn a_validator_can_be_shared_between_threads() {
             scope.spawn(move || {
                 for count in 0..200 {
                     let arguments = format!(r#"{{"query": "rust", "count": {count}}}"#);
-                    let valid = validator.check("tool", &arguments, ArgumentLimits::default()) == Verdict::Valid;
+                    let valid =
+                        validator.check("tool", &arguments, ArgumentLimits::default()) == ArgumentVerdict::Valid;
                     assert_eq!(valid, (1..=50).contains(&count), "thread {thread}, count {count}");
                 }
             });

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use helve_schema::{ArgumentLimits, LazyValidator, Verdict};
+use helve_schema::{ArgumentLimits, ArgumentVerdict, LazyValidator};
 use serde_json::{Map, Value, json};
 
 /// What a worker of an async runtime has.
@@ -33,13 +33,13 @@ fn every_hostile_schema_is_decided() {
                 let verdict = LazyValidator::new(schema).check("t", &arguments, ArgumentLimits::default());
                 assert!(start.elapsed() < SMOKE, "{name}: {:?}", start.elapsed());
                 let words = match verdict {
-                    Verdict::Valid => "valid".to_owned(),
-                    Verdict::Invalid(problem) => {
+                    ArgumentVerdict::Valid => "valid".to_owned(),
+                    ArgumentVerdict::Invalid(problem) => {
                         let more = if problem.complete { "" } else { ", not all looked for" };
                         format!("invalid: {} and {} more{more}", problem.violations.len(), problem.omitted)
                     }
-                    Verdict::Unvalidated(reason) => reason.to_string(),
-                    Verdict::Refused(refusal) => refusal.to_string(),
+                    ArgumentVerdict::Unvalidated(reason) => reason.to_string(),
+                    ArgumentVerdict::Refused(refusal) => refusal.to_string(),
                 };
                 writeln!(decided, "{name}: {words}").expect("memory");
             }

@@ -1,7 +1,7 @@
 //! A hundred thousand schemas made from sound ones by chance: none may panic, and whatever comes out must hold together.
 
-use helve_render::{Provider, Strictness, Style, ToolEntry, documented, signature, statement, tool_array};
-use helve_schema::{ArgumentLimits, LazyValidator, Verdict, coerce, with_defaults};
+use helve_render::{Provider, Strictness, Style, ToolText, documented, signature, statement, tool_array};
+use helve_schema::{ArgumentLimits, ArgumentVerdict, LazyValidator, coerce, with_defaults};
 use serde_json::{Map, Value, json};
 
 use crate::random::{check_python, check_typescript};
@@ -51,11 +51,11 @@ fn validate_share(share: u64) {
 }
 
 /// Seen through the meter, a value is as valid as seen without it.
-fn compare_with_plain(validator: &LazyValidator<String>, arguments: &str, verdict: &Verdict) -> bool {
+fn compare_with_plain(validator: &LazyValidator<String>, arguments: &str, verdict: &ArgumentVerdict) -> bool {
     let valid = match verdict {
-        Verdict::Valid => true,
-        Verdict::Invalid(_) => false,
-        Verdict::Unvalidated(_) | Verdict::Refused(_) => return false,
+        ArgumentVerdict::Valid => true,
+        ArgumentVerdict::Invalid(_) => false,
+        ArgumentVerdict::Unvalidated(_) | ArgumentVerdict::Refused(_) => return false,
     };
     let (Ok(schema), Ok(value)) =
         (serde_json::from_str::<Value>(validator.schema()), serde_json::from_str::<Value>(arguments))
@@ -75,7 +75,7 @@ fn show_share(share: u64) {
     let mut chance = Chance::new(share + 100);
     for round in 0..SHOWN / SHARES {
         let (schema, output) = (chance.schema(), chance.schema());
-        let entry = ToolEntry {
+        let entry = ToolText {
             name: if round % 3 == 0 { "class" } else { "mcp__server__tool" },
             title: None,
             description: Some("What \"it\" does */ \\ \u{202e}."),

@@ -1,6 +1,6 @@
 //! Any JSON at all as a schema, and the forms that whatever is shown must keep.
 
-use helve_render::{Style, ToolEntry, documented, signature, statement};
+use helve_render::{Style, ToolText, documented, signature, statement};
 use helve_schema::{ArgumentLimits, LazyValidator};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -19,7 +19,7 @@ proptest! {
     #[test]
     fn any_schema_has_signatures(properties in prop::collection::btree_map("\\PC{0,12}", json(), 0..6), name in "\\PC{0,12}") {
         let schema = serde_json::json!({"type": "object", "properties": properties, "required": ["a"]}).to_string();
-        let entry = ToolEntry { description: Some(&name), ..ToolEntry::new(&name, &schema) };
+        let entry = ToolText { description: Some(&name), ..ToolText::new(&name, &schema) };
         for tokens in [5, 50, 500] {
             check_python(&statement(Style::Python, &signature(&entry, Style::Python, tokens)), &schema);
             check_typescript(&statement(Style::TypeScript, &signature(&entry, Style::TypeScript, tokens)), &schema);

@@ -14,8 +14,8 @@ use tokio::task::AbortHandle;
 
 use super::{Agent, log_line};
 use crate::catalog::Catalogs;
+use crate::change_notices::{ChangeNotice, Listener as _, Notification};
 use crate::gate;
-use crate::news::{Listener as _, News, Notification};
 use crate::watching::Watching;
 use helve_model::sync::lock;
 
@@ -45,13 +45,13 @@ impl Agent {
     }
 
     /// Its turn to get a host of its own: of several requests at once one starts it. Cancel safe.
-    pub(crate) async fn moves(&self) -> Option<SemaphorePermit<'_>> {
+    pub(crate) async fn private_host_turn(&self) -> Option<SemaphorePermit<'_>> {
         // Never closed.
         self.moving.acquire().await.ok()
     }
 
     /// True while a host is being started for it.
-    pub(crate) fn is_moving(&self) -> bool {
+    pub(crate) fn is_starting_private_host(&self) -> bool {
         self.moving.available_permits() == 0
     }
 
@@ -59,7 +59,7 @@ impl Agent {
     ///
     /// # Errors
     /// When the agent has gone meanwhile.
-    pub(crate) fn move_in(self: &Arc<Self>, host: Host) -> Result<(), CallError> {
+    pub(crate) fn attach_private_host(self: &Arc<Self>, host: Host) -> Result<(), CallError> {
         // One that never asked for a list is told when it would be another.
         self.knows_of_list();
         let news = tokio::spawn(pass_on(Arc::downgrade(self), host.events())).abort_handle();
@@ -81,7 +81,7 @@ impl Agent {
     }
 
     /// Ends the servers that are this agent's alone.
-    pub(super) fn move_out(&self) {
+    pub(super) fn detach_private_host(&self) {
         let own = lock(&self.own).take();
         own.into_iter().for_each(|own| own.end());
     }
@@ -193,14 +193,14 @@ async fn pass_on(agent: Weak<Agent>, mut events: Events) {
                     continue;
                 }
                 seen = now;
-                News::Tools
+                ChangeNotice::Tools
             }
             HostEvent::Status { server, status: ServerStatus::Connected } => {
                 agent.server_runs(&server);
                 continue;
             }
-            HostEvent::ResourcesChanged { .. } => News::Resources,
-            HostEvent::PromptsChanged { .. } => News::Prompts,
+            HostEvent::ResourcesChanged { .. } => ChangeNotice::Resources,
+            HostEvent::PromptsChanged { .. } => ChangeNotice::Prompts,
             HostEvent::Notification { server, method, params } => {
                 let is_heard = |host: Host| gate::is_heard(&host, &server, &method, &params);
                 if agent.own_host().is_some_and(is_heard) {

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use helve_model::json::scan::{self, Member};
 use helve_model::json::{ObjectWriter, RawJson};
 use helve_model::protocol::{meta, version};
-use helve_wire::{Era, RpcError, Verdict};
+use helve_wire::{Era, NegotiatedVersion, RpcError};
 
 use crate::agent::Agent;
+use crate::change_notices::Level;
 use crate::discovery::Step;
 use crate::exchange::Exchange;
 use crate::gate::{self, Meta, Notification, Reader, Request};
 use crate::gateway::Gateway;
 use crate::ledger::Exceeded;
-use crate::news::Level;
 use crate::observer::Visitor;
 use crate::refusal::{self, invalid_params};
 use crate::{links, resources, tasks, tools};
@@ -112,7 +112,7 @@ pub(crate) fn notified(gateway: &Arc<Gateway>, agent: &Agent, notification: Noti
 
 /// Is this a version of this era?
 pub(crate) fn speaks(version: &str) -> bool {
-    Verdict::of_version(version).is_some_and(|verdict| verdict.era == Era::Legacy)
+    NegotiatedVersion::of_version(version).is_some_and(|negotiated| negotiated.era == Era::Legacy)
 }
 
 /// Does a stream begin with an event that only has an id?
@@ -163,11 +163,11 @@ async fn call_tool(exchange: &Exchange, request: &Request, meta: &Meta) -> Resul
     };
     let name = request.required("name")?;
     let tool = tools::find(exchange, &name).await?;
-    let lodging = exchange.host_for(&tool.name().server).await.map_err(|error| refusal::of_call(&error))?;
+    let assigned = exchange.host_for(&tool.name().server).await.map_err(|error| refusal::of_call(&error))?;
     let arguments = request.param("arguments").unwrap_or_else(RawJson::empty_object);
     let server = tool.name().server.clone();
     let context = exchange.context(&server, request, meta).with(|context| context.known_as = Some(name));
-    let result = tools::call(lodging, tool, arguments, context).await?;
+    let result = tools::call(assigned, tool, arguments, context).await?;
     gate::result(&result, &Reader::Legacy)?;
     links::remember(exchange, &server, &result);
     tasks::remember(exchange, &server, result)
@@ -175,27 +175,27 @@ async fn call_tool(exchange: &Exchange, request: &Request, meta: &Meta) -> Resul
 
 async fn read_resource(exchange: &Exchange, request: &Request, meta: &Meta) -> Result<RawJson, RpcError> {
     let place = resources::place_of_resource(exchange, &request.required("uri")?).await?;
-    let lodging = exchange.host_for(&place.server).await.map_err(|error| refusal::of_call(&error))?;
-    let read = resources::read(&lodging.host, &place, &exchange.context(&place.server, request, meta)).await?;
+    let assigned = exchange.host_for(&place.server).await.map_err(|error| refusal::of_call(&error))?;
+    let read = resources::read(&assigned.host, &place, &exchange.context(&place.server, request, meta)).await?;
     gate::result(&read, &Reader::Legacy).map(|()| read)
 }
 
 async fn get_prompt(exchange: &Exchange, request: &Request, meta: &Meta) -> Result<RawJson, RpcError> {
     let place = resources::place_of_prompt(&exchange.gateway, &request.required("name")?).await?;
-    let lodging = exchange.host_for(&place.server).await.map_err(|error| refusal::of_call(&error))?;
+    let assigned = exchange.host_for(&place.server).await.map_err(|error| refusal::of_call(&error))?;
     let arguments = request.param("arguments").unwrap_or_else(RawJson::empty_object);
     let context = exchange.context(&place.server, request, meta);
-    let got = resources::get_prompt(&lodging.host, &place, arguments, &context).await?;
+    let got = resources::get_prompt(&assigned.host, &place, arguments, &context).await?;
     gate::result(&got, &Reader::Legacy).map(|()| got)
 }
 
 async fn subscribe(exchange: &Exchange, request: &Request, meta: &Meta) -> Result<RawJson, RpcError> {
     let uri = request.required("uri")?;
     let place = resources::place_of_resource(exchange, &uri).await?;
-    let lodging = exchange.host_for(&place.server).await.map_err(|error| refusal::of_call(&error))?;
-    gate::follow(exchange, &lodging.host, &place, meta).await?;
+    let assigned = exchange.host_for(&place.server).await.map_err(|error| refusal::of_call(&error))?;
+    gate::follow(exchange, &assigned.host, &place, meta).await?;
     let _turn = exchange.turn_at(&place.server).await?;
-    exchange.agent.watching().add(&lodging.host, &place, &uri).await?;
+    exchange.agent.watching().add(&assigned.host, &place, &uri).await?;
     Ok(RawJson::empty_object())
 }
 

@@ -6,10 +6,10 @@ use helve_model::json::{ObjectWriter, RawJson, quoted};
 use helve_model::protocol::meta as meta_key;
 use helve_wire::RpcError;
 
+use crate::change_notices::{ChangeNotice, Listener};
 use crate::exchange::Exchange;
 use crate::gate::{self, Meta, Request};
 use crate::message::Message;
-use crate::news::{Listener, News};
 use crate::outbox::Outlet;
 use crate::refusal::invalid_params;
 use crate::resources;
@@ -42,12 +42,12 @@ pub(crate) async fn listen(exchange: &Exchange, request: &Request, meta: &Meta) 
     let mut watched = Vec::new();
     for uri in uris.iter().filter_map(|uri| uri.parse::<String>().ok()) {
         let Ok(place) = resources::place_of_resource(exchange, &uri).await else { continue };
-        let Ok(lodging) = exchange.host_for(&place.server).await else { continue };
-        if gate::follow(exchange, &lodging.host, &place, meta).await.is_err() {
+        let Ok(assigned) = exchange.host_for(&place.server).await else { continue };
+        if gate::follow(exchange, &assigned.host, &place, meta).await.is_err() {
             continue;
         }
         let Ok(_turn) = exchange.turn_at(&place.server).await else { continue };
-        if watching.add(&lodging.host, &place, &uri).await.is_ok() {
+        if watching.add(&assigned.host, &place, &uri).await.is_ok() {
             watched.push(quoted(&uri));
         }
     }
@@ -57,7 +57,7 @@ pub(crate) async fn listen(exchange: &Exchange, request: &Request, meta: &Meta) 
     // What came between the list it was given and now, nobody told it.
     let now = exchange.catalog().listed(exchange.gateway.options.discovery);
     if exchange.agent.listed().is_some_and(|listed| listed != now) {
-        Arc::clone(&listening).hear(News::Tools);
+        Arc::clone(&listening).hear(ChangeNotice::Tools);
     }
     std::future::pending::<()>().await;
     drop(watching);
@@ -99,11 +99,11 @@ impl Listening {
 }
 
 impl Listener for Listening {
-    fn hear(self: Arc<Self>, news: News) {
+    fn hear(self: Arc<Self>, news: ChangeNotice) {
         let wants = match news {
-            News::Tools => self.tools,
-            News::Prompts => self.prompts,
-            News::Resources => self.resources,
+            ChangeNotice::Tools => self.tools,
+            ChangeNotice::Prompts => self.prompts,
+            ChangeNotice::Resources => self.resources,
         };
         if wants {
             self.tell(news.method(), None);

@@ -7,18 +7,18 @@ use helve::{Answerer, CallContext};
 use helve_model::ServerName;
 use helve_model::json::{ObjectWriter, RawJson, quoted, scan};
 use helve_model::protocol::{code, extension, meta as meta_key, version};
-use helve_wire::{BoxFuture, ClientCapabilities, Era, QuestionKind, Relayed, RpcError, Verdict};
+use helve_wire::{BoxFuture, ClientCapabilities, Era, NegotiatedVersion, QuestionKind, Relayed, RpcError};
 
 use super::listen;
+use crate::assigned_host::AssignedHost;
 use crate::capabilities;
 use crate::catalog::LISTS_COUNT_FOR;
+use crate::change_notices::Level;
 use crate::conversation::{Line, OpenCall};
 use crate::discovery::Step;
 use crate::exchange::Exchange;
 use crate::gate::{self, Meta, Reader, Request};
 use crate::gateway::Gateway;
-use crate::lodging::Lodging;
-use crate::news::Level;
 use crate::refusal::{self, invalid_params};
 use crate::seal::{CallDigest, Sealed};
 use crate::{links, named_questions, resources, tasks, tools};
@@ -40,7 +40,7 @@ pub(crate) fn is_modern(request: &Request, meta: &Meta) -> bool {
 
 /// Is this a version of this era?
 pub(crate) fn speaks(version: &str) -> bool {
-    Verdict::of_version(version).is_some_and(|verdict| verdict.era == Era::Modern)
+    NegotiatedVersion::of_version(version).is_some_and(|negotiated| negotiated.era == Era::Modern)
 }
 
 /// Does a request carry what it has to?
@@ -49,7 +49,7 @@ pub(crate) fn check(meta: &Meta) -> Result<(), RpcError> {
         return Err(invalid_params(format!("`_meta` lacks {}", meta_key::PROTOCOL_VERSION)));
     };
     let version: String =
-        version.parse().map_err(|_| invalid_params(format!("{} is no string", meta_key::PROTOCOL_VERSION)))?;
+        version.parse().map_err(|_| invalid_params(format!("{} is not a string", meta_key::PROTOCOL_VERSION)))?;
     if !speaks(&version) {
         return Err(unsupported(&version));
     }
@@ -123,9 +123,9 @@ async fn call_tool(exchange: &Exchange, request: &Request, meta: Meta) -> Result
     let tool = tools::find(exchange, &name).await?;
     let arguments = request.param("arguments").unwrap_or_else(RawJson::empty_object);
     let server = tool.name().server.clone();
-    let result = in_rounds(exchange, request, meta, &server, |lodging, context| {
+    let result = in_rounds(exchange, request, meta, &server, |assigned, context| {
         let context = context.with(|context| context.known_as = Some(name));
-        Box::pin(async move { tools::call(lodging, tool, arguments, context).await })
+        Box::pin(async move { tools::call(assigned, tool, arguments, context).await })
     })
     .await?;
     links::remember(exchange, &server, &result);
@@ -135,11 +135,11 @@ async fn call_tool(exchange: &Exchange, request: &Request, meta: Meta) -> Result
 async fn read_resource(exchange: &Exchange, request: &Request, meta: Meta) -> Result<RawJson, RpcError> {
     let place = resources::place_of_resource(exchange, &request.required("uri")?).await?;
     let server = place.server.clone();
-    in_rounds(exchange, request, meta, &server, |lodging, context| {
+    in_rounds(exchange, request, meta, &server, |assigned, context| {
         Box::pin(async move {
             // All of it: the agent's turn is over when this is.
-            let lodging = lodging;
-            resources::read(&lodging.host, &place, &context).await
+            let assigned = assigned;
+            resources::read(&assigned.host, &place, &context).await
         })
     })
     .await
@@ -149,10 +149,10 @@ async fn get_prompt(exchange: &Exchange, request: &Request, meta: Meta) -> Resul
     let place = resources::place_of_prompt(&exchange.gateway, &request.required("name")?).await?;
     let arguments = request.param("arguments").unwrap_or_else(RawJson::empty_object);
     let server = place.server.clone();
-    in_rounds(exchange, request, meta, &server, |lodging, context| {
+    in_rounds(exchange, request, meta, &server, |assigned, context| {
         Box::pin(async move {
-            let lodging = lodging;
-            resources::get_prompt(&lodging.host, &place, arguments, &context).await
+            let assigned = assigned;
+            resources::get_prompt(&assigned.host, &place, arguments, &context).await
         })
     })
     .await
@@ -165,7 +165,7 @@ async fn in_rounds(
     request: &Request,
     meta: Meta,
     server: &ServerName,
-    make: impl FnOnce(Lodging, CallContext) -> BoxFuture<'static, Result<RawJson, RpcError>>,
+    make: impl FnOnce(AssignedHost, CallContext) -> BoxFuture<'static, Result<RawJson, RpcError>>,
 ) -> Result<RawJson, RpcError> {
     let (gateway, agent) = (&exchange.gateway, &exchange.agent);
     let line = Line {
@@ -180,7 +180,10 @@ async fn in_rounds(
         Some(state) => match open_state(exchange, digest, &state)? {
             Sealed::State { state, .. } => Some(RawJson::assembled(state)),
             Sealed::Parked { handle, .. } => {
-                return gateway.parking.resume(gateway, &agent.principal, handle, line, responses.as_ref()).await;
+                return gateway
+                    .suspended_calls
+                    .resume(gateway, &agent.principal, handle, line, responses.as_ref())
+                    .await;
             }
         },
     };
@@ -193,8 +196,8 @@ async fn in_rounds(
         context.on_progress = Some(call.conversation.on_progress());
         context.relayed = Some(Relayed { capabilities: Some(declared), responses, state, task: None });
     });
-    let lodging = exchange.host_for(server).await.map_err(|error| refusal::of_call(&error))?;
-    let (made, asker) = (make(lodging, context), server.clone());
+    let assigned = exchange.host_for(server).await.map_err(|error| refusal::of_call(&error))?;
+    let (made, asker) = (make(assigned, context), server.clone());
     let named = async move { made.await.map(|result| named_questions::in_result(&asker, result)) };
     let result = call.run(gateway, &agent.principal, Box::pin(named)).await;
     match result {

@@ -167,7 +167,7 @@ async fn converse<R: AsyncRead + Unpin>(
             written = &mut writing => return written,
         }
     }
-    // Who closes its side may still read what it asked for, as a script does; who is gone costs no more than this.
+    // A client that closes its side may still read what it asked for, as a script does; one that is gone costs no more than this.
     let last_answers = timeout(LAST_ANSWERS, async { while requests.next().await.is_some() {} });
     tokio::select! {
         biased;

@@ -11,10 +11,10 @@ use helve_wire::RpcError;
 use super::request::{Meta, for_server};
 use super::{Notification, Reader, Request};
 use crate::agent::Agent;
-use crate::book::Place;
 use crate::exchange::Exchange;
 use crate::gateway::Gateway;
 use crate::ledger::Exceeded;
+use crate::offer_index::Place;
 use crate::refusal::{self, invalid_params};
 use crate::resources::{place_of_prompt, place_of_resource};
 use crate::tools::usable;
@@ -60,8 +60,8 @@ pub(crate) async fn relay_to(
     params: Option<RawJson>,
     meta: &Meta,
 ) -> Result<RawJson, RpcError> {
-    let lodging = exchange.host_for(server).await.map_err(|error| refusal::of_call(&error))?;
-    send(&lodging.host, exchange, server, method, params, meta).await
+    let assigned = exchange.host_for(server).await.map_err(|error| refusal::of_call(&error))?;
+    send(&assigned.host, exchange, server, method, params, meta).await
 }
 
 /// `completion/complete`: asked of the server that has the prompt or the template.
@@ -77,9 +77,9 @@ pub(crate) async fn complete(exchange: &Exchange, request: &Request, meta: &Meta
     let reference = reference.replacing(key, &quoted(&name));
     let params = params.replacing("ref", reference.as_str());
     // No server is started for one agent to complete its words.
-    let lodging = exchange.gateway.host_besides_calls(&exchange.agent, &server).await;
-    let lodging = lodging.map_err(|error| refusal::of_call(&error))?;
-    send(&lodging.host, exchange, &server, &request.method, Some(params), meta).await
+    let assigned = exchange.gateway.host_besides_calls(&exchange.agent, &server).await;
+    let assigned = assigned.map_err(|error| refusal::of_call(&error))?;
+    send(&assigned.host, exchange, &server, &request.method, Some(params), meta).await
 }
 
 /// May this agent hear of changes of a resource?
@@ -110,7 +110,7 @@ pub(crate) fn tell(gateway: &Gateway, agent: &Agent, notification: Notification)
         for server in servers {
             let (method, params) = (method.clone(), params.clone());
             let message = Relay { server, method, params, form: Form::Notification };
-            // Who cannot be reached asks again when it is back; what is not allowed is not said.
+            // An agent that cannot be reached asks again when it is back; what is not allowed is not said.
             if let Ok(clearance) = host.clear(message, &context).await {
                 drop(host.relay_notification(&clearance).await);
             }

@@ -96,7 +96,7 @@ async fn go_round(pace: Pace) {
         if begin.is_empty() {
             return;
         }
-        // Who has gone meanwhile needs no place.
+        // One that has gone meanwhile needs no place.
         for begins in begin {
             let _: Result<(), ()> = begins.send(());
         }

@@ -42,7 +42,7 @@ impl Tally {
         Self(Arc::new(Shared { limit, most, holders: Mutex::default() }))
     }
 
-    /// Counts so much for a principal, if it may hold that much more. Who holds nothing may hold anything: one thing that
+    /// Counts so much for a principal, if it may hold that much more. A principal that holds nothing may hold anything: one thing that
     /// is larger than the limit has others to bound it.
     pub(crate) fn try_hold(&self, principal: &Principal, amount: usize) -> Result<Held, Exceeded> {
         let mut holders = lock(&self.0.holders);

@@ -18,7 +18,7 @@ use helve_model::sync::lock;
 #[derive(Debug, Clone)]
 pub(crate) struct Turns(Arc<Shared>);
 
-/// Who takes a turn: a session of a principal.
+/// The taker of a turn: a session of a principal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Taker {
     pub(crate) principal: Principal,
@@ -168,7 +168,7 @@ impl State {
         self.tidy(taker);
     }
 
-    /// Who is next, if anybody who waits may take a turn.
+    /// The next one, if anything that waits may take a turn.
     fn next(&self, capacity: usize) -> Option<Taker> {
         let waiting = self.principals.iter().filter(|(_, holder)| holder.waiting > 0);
         let first = waiting.filter_map(|(principal, holder)| {

@@ -408,7 +408,7 @@ async fn g12_the_envelope_of_an_era_stays_in_it() {
     host.shutdown().await;
 }
 
-/// G12: a server that is started for one agent, and has what everybody's has, is no news.
+/// G12: a server that is started for one agent, and has what everybody's has, is not news.
 #[tokio::test]
 async fn g12_only_real_differences_are_announced() {
     let options = Options::default().with(|options| options.wait = Some(DEADLINE));

@@ -9,7 +9,7 @@ use helve_policy::SourcedRule;
 use helve_serve::face::http::{Guard, HttpFace};
 use helve_serve::{Discovery, Gateway, Naming, Options};
 use helve_testkit::hostile::{HARMLESS, METHODS, Probe, Target, difference, probes, sample};
-use helve_testkit::{Entry, HttpServer, Recording, Scenario};
+use helve_testkit::{HttpServer, RecordedEvent, Recording, Scenario};
 use serde_json::{Value, json};
 
 use crate::hostile_agent::{Agent, DOORS, Door};
@@ -189,7 +189,7 @@ impl Case {
         }
         let recordings = ["one", "two"].map(|name| Recording::load(&record(name)).unwrap_or_default());
         let headers = recordings.iter().flat_map(|recording| &recording.entries).filter_map(|entry| match entry {
-            Entry::Http { headers, .. } => Some(format!("{headers:?}")),
+            RecordedEvent::Http { headers, .. } => Some(format!("{headers:?}")),
             _ => None,
         });
         (said, Log { headers: headers.collect(), frames: recordings.each_ref().map(Recording::frames) })

@@ -184,7 +184,7 @@ async fn batches_are_answered_as_arrays_in_the_version_that_has_them() {
     insta::assert_debug_snapshot!(ask(&agent, json!([ping(1), told, ping(2), 7])).await, @r#"
     (
         200,
-        "[{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"this is no request of JSON-RPC 2.0\"}},{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}},{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}]",
+        "[{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"this is not a request of JSON-RPC 2.0\"}},{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}},{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}]",
     )
     "#);
     assert_eq!(ask(&agent, json!([told])).await, (202, String::new()));

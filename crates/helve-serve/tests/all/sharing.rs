@@ -385,7 +385,7 @@ async fn what_may_not_be_read_or_got_is_not_listed() {
     let (refused, _) = agent.ask(3, "completion/complete", json!({"ref": subject, "argument": argument})).await;
     assert_eq!(refused["error"]["message"], "Unknown prompt: one__greet", "{refused}");
     let (refused, _) = agent.ask(4, "resources/read", json!({"uri": "test://text"})).await;
-    // Which file and line says so is no agent's business.
+    // Which file and line says so is not an agent's business.
     insta::assert_snapshot!(refused["error"]["message"], @r#""`one/test://text` is refused (DENIED): it is not allowed by the person's rules""#);
     insta::assert_snapshot!(refused["error"]["data"]["hints"], @"[]");
     gateway.host().shutdown().await;

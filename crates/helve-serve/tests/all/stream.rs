@@ -120,7 +120,7 @@ async fn nonsense_is_answered_and_nothing_breaks() {
     agent.send_text("not json").await;
     insta::assert_snapshot!(agent.next_text().await, @r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"this is not JSON"}}"#);
     agent.send_text("{\"id\":1}").await;
-    insta::assert_snapshot!(agent.next_text().await, @r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"this is no request of JSON-RPC 2.0"}}"#);
+    insta::assert_snapshot!(agent.next_text().await, @r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"this is not a request of JSON-RPC 2.0"}}"#);
     agent.send_text(r#"{"jsonrpc":"2.0","id":"x","method":"tools/none"}"#).await;
     insta::assert_snapshot!(agent.next_text().await, @r#"{"jsonrpc":"2.0","id":"x","error":{"code":-32601,"message":"method not found: tools/none"}}"#);
     let (unknown, _) = agent.ask(3, "tools/call", json!({"name": "nothing"})).await;

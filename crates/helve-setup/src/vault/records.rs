@@ -9,7 +9,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 
 use super::error::VaultError;
-use super::{Listed, Vault, locks};
+use super::{CredentialSummary, Vault, locks};
 
 /// Logins, registrations and logins under way, in a vault.
 #[derive(Debug)]
@@ -134,7 +134,7 @@ fn to_json(kind: RecordKind, facts: &Facts) -> Value {
     })
 }
 
-fn from_json(listed: &Listed) -> Facts {
+fn from_json(listed: &CredentialSummary) -> Facts {
     let text = |name: &str| listed.facts.get(name).and_then(Value::as_str).map(str::to_owned);
     let scopes = listed.facts.get("scopes").and_then(Value::as_array);
     Facts {

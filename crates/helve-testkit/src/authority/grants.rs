@@ -133,7 +133,7 @@ pub(crate) fn revoke(shared: &Shared, asked: &Asked) -> Answer {
     Answer::json(200, &json!({}))
 }
 
-/// Who asks, and that they may.
+/// The asking client, and that it may.
 fn client_of(state: &State, asked: &Asked) -> Result<String, Answer> {
     let unknown = || {
         let status = if state.switches.unknown_client == "invalid_client" { 401 } else { 400 };

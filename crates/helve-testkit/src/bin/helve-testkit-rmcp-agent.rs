@@ -77,7 +77,7 @@ struct Asked {
     elicitation: Option<String>,
 }
 
-/// Who answers servers.
+/// Answers servers.
 struct Person {
     name: String,
     scratch: String,

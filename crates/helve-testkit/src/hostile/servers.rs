@@ -67,7 +67,7 @@ pub fn objection(message: &Value, reader: &Reader) -> Option<String> {
     match method {
         "notifications/progress" if reader.progress.as_ref() == Some(&message["params"]["progressToken"]) => None,
         "notifications/progress" => object("progress that it did not ask for"),
-        // Who may hear which log is asked apart.
+        // Which agent may hear which log is asked apart.
         "notifications/message" => None,
         notice if NOTICES.contains(&notice) && !message.to_string().contains(MARK) => None,
         _ => object("a notification that nobody decided on"),

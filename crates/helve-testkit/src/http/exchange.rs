@@ -14,7 +14,7 @@ use super::faults::Struck;
 use super::tap::Breaker;
 use super::{Form, Shared, http_sse, streamable};
 use crate::frame::Incoming;
-use crate::recorder::Entry;
+use crate::recorder::RecordedEvent;
 
 /// One request, read whole.
 pub(crate) struct Exchange {
@@ -92,7 +92,7 @@ impl Exchange {
     }
 
     pub(crate) fn violation(&self, text: &str) {
-        self.shared.peer.recorder().add(Entry::Violation(text.to_string()));
+        self.shared.peer.recorder().add(RecordedEvent::Violation(text.to_string()));
     }
 
     /// Records the body of a request that the peer itself does not get to see.
@@ -108,7 +108,7 @@ impl Exchange {
             headers.map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()));
         let path = self.head.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
         let verb = self.head.method.to_string();
-        self.shared.peer.recorder().add(Entry::Http { verb, path, headers: headers.collect() });
+        self.shared.peer.recorder().add(RecordedEvent::Http { verb, path, headers: headers.collect() });
     }
 }
 

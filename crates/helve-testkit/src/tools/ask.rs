@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::call::{Call, ResultKind};
-use crate::recorder::Entry;
+use crate::recorder::RecordedEvent;
 
 /// Escapes that a re-encoding client would spell otherwise, a control character, and characters outside ASCII.
 const ODD_SPELLING: &str = r#"\u0041\/\u00e9é\u0000\t \"\\\ud83d\ude00😀\u2028"#;
@@ -111,7 +111,7 @@ fn modern_round(call: &Call, question: &Question, done: fn(&Call, Vec<Value>)) {
     let (answered, mut answers) = match retry.state {
         Some(state) if question.no_state => {
             let text = format!("a requestState that was never given: {state}");
-            call.peer.recorder().add(Entry::Violation(text.clone()));
+            call.peer.recorder().add(RecordedEvent::Violation(text.clone()));
             return call.error(-32602, &text);
         }
         Some(state) => match open_state(call, state) {
@@ -127,7 +127,7 @@ fn modern_round(call: &Call, question: &Question, done: fn(&Call, Vec<Value>)) {
         for index in 0..question.requests(answered, false).len() {
             let key = format!("q{answered}.{index}");
             if !given.contains_key(&key) {
-                call.peer.recorder().add(Entry::Violation(format!("no answer to {key}")));
+                call.peer.recorder().add(RecordedEvent::Violation(format!("no answer to {key}")));
             }
         }
     }
@@ -176,7 +176,7 @@ fn open_state(call: &Call, state: &RawValue) -> Option<(u64, Vec<Value>)> {
     let sent = state_token(round, carried);
     let same_value = serde_json::from_str::<String>(&sent).is_ok_and(|sent| sent == value);
     let same_bytes = sent == state.get();
-    call.peer.recorder().add(Entry::RequestState { same_value, same_bytes });
+    call.peer.recorder().add(RecordedEvent::RequestState { same_value, same_bytes });
     let answers = serde_json::from_slice(&STANDARD.decode(carried).ok()?).ok()?;
     same_value.then_some((round, answers))
 }

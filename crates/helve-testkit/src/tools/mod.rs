@@ -109,7 +109,7 @@ fn toolbox() -> Vec<Value> {
             "message": string, "no_state": boolean, "state_only": boolean, "must_accept": boolean, "params": {} }),
         ),
         tool("raw", "Writes bytes to the stream", json!({ "text": string, "base64": string, "then_answer": boolean })),
-        tool("noise", "Writes lines that are no protocol", json!({ "lines": integer, "kind": string })),
+        tool("noise", "Writes lines that are not protocol", json!({ "lines": integer, "kind": string })),
         tool("notify", "Sends many notifications", json!({ "count": integer, "method": string, "params": {} })),
         tool("stderr", "Writes to stderr", json!({ "bytes": integer })),
         tool("close_stdout", "Closes the stream and lives on", json!({})),

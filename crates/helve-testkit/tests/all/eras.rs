@@ -153,7 +153,7 @@ async fn the_mixture_can_be_taken_badly() {
     client.start("initialize", json!({})).await;
     assert_eq!(client.line().await, None);
     let status = recorder.recording().entries.pop();
-    assert_eq!(status, Some(helve_testkit::Entry::Exited { status: 4 }));
+    assert_eq!(status, Some(helve_testkit::RecordedEvent::Exited { status: 4 }));
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Streamable HTTP of both eras, and HTTP+SSE.
 
-use helve_testkit::{Entry, HttpScript, Scenario};
+use helve_testkit::{HttpScript, RecordedEvent, Scenario};
 use serde_json::{Value, json};
 
 use crate::client::DEADLINE;
@@ -262,7 +262,7 @@ async fn wrong_request_forms_are_refused_and_recorded() {
     assert_eq!(once(&server, "POST", &[("origin", "http://evil.example")], &body).await.unwrap().0.status, 403);
     assert_eq!(server.recorder().violations().len(), 2);
     let first = server.recorder().recording().entries.into_iter().next();
-    assert!(matches!(first, Some(Entry::Http { verb, path, .. }) if verb == "POST" && path == "/mcp"));
+    assert!(matches!(first, Some(RecordedEvent::Http { verb, path, .. }) if verb == "POST" && path == "/mcp"));
 }
 
 #[tokio::test]

@@ -4,8 +4,8 @@
 use std::process::Stdio;
 
 use helve_testkit::{
-    Entry, OneAtATime, Recording, Scenario, alive, descendants_of, open_fds, peak_rss_bytes, peer_program, rss_bytes,
-    threads, wait_until_dead,
+    OneAtATime, RecordedEvent, Recording, Scenario, alive, descendants_of, open_fds, peak_rss_bytes, peer_program,
+    rss_bytes, threads, wait_until_dead,
 };
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
@@ -87,7 +87,7 @@ async fn a_stubborn_peer_outlives_eof_and_sigterm() {
     assert_eq!(client.answer(call).await["result"]["content"][0]["text"], "slept");
     assert_eq!(child.try_wait().unwrap(), None);
     child.kill().await.unwrap();
-    assert!(Recording::load(&file).unwrap().entries.contains(&Entry::Eof));
+    assert!(Recording::load(&file).unwrap().entries.contains(&RecordedEvent::Eof));
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use helve_testkit::{EndlessLine, Entry, Noise, OneAtATime, Scenario};
+use helve_testkit::{EndlessLine, Noise, OneAtATime, RecordedEvent, Scenario};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -16,7 +16,7 @@ async fn legacy(scenario: &Scenario) -> (Client, helve_testkit::Recorder) {
 async fn the_peer_can_exit_at_once() {
     let (mut client, recorder) = Client::in_process(&Scenario::legacy().exits_at_once(7));
     assert_eq!(client.line().await, None);
-    assert_eq!(recorder.recording().entries, [Entry::Exited { status: 7 }]);
+    assert_eq!(recorder.recording().entries, [RecordedEvent::Exited { status: 7 }]);
 }
 
 #[tokio::test]
@@ -24,12 +24,12 @@ async fn the_end_of_input_ends_the_peer_unless_it_ignores_it() {
     let (mut client, recorder) = legacy(&Scenario::legacy()).await;
     client.close_writer().await;
     assert_eq!(client.line().await, None);
-    assert!(recorder.recording().entries.contains(&Entry::Eof));
+    assert!(recorder.recording().entries.contains(&RecordedEvent::Eof));
 
     let (mut client, recorder) = legacy(&Scenario::legacy().ignores_eof()).await;
     client.start("tools/call", json!({ "name": "sleep", "arguments": { "ms": 30 } })).await;
     client.close_writer().await;
-    let eof = |recording: &helve_testkit::Recording| recording.entries.contains(&Entry::Eof).then_some(());
+    let eof = |recording: &helve_testkit::Recording| recording.entries.contains(&RecordedEvent::Eof).then_some(());
     recorder.wait_for("end of input", DEADLINE, eof).await.unwrap();
     assert_eq!(client.message().await["result"]["content"][0]["text"], "slept");
 }
@@ -202,7 +202,7 @@ async fn the_peer_can_end_itself_with_and_without_an_answer() {
     let (mut client, recorder) = legacy(&Scenario::legacy()).await;
     client.start("tools/call", json!({ "name": "exit", "arguments": { "status": 5 } })).await;
     assert_eq!(client.line().await, None);
-    assert_eq!(recorder.recording().entries.last(), Some(&Entry::Exited { status: 5 }));
+    assert_eq!(recorder.recording().entries.last(), Some(&RecordedEvent::Exited { status: 5 }));
     let (mut client, _recorder) = legacy(&Scenario::legacy()).await;
     assert_eq!(client.call("exit", json!({ "answer": true })).await["content"][0]["text"], "bye");
     assert_eq!(client.line().await, None);

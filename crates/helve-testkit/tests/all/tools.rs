@@ -1,6 +1,6 @@
 //! Each tool, in the eras where it differs.
 
-use helve_testkit::{Entry, Scenario};
+use helve_testkit::{RecordedEvent, Scenario};
 use serde_json::{Value, json};
 
 use crate::client::{Client, DEADLINE, with_meta};
@@ -49,7 +49,7 @@ async fn a_sleeping_call_can_be_cancelled() {
     let params = json!({ "requestId": id, "reason": "enough" });
     client.write(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params }).to_string()).await;
     assert_eq!(recorder.wait_for_cancel(DEADLINE).await.unwrap(), id.to_string());
-    let cancelled = Entry::Cancelled { id: id.to_string(), tool: Some("sleep".to_string()) };
+    let cancelled = RecordedEvent::Cancelled { id: id.to_string(), tool: Some("sleep".to_string()) };
     assert!(recorder.recording().entries.contains(&cancelled));
     // Later calls go on as before.
     assert_eq!(client.call("sleep", json!({ "ms": 0 })).await["content"][0]["text"], "slept");
@@ -114,7 +114,7 @@ async fn ask_sends_requests_in_the_legacy_era() {
         let result = client.answer(call).await["result"]["structuredContent"].clone();
         assert_eq!(result, json!({ "answers": [{ "round": 1 }, { "round": 2 }] }));
     }
-    let answered = Entry::Answered { method: "roots/list".to_string(), answer: json!({ "round": 2 }) };
+    let answered = RecordedEvent::Answered { method: "roots/list".to_string(), answer: json!({ "round": 2 }) };
     assert!(recorder.recording().entries.contains(&answered));
     assert_eq!(recorder.violations(), [] as [String; 0]);
 }
@@ -170,11 +170,15 @@ async fn ask_makes_rounds_in_the_modern_era() {
                           { "action": "decline" }, { "model": "n" }]);
     assert_eq!(last["result"]["structuredContent"]["answers"], expected);
 
-    let states: Vec<Entry> =
-        recorder.recording().entries.into_iter().filter(|entry| matches!(entry, Entry::RequestState { .. })).collect();
+    let states: Vec<RecordedEvent> = recorder
+        .recording()
+        .entries
+        .into_iter()
+        .filter(|entry| matches!(entry, RecordedEvent::RequestState { .. }))
+        .collect();
     let expected = [
-        Entry::RequestState { same_value: true, same_bytes: true },
-        Entry::RequestState { same_value: true, same_bytes: false },
+        RecordedEvent::RequestState { same_value: true, same_bytes: true },
+        RecordedEvent::RequestState { same_value: true, same_bytes: false },
     ];
     assert_eq!(states, expected);
     assert_eq!(recorder.violations(), [] as [String; 0]);
@@ -187,7 +191,9 @@ async fn a_changed_state_is_refused() {
     let retry = format!(r#","requestState":{}"#, state_token(&first).replace('é', "e"));
     let second: Value = serde_json::from_str(&ask_by_hand(&mut client, 2, "{}", &retry).await).unwrap();
     assert_eq!(second["error"]["code"], -32602);
-    assert!(recorder.recording().entries.contains(&Entry::RequestState { same_value: false, same_bytes: false }));
+    assert!(
+        recorder.recording().entries.contains(&RecordedEvent::RequestState { same_value: false, same_bytes: false })
+    );
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use helve_model::protocol::version;
 use crate::ClientInfo;
 use crate::channel::{Ask, Channel};
 use crate::encode::{self, Meta, Params};
-use crate::era::{Era, Greeting, OtherEra, Verdict, version_mismatch};
+use crate::era::{Era, Greeting, NegotiatedVersion, OtherEra, version_mismatch};
 use crate::error::{Error, Result};
 use crate::request::Times;
 
@@ -46,7 +46,7 @@ pub(crate) async fn initialize(
         return Err(version_mismatch(&agreed));
     }
     Ok(Greeting {
-        verdict: Verdict { era: Era::Legacy, version: agreed, other: OtherEra::Unknown },
+        negotiated: NegotiatedVersion { era: Era::Legacy, version: agreed, other: OtherEra::Unknown },
         capabilities: result.member("capabilities").unwrap_or_else(RawJson::empty_object),
         server_info: result.member("serverInfo"),
         instructions: result.member_str("instructions"),
@@ -55,7 +55,7 @@ pub(crate) async fn initialize(
 
 /// The second half: from now on both sides speak the agreed version.
 pub(crate) async fn begin(channel: &Channel, greeting: &Greeting) -> Result<()> {
-    channel.agree(&greeting.verdict);
+    channel.agree(&greeting.negotiated);
     channel.notify("notifications/initialized", Params::Members(&[]), Meta::default()).await?;
     channel.open_stream().await;
     Ok(())

@@ -46,7 +46,7 @@ pub(crate) async fn on_stream(
     };
     let (channel, greeting) = match settled {
         Ok(greeting) => {
-            channel.agree(&greeting.verdict);
+            channel.agree(&greeting.negotiated);
             (channel, greeting)
         }
         Err(error) => {

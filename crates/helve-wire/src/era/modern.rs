@@ -6,7 +6,7 @@ use helve_model::protocol::{code, extension, meta, version};
 
 use crate::ClientInfo;
 use crate::channel::{Ask, Channel};
-use crate::era::{Era, Greeting, OtherEra, Verdict, version_mismatch};
+use crate::era::{Era, Greeting, NegotiatedVersion, OtherEra, version_mismatch};
 use crate::error::{Error, Result, RpcError};
 use crate::handler::ClientCapabilities;
 use crate::request::Times;
@@ -98,7 +98,7 @@ pub(crate) async fn probe(channel: &Channel, client: &ClientInfo, times: Times) 
 pub(crate) async fn handshake(channel: &Channel, client: &ClientInfo, times: Times) -> Result<Greeting> {
     match probe(channel, client, times).await {
         Probe::Modern(greeting) => {
-            channel.agree(&greeting.verdict);
+            channel.agree(&greeting.negotiated);
             Ok(greeting)
         }
         Probe::Refused(error) => Err(error),
@@ -155,7 +155,7 @@ fn read_discover(result: &RawJson) -> Probe {
     let other = if speaks_legacy { OtherEra::Spoken } else { OtherEra::Unknown };
     let in_meta = result.member("_meta").and_then(|meta| meta.member(meta::SERVER_INFO));
     Probe::Modern(Greeting {
-        verdict: Verdict { era: Era::Modern, version: (*version).to_owned(), other },
+        negotiated: NegotiatedVersion { era: Era::Modern, version: (*version).to_owned(), other },
         capabilities: result.member("capabilities").unwrap_or_else(RawJson::empty_object),
         server_info: in_meta.or_else(|| result.member("serverInfo")),
         instructions: result.member_str("instructions"),

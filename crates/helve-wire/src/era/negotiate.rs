@@ -19,7 +19,9 @@ use crate::ClientInfo;
 use crate::channel::Channel;
 use crate::connect::HttpStart;
 use crate::era::modern::Probe;
-use crate::era::{Era, Greeting, OtherEra, ProtocolChoice, Verdict, legacy, legacy_first, modern, version_mismatch};
+use crate::era::{
+    Era, Greeting, NegotiatedVersion, OtherEra, ProtocolChoice, legacy, legacy_first, modern, version_mismatch,
+};
 use crate::error::{Error, Result};
 use crate::request::Times;
 
@@ -52,19 +54,19 @@ pub(crate) async fn on_stream(
     handshake: Handshake<'_>,
 ) -> Result<(Channel, Greeting)> {
     if let ProtocolChoice::Pinned(version) = handshake.protocol {
-        let verdict = Verdict::of_version(version).ok_or_else(|| unknown_pin(version))?;
-        return greet(start()?, &verdict, handshake).await.and_then(|greeted| only(version, greeted));
+        let negotiated = NegotiatedVersion::of_version(version).ok_or_else(|| unknown_pin(version))?;
+        return greet(start()?, &negotiated, handshake).await.and_then(|greeted| only(version, greeted));
     }
     if *handshake.protocol == ProtocolChoice::LegacyFirst {
         return Box::pin(legacy_first::on_stream(start, handshake)).await;
     }
     let mut channel = start()?;
     let mut silence = SILENCE;
-    if let ProtocolChoice::Known(verdict) = handshake.protocol {
-        match verdict.era {
+    if let ProtocolChoice::Known(negotiated) = handshake.protocol {
+        match negotiated.era {
             Era::Modern => silence = SILENCE_WHEN_KNOWN,
             // What was true yesterday may not be today: then it is found out again, on a fresh process.
-            Era::Legacy => match greet(channel, verdict, handshake).await {
+            Era::Legacy => match greet(channel, negotiated, handshake).await {
                 Ok(greeted) => return Ok(greeted),
                 Err(error) => channel = start().map_err(|_| error)?,
             },
@@ -92,7 +94,7 @@ pub(crate) async fn on_stream(
 /// The greeting with what was found out about the other era.
 pub(crate) fn knowing(other: OtherEra) -> impl Fn(Greeting) -> Greeting {
     move |mut greeting| {
-        greeting.verdict.other = other;
+        greeting.negotiated.other = other;
         greeting
     }
 }
@@ -106,22 +108,22 @@ pub(crate) async fn over_http(
     handshake: Handshake<'_>,
 ) -> Result<(Channel, Greeting)> {
     if flavour == HttpFlavour::Sse {
-        return greet(start.start(HttpKind::Sse).await?, &sse_verdict(handshake.protocol)?, handshake).await;
+        return greet(start.start(HttpKind::Sse).await?, &sse_version(handshake.protocol)?, handshake).await;
     }
     match handshake.protocol {
         ProtocolChoice::Pinned(version) => {
-            let verdict = Verdict::of_version(version).ok_or_else(|| unknown_pin(version))?;
-            let greeted = greet(start.start(HttpKind::Streamable).await?, &verdict, handshake).await;
+            let negotiated = NegotiatedVersion::of_version(version).ok_or_else(|| unknown_pin(version))?;
+            let greeted = greet(start.start(HttpKind::Streamable).await?, &negotiated, handshake).await;
             return match greeted {
-                Err(error) if flavour == HttpFlavour::Auto && verdict.era == Era::Legacy && may_be_sse(&error) => {
+                Err(error) if flavour == HttpFlavour::Auto && negotiated.era == Era::Legacy && may_be_sse(&error) => {
                     let Ok(channel) = start.start(HttpKind::Sse).await else { return Err(error) };
-                    greet(channel, &verdict, handshake).await.map_err(|_| error)
+                    greet(channel, &negotiated, handshake).await.map_err(|_| error)
                 }
                 greeted => greeted.and_then(|greeted| only(version, greeted)),
             };
         }
-        ProtocolChoice::Known(verdict) => {
-            match greet(start.start(HttpKind::Streamable).await?, verdict, handshake).await {
+        ProtocolChoice::Known(negotiated) => {
+            match greet(start.start(HttpKind::Streamable).await?, negotiated, handshake).await {
                 Ok(greeted) => return Ok(greeted),
                 Err(error) if is_final(&error) => return Err(error),
                 Err(_) => {}
@@ -139,9 +141,9 @@ pub(crate) async fn over_http(
     let channel = start.start(HttpKind::Streamable).await?;
     let version = match modern::probe(&channel, handshake.client, handshake.times).await {
         Probe::Modern(mut greeting) => {
-            channel.agree(&greeting.verdict);
+            channel.agree(&greeting.negotiated);
             if *handshake.protocol == ProtocolChoice::LegacyFirst {
-                greeting.verdict.other = OtherEra::NotSpoken;
+                greeting.negotiated.other = OtherEra::NotSpoken;
             }
             return Ok((channel, greeting));
         }
@@ -156,7 +158,7 @@ pub(crate) async fn over_http(
         Err(error) if flavour == HttpFlavour::Auto && may_be_sse(&error) => {
             // The older transport is only a guess: if it fails too, the first error says more.
             let Ok(channel) = start.start(HttpKind::Sse).await else { return Err(error) };
-            let greeted = greet(channel, &sse_verdict(handshake.protocol)?, handshake).await.map_err(|_| error);
+            let greeted = greet(channel, &sse_version(handshake.protocol)?, handshake).await.map_err(|_| error);
             greeted.map(|(channel, greeting)| (channel, knowing(OtherEra::NotSpoken)(greeting)))
         }
         Err(error) => Err(error),
@@ -173,29 +175,29 @@ pub(crate) enum HttpKind {
 /// One handshake, in an era that is known.
 pub(crate) async fn greet(
     channel: Channel,
-    verdict: &Verdict,
+    negotiated: &NegotiatedVersion,
     handshake: Handshake<'_>,
 ) -> Result<(Channel, Greeting)> {
-    let greeting = match verdict.era {
-        Era::Legacy => legacy::handshake(&channel, handshake.client, &verdict.version, handshake.times).await?,
+    let greeting = match negotiated.era {
+        Era::Legacy => legacy::handshake(&channel, handshake.client, &negotiated.version, handshake.times).await?,
         Era::Modern => modern::handshake(&channel, handshake.client, handshake.times).await?,
     };
     Ok((channel, greeting))
 }
 
 /// The newest version of an era.
-pub(crate) fn newest(era: Era) -> Verdict {
+pub(crate) fn newest(era: Era) -> NegotiatedVersion {
     let version = match era {
         Era::Legacy => legacy::VERSIONS.first(),
         Era::Modern => modern::VERSIONS.first(),
     };
     let version = version.copied().unwrap_or_default().to_owned();
-    Verdict { era, version, other: OtherEra::Unknown }
+    NegotiatedVersion { era, version, other: OtherEra::Unknown }
 }
 
 /// A server may answer with another version than it was asked for; where one is pinned, that is too late.
 fn only(version: &str, greeted: (Channel, Greeting)) -> Result<(Channel, Greeting)> {
-    let theirs = &greeted.1.verdict.version;
+    let theirs = &greeted.1.negotiated.version;
     if theirs == version {
         return Ok(greeted);
     }
@@ -220,7 +222,7 @@ async fn probe(channel: &Channel, handshake: Handshake<'_>, silence: Duration) -
     };
     let version = match probe {
         Probe::Modern(greeting) => {
-            channel.agree(&greeting.verdict);
+            channel.agree(&greeting.negotiated);
             return Ok(Probed::Settled(greeting));
         }
         Probe::Refused(error) => return Err(error),
@@ -281,7 +283,7 @@ async fn probe_both(
     }
     match (discovered, initialized) {
         (Some(Probe::Modern(greeting)), Some(Ok(_))) if last == Era::Modern => {
-            channel.agree(&greeting.verdict);
+            channel.agree(&greeting.negotiated);
             Ok(Probed::Settled(greeting))
         }
         (discovered, Some(Ok(greeting))) => match legacy::begin(channel, &greeting).await {
@@ -299,7 +301,7 @@ async fn probe_both(
             settled => settled.map(Probed::Settled),
         },
         (Some(Probe::Modern(greeting)), None) => {
-            channel.agree(&greeting.verdict);
+            channel.agree(&greeting.negotiated);
             Ok(Probed::Settled(greeting))
         }
         (Some(Probe::OtherVersions { theirs, legacy: None }), _) => Err(version_mismatch(&theirs)),
@@ -322,12 +324,12 @@ fn is_bad_mixture(error: &Error) -> bool {
 }
 
 /// What HTTP+SSE is greeted with: it is older than the modern era.
-fn sse_verdict(protocol: &ProtocolChoice) -> Result<Verdict> {
+fn sse_version(protocol: &ProtocolChoice) -> Result<NegotiatedVersion> {
     match protocol {
-        ProtocolChoice::Pinned(version) => Verdict::of_version(version)
-            .filter(|verdict| verdict.era == Era::Legacy)
+        ProtocolChoice::Pinned(version) => NegotiatedVersion::of_version(version)
+            .filter(|negotiated| negotiated.era == Era::Legacy)
             .ok_or_else(|| unknown_pin(version).with_hint("over HTTP+SSE only versions of the legacy era are spoken")),
-        ProtocolChoice::Known(verdict) if verdict.era == Era::Legacy => Ok(verdict.clone()),
+        ProtocolChoice::Known(negotiated) if negotiated.era == Era::Legacy => Ok(negotiated.clone()),
         ProtocolChoice::Known(_) | ProtocolChoice::LegacyFirst | ProtocolChoice::Auto => Ok(newest(Era::Legacy)),
     }
 }

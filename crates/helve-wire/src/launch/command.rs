@@ -153,7 +153,7 @@ pub(super) fn start_error(path: &Path, error: io::Error) -> Error {
             Some("the limit of processes or memory is reached: stop something, or raise it (`ulimit -u`)")
         }
         _ if error.raw_os_error() == Some(rustix::io::Errno::NOEXEC.raw_os_error()) => {
-            Some("it is no program for this machine; a script needs a first line that names its interpreter (`#!`)")
+            Some("it is not a program for this machine; a script needs a first line that names its interpreter (`#!`)")
         }
         _ => None,
     };

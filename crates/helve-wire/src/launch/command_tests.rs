@@ -140,7 +140,7 @@ fn what_the_system_refuses_is_explained() {
         |errno: rustix::io::Errno| shown(&start_error(Path::new("/opt/server"), errno.into()), Path::new("/nowhere"));
     insta::assert_snapshot!(refused(rustix::io::Errno::NOEXEC), @r"
     TRANSPORT_ERROR: cannot start `/opt/server`
-      hint: it is no program for this machine; a script needs a first line that names its interpreter (`#!`)
+      hint: it is not a program for this machine; a script needs a first line that names its interpreter (`#!`)
     ");
     insta::assert_snapshot!(refused(rustix::io::Errno::NOENT), @r"
     TRANSPORT_ERROR: cannot start `/opt/server`

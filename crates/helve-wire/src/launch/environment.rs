@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt as _;
 
 /// Names that are passed on as they are.
 const PASSED_ON: &[&str] = &[
-    // Who and where: programs find their configuration, caches and helpers with these.
+    // User and places: programs find their configuration, caches and helpers with these.
     "HOME",
     "LOGNAME",
     "PATH",

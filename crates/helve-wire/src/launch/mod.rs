@@ -13,17 +13,17 @@ mod close;
 mod command;
 #[cfg(target_os = "linux")]
 mod confinement;
-#[cfg(target_os = "linux")]
-mod door;
 mod environment;
 mod executable;
+#[cfg(target_os = "linux")]
+mod handover_socket;
 #[cfg(target_os = "linux")]
 mod host_proxy;
 mod lent;
 mod plain;
 mod process;
 #[cfg(target_os = "linux")]
-mod sandboxed;
+mod sandboxed_launcher;
 mod spawn;
 #[cfg(target_os = "linux")]
 pub mod warden;
@@ -48,7 +48,7 @@ pub use lent::{Loan, LoanState, lend};
 pub use plain::PlainLauncher;
 pub use process::{ExitReport, ServerProcess};
 #[cfg(target_os = "linux")]
-pub use sandboxed::{Sandbox, SandboxedLauncher, probe};
+pub use sandboxed_launcher::{Sandbox, SandboxedLauncher, probe};
 #[cfg(target_os = "linux")]
 pub use warden_launcher::{WardenLauncher, WardenProgram};
 

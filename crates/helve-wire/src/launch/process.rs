@@ -23,7 +23,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// Dropping it kills the tree: at once, without waiting, within a runtime or outside.
 pub struct ServerProcess(Whose);
 
-/// Who started it.
+/// The process that started it.
 enum Whose {
     /// We did.
     Ours {
@@ -284,7 +284,7 @@ fn watch_end(_: Pid) -> Option<AsyncFd<OwnedFd>> {
     None
 }
 
-/// A process that has ended meanwhile, or that we may not signal, is no error for whoever wanted it to end.
+/// A process that has ended meanwhile, or that we may not signal, is not an error for whoever wanted it to end.
 fn ignore_gone(result: rustix::io::Result<()>) {
     if let Err(error) = result {
         tracing::trace!(%error, "signal not delivered");

@@ -16,7 +16,7 @@ use crate::encode::{Params, object, quoted};
 use crate::era::modern::{self, ResultKind};
 use crate::era::param_headers;
 use crate::error::{Error, Result};
-use crate::handler::{ClientCapabilities, PeerHandler, Question, QuestionKind};
+use crate::handler::{ClientCapabilities, PeerHandler, PeerQuestion, QuestionKind};
 use crate::pending::{Listener, ProgressCallback};
 use crate::request::Times;
 use helve_model::sync::lock;
@@ -35,7 +35,7 @@ pub struct CallOptions {
     pub more: Option<RawJson>,
     /// A legacy server that offers tasks may answer with one, kept for so long; modern servers may always.
     pub as_task: Option<Duration>,
-    /// Who answers what the server asks in the course of this call, and hears what it logs: a modern server is told its
+    /// Answers what the server asks in the course of this call, and hears what it logs: a modern server is told its
     /// capabilities, a legacy one was told those of the connection's handler.
     pub handler: Option<Arc<dyn PeerHandler>>,
     /// Somebody else deals with what is not the result yet.
@@ -177,7 +177,7 @@ impl Shared {
     async fn call(self: &Arc<Self>, call: &Call<'_>) -> Result<RawJson> {
         let is_task = call.options.as_task.is_some() && !self.is_modern();
         match &call.options.relayed {
-            // Who cannot ask for the task that the tool wants to become has it followed here.
+            // For a caller that cannot ask for the task, it is made and followed here.
             Some(relayed) if is_task && relayed.task.is_none() => {}
             Some(relayed) => return self.call_relayed(call, relayed).await,
             None => {}
@@ -278,7 +278,7 @@ impl Shared {
         match &*last {
             Some(last) if last.declared == declared && last.log_level == log_level => Some(Arc::clone(&last.rendered)),
             _ => {
-                let version = &self.greeting.verdict.version;
+                let version = &self.greeting.negotiated.version;
                 let level = log_level.map(LogLevel::as_str);
                 let rendered = modern::request_meta(version, &self.options.client, &declared.to_json(), level).into();
                 *last = Some(OwnMeta { declared, log_level, rendered: Arc::clone(&rendered) });
@@ -323,9 +323,9 @@ impl Shared {
         };
         let mut answers: Vec<(String, RawJson)> = Vec::new();
         let members =
-            scan::members(questions.as_str()).map_err(|_| broken_result("asks in a form that is no object"))?;
+            scan::members(questions.as_str()).map_err(|_| broken_result("asks in a form that is not an object"))?;
         for member in members {
-            let member = member.map_err(|_| broken_result("asks in a form that is no JSON"))?;
+            let member = member.map_err(|_| broken_result("asks in a form that is not valid JSON"))?;
             let question = RawJson::part_of(questions.shared(), member.value);
             let Some(method) = question.member_str("method") else {
                 return Err(broken_result("asks something without a method"));
@@ -334,7 +334,7 @@ impl Shared {
             let Some(kind) = kind else {
                 return Err(broken_result(&format!("asks for `{method}`, which it was not offered")));
             };
-            let question = Question { kind, params: question.member("params"), during: None };
+            let question = PeerQuestion { kind, params: question.member("params"), during: None };
             let answer = handler.question(question).await.map_err(|refusal| {
                 Error::new(ErrorCode::Denied, format!("the server asked for `{method}` and was refused"))
                     .with_may_have_run(true)

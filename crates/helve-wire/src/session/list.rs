@@ -36,11 +36,11 @@ pub struct Listing<D> {
 pub struct CacheHint {
     /// Fresh for so many milliseconds.
     pub ttl_ms: u64,
-    /// Who may be shown it.
+    /// The audience it may be shown to.
     pub scope: CacheScope,
 }
 
-/// Who may be shown a kept list.
+/// The audience of a kept list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CacheScope {
     /// Everybody.

@@ -161,7 +161,7 @@ impl Session {
     }
 }
 
-/// Who listened before. Until the new request is acknowledged, the old one hears what happens; then, or when the
+/// The earlier listener. Until the new request is acknowledged, the old one hears what happens; then, or when the
 /// change is given up, it is let go.
 struct Replaced(Option<Task>);
 

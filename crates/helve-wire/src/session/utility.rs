@@ -46,7 +46,7 @@ pub enum CompletionSubject<'a> {
 pub struct Diagnostics {
     /// The newest part of the server's stderr.
     pub stderr: String,
-    /// Messages that were no JSON-RPC: log lines on stdout, most likely.
+    /// Messages that were not JSON-RPC: log lines on stdout, most likely.
     pub noise: u64,
     /// The first few of them, shortened.
     pub first_noise: Vec<String>,
@@ -117,7 +117,7 @@ impl Session {
         self.shared.channel.dispatcher().noises()
     }
 
-    /// What the server wrote since there were `before` of them that is no message of the protocol, in words; `None` when there
+    /// What the server wrote since there were `before` of them that is not a message of the protocol, in words; `None` when there
     /// was nothing.
     #[must_use]
     pub fn noise_since(&self, before: u64) -> Option<String> {

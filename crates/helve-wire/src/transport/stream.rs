@@ -9,16 +9,16 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-use crate::dispatch::{Dispatcher, Origin, Outlet, unacceptable};
+use crate::dispatch::{Dispatcher, MessageOrigin, Outlet, unacceptable};
 use crate::encode;
 use crate::error::{Error, Result};
 use crate::handler::BoxFuture;
 use crate::limits::Limits;
 use crate::pending::{Answer, Closed, Listener, Slot};
 use crate::request::{Outgoing, Times, within};
-use crate::said::{self, Way};
 use crate::transport::line::{Line, LineBuffer};
 use crate::transport::writer::{REASON_TIME, Writer};
+use crate::wire_log::{self, Way};
 
 /// Bytes from a peer.
 pub(crate) trait Source: AsyncRead + Send + Unpin + 'static {
@@ -134,7 +134,7 @@ impl InFlight<'_> {
         }
         if self.cancellable {
             let message = encode::cancelled(self.id, self.meta);
-            said::log(self.link.dispatcher.server(), Way::Sent, &message);
+            wire_log::log(self.link.dispatcher.server(), Way::Sent, &message);
             // If the peer is gone, there is nothing left to cancel.
             drop(self.link.writer.send(None, message, 0));
         }
@@ -186,7 +186,7 @@ impl Reader {
     fn take(&self, line: Line, outlet: &Arc<dyn Outlet>) {
         let dispatcher = &self.end.dispatcher;
         match line {
-            Line::Text(text) => dispatcher.deliver(&text, Origin::Connection, outlet),
+            Line::Text(text) => dispatcher.deliver(&text, MessageOrigin::Connection, outlet),
             Line::NotUtf8(text) => dispatcher.deliver_broken(&text, unacceptable("is not UTF-8")),
             Line::TooLarge { id: Some(id) } => dispatcher.reject(id, too_large(self.message_bytes)),
             Line::TooLarge { id: None } => dispatcher.count_noise("(a line over the limit)"),

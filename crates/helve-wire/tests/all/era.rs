@@ -10,7 +10,7 @@ mod process;
 mod rmcp;
 
 use helve_testkit::{InProcess, Scenario};
-use helve_wire::{Era, Greeting, OtherEra, ProtocolChoice, Session, Verdict, connect_stream};
+use helve_wire::{Era, Greeting, NegotiatedVersion, OtherEra, ProtocolChoice, Session, connect_stream};
 
 use crate::support::*;
 
@@ -18,18 +18,18 @@ const LEGACY: (Era, &str) = (Era::Legacy, "2025-11-25");
 const MODERN: (Era, &str) = (Era::Modern, "2026-07-28");
 
 fn known((era, version): (Era, &str)) -> ProtocolChoice {
-    ProtocolChoice::Known(Verdict { era, version: version.to_owned(), other: OtherEra::default() })
+    ProtocolChoice::Known(NegotiatedVersion { era, version: version.to_owned(), other: OtherEra::default() })
 }
 
-fn verdict(greeting: &Greeting) -> (Era, &str) {
-    (greeting.verdict.era, &greeting.verdict.version)
+fn negotiated(greeting: &Greeting) -> (Era, &str) {
+    (greeting.negotiated.era, &greeting.negotiated.version)
 }
 
-/// Connects, checks the verdict, and checks with a call that the server agrees with it; gives the methods it got.
+/// Connects, checks the negotiated, and checks with a call that the server agrees with it; gives the methods it got.
 async fn check(scenario: &Scenario, expected: (Era, &str)) -> Vec<String> {
     let InProcess { stream, recorder } = scenario.in_process();
     let session = connect_stream(stream, options()).await.unwrap_or_else(|error| panic!("{}", shown(&error)));
-    assert_eq!(verdict(session.greeting()), expected, "{scenario:?}");
+    assert_eq!(negotiated(session.greeting()), expected, "{scenario:?}");
     check_agrees(&session).await;
     assert_eq!(recorder.violations(), Vec::<String>::new());
     let mut methods = recorder.methods();

@@ -11,7 +11,7 @@ use crate::support::*;
 
 /// Everything a well-behaved server offers.
 async fn check_everything(session: &Session, listener: &Arc<Listener>) {
-    let modern = session.greeting().verdict.era == Era::Modern;
+    let modern = session.greeting().negotiated.era == Era::Modern;
     assert!(session.greeting().server_info.is_some());
 
     let tools = session.list_tools(times()).await.unwrap();
@@ -260,7 +260,7 @@ async fn unknown_fields_and_key_order_survive() {
     assert_eq!(odd.raw().as_str(), literal);
 }
 
-/// S1: what is no notification of a client is none, whoever sends it.
+/// S1: what is not a notification of a client is none, whoever sends it.
 #[tokio::test]
 async fn s1_the_open_notification_refuses_what_is_not_on_its_list() {
     let peer = Scenario::legacy().in_process();
@@ -304,7 +304,7 @@ async fn s23_a_token_of_somebody_elses_does_not_get_through() {
         let called = peer.recorder.messages().into_iter().find(|message| message["method"] == "tools/call").unwrap();
         let sent = peer.recorder.frames().into_iter().find(|frame| frame.contains("tools/call")).unwrap();
         assert_eq!(called["params"]["_meta"]["trace"], "kept");
-        let is_modern = session.greeting().verdict.era == Era::Modern;
+        let is_modern = session.greeting().negotiated.era == Era::Modern;
         assert!(!sent.contains("\\u0054"), "{sent}");
         assert!(!is_modern || !sent.contains("1999"), "{sent}");
         assert_eq!(sent.matches("progressToken").count(), 1, "{sent}");

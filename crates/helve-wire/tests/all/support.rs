@@ -11,8 +11,8 @@ use helve_wire::launch::{
     Launched, Launcher, PlainLauncher, ServerCommand, WardenLauncher, WardenProgram, child_environment,
 };
 use helve_wire::{
-    BoxFuture, CallOptions, ClientCapabilities, ConnectOptions, HttpTarget, Notification, PeerHandler, ProtocolChoice,
-    Question, QuestionKind, Result, RpcError, Session, Times, connect_http, connect_stdio, connect_stream,
+    BoxFuture, CallOptions, ClientCapabilities, ConnectOptions, HttpTarget, Notification, PeerHandler, PeerQuestion,
+    ProtocolChoice, QuestionKind, Result, RpcError, Session, Times, connect_http, connect_stdio, connect_stream,
 };
 
 /// Long enough for a loaded machine; a test that waits so long has failed.
@@ -60,7 +60,7 @@ pub(crate) fn text(outcome: &Outcome) -> String {
 #[derive(Default)]
 pub(crate) struct Listener {
     pub(crate) heard: Mutex<Vec<Notification>>,
-    pub(crate) asked: Mutex<Vec<Question>>,
+    pub(crate) asked: Mutex<Vec<PeerQuestion>>,
 }
 
 impl Listener {
@@ -84,7 +84,7 @@ impl PeerHandler for Listener {
         self.heard.lock().unwrap().push(notification);
     }
 
-    fn question(&self, question: Question) -> BoxFuture<'_, Result<RawJson, RpcError>> {
+    fn question(&self, question: PeerQuestion) -> BoxFuture<'_, Result<RawJson, RpcError>> {
         let answer = match question.kind {
             QuestionKind::Elicitation => r#"{"action":"accept","content":{"name":"Ada"}}"#,
             QuestionKind::Sampling => {

@@ -2,16 +2,16 @@
 
 use helve_model::json::RawJson;
 use helve_model::{ErrorCode, Hint, Validation};
-use helve_schema::{ArgumentLimits, Verdict};
+use helve_schema::{ArgumentLimits, ArgumentVerdict};
 
 use super::CallContext;
 use crate::catalog::ToolEntry;
 use crate::error::CallError;
-use crate::state::Shared;
+use crate::host_core::HostCore;
 
 /// Checks the arguments, where that is not left to the server; gives what could not be checked about them.
 pub(super) fn check(
-    host: &Shared,
+    host: &HostCore,
     tool: &ToolEntry,
     arguments: &RawJson,
     context: &CallContext,
@@ -23,21 +23,23 @@ pub(super) fn check(
     let shown = context.known_as.as_deref().unwrap_or(name.tool.as_str());
     let invalid = |message: String| CallError::new(ErrorCode::InvalidParams, message).at(name);
     match tool.validator().check(shown, arguments.as_str(), ArgumentLimits::default()) {
-        Verdict::Valid => Ok(Vec::new()),
-        Verdict::Unvalidated(reason) => Ok(vec![format!("the arguments were not checked: {reason}")]),
-        Verdict::Invalid(problem) => Err(invalid(problem.to_string()).with_hint(Hint::ShowTool { name: name.clone() })),
-        Verdict::Refused(reason) => {
+        ArgumentVerdict::Valid => Ok(Vec::new()),
+        ArgumentVerdict::Unvalidated(reason) => Ok(vec![format!("the arguments were not checked: {reason}")]),
+        ArgumentVerdict::Invalid(problem) => {
+            Err(invalid(problem.to_string()).with_hint(Hint::ShowTool { name: name.clone() }))
+        }
+        ArgumentVerdict::Refused(reason) => {
             let message = format!("the arguments of {} cannot be checked: {reason}", context.names(name));
             Err(invalid(message))
         }
     }
 }
 
-/// Who judges the arguments: as the server's entry says, else the host, else whoever calls. A tool of this process has
+/// Where the arguments are checked: as the server's entry says, else the host, else whoever calls. A tool of this process has
 /// nobody behind it who could.
-fn judge(host: &Shared, tool: &ToolEntry, context: &CallContext) -> Validation {
-    match &tool.link {
-        Some(link) => link.spec().validation.or(host.settings.validation).unwrap_or(context.validation),
+fn judge(host: &HostCore, tool: &ToolEntry, context: &CallContext) -> Validation {
+    match &tool.handle {
+        Some(handle) => handle.spec().validation.or(host.settings.validation).unwrap_or(context.validation),
         None => Validation::Strict,
     }
 }

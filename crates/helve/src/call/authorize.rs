@@ -8,7 +8,7 @@ use super::record::Recording;
 use crate::ask::{ApprovalAnswer, ApprovalRequest};
 use crate::catalog::ToolEntry;
 use crate::error::CallError;
-use crate::state::Shared;
+use crate::host_core::HostCore;
 use helve_model::sync::lock;
 
 /// Refuses what does not belong to what the caller may see and call, before anything is said about it.
@@ -34,7 +34,7 @@ pub(super) fn as_pinned(tool: &ToolEntry, context: &CallContext) -> Result<(), C
 
 /// What rules and earlier approvals say of a call: the right to make it, or a question that is still open.
 pub(super) fn decide(
-    host: &Shared,
+    host: &HostCore,
     policy: &ToolPolicy,
     arguments: RawJson,
     whereabouts: Whereabouts,
@@ -68,7 +68,7 @@ pub(super) fn decide(
 }
 
 /// Asks whoever can answer for the call.
-pub(super) async fn ask(host: &Shared, context: &CallContext, question: Question) -> Result<Permit, CallError> {
+pub(super) async fn ask(host: &HostCore, context: &CallContext, question: Question) -> Result<Permit, CallError> {
     let approver = context.approver.as_ref().unwrap_or(&host.approver);
     let request = ApprovalRequest {
         name: question.name().clone(),

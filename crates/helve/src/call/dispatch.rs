@@ -17,11 +17,11 @@ use super::{CallContext, pages};
 use crate::catalog::ToolEntry;
 use crate::error::CallError;
 use crate::handler::CallHandler;
-use crate::link::Link;
+use crate::host_core::HostCore;
 use crate::missed_variables;
 use crate::record::CallId;
+use crate::server_handle::ServerHandle;
 use crate::settings::Surroundings;
-use crate::state::Shared;
 use crate::tool::{Tool, ToolContext};
 
 /// What a person is told who may be about to do it twice.
@@ -37,25 +37,25 @@ pub(super) struct Sent {
 }
 
 /// How long the call may stay without answer or progress.
-pub(super) fn timeout(host: &Shared, tool: &ToolEntry, context: &CallContext) -> Duration {
-    let of_server = || tool.link.as_ref().and_then(|link| link.call_timeout());
+pub(super) fn timeout(host: &HostCore, tool: &ToolEntry, context: &CallContext) -> Duration {
+    let of_server = || tool.handle.as_ref().and_then(|handle| handle.call_timeout());
     context.timeout.or_else(of_server).unwrap_or(host.settings.call_timeout)
 }
 
 /// The tool as its server lists it now: a definition from an earlier run is never used for a call unchecked.
 pub(super) async fn listed_by_server(
-    host: &Shared,
+    host: &HostCore,
     tool: &ToolEntry,
     deadline: Instant,
 ) -> Result<Arc<ToolEntry>, CallError> {
     let name = tool.name();
-    let Some(link) = &tool.link else { return Err(nobody_runs(tool)) };
-    drop(link.session(deadline).await.map_err(|error| error.at(name))?);
+    let Some(handle) = &tool.handle else { return Err(nobody_runs(tool)) };
+    drop(handle.session(deadline).await.map_err(|error| error.at(name))?);
     let listed = host.snapshot().find(name).cloned();
     if let Some(listed) = listed.filter(|listed| !listed.from_cache) {
         return Ok(listed);
     }
-    Err(match link.unlisted() {
+    Err(match handle.unlisted() {
         Some(unlisted) => unlisted.with_hint("what it listed in an earlier run is only shown, never called"),
         None => CallError::new(
             ErrorCode::ToolNotFound,
@@ -67,7 +67,7 @@ pub(super) async fn listed_by_server(
 
 /// Makes the call.
 pub(super) async fn send(
-    host: &Shared,
+    host: &HostCore,
     tool: &ToolEntry,
     permit: &Permit,
     context: &CallContext,
@@ -78,13 +78,13 @@ pub(super) async fn send(
         Some(turns) => Some(turns.take(&tool.name().server).await.map_err(|error| error.at(tool.name()))?),
         None => None,
     };
-    match (tool.native(), &tool.link) {
+    match (tool.native(), &tool.handle) {
         (Some(native), _) => {
             recording.attempt();
             let outcome = run_native(native.as_ref(), tool, permit, context, recording.id(), timeout).await?;
             Ok(Sent { outcome, warning: None })
         }
-        (None, Some(link)) => to_server(host, tool, link, permit, context, timeout, recording).await,
+        (None, Some(handle)) => to_server(host, tool, handle, permit, context, timeout, recording).await,
         (None, None) => Err(nobody_runs(tool)),
     }
 }
@@ -117,9 +117,9 @@ async fn run_native(
 }
 
 async fn to_server(
-    host: &Shared,
+    host: &HostCore,
     tool: &ToolEntry,
-    link: &Link,
+    handle: &ServerHandle,
     permit: &Permit,
     context: &CallContext,
     timeout: Duration,
@@ -127,21 +127,21 @@ async fn to_server(
 ) -> Result<Sent, CallError> {
     let mut deadline = Instant::now() + timeout;
     // Whoever hands out turns says how many calls may be on their way.
-    let _slot = match (&context.turns, link.slots()) {
+    let _slot = match (&context.turns, handle.slots()) {
         (Some(_), _) => None,
         (None, slots) => match slots.take(deadline).await {
             Some(slot) => Some(slot),
             None => return Err(no_slot(tool, context, host.settings.in_flight_per_server)),
         },
     };
-    let _call = link.count_call();
-    let retries = link.max_retries().unwrap_or(host.settings.max_retries);
+    let _call = handle.count_call();
+    let retries = handle.max_retries().unwrap_or(host.settings.max_retries);
     let mut attempt = 0;
     let mut was_sent_somewhere = false;
     loop {
-        let session = link.session(deadline).await.map_err(|error| error.at(tool.name()))?;
+        let session = handle.session(deadline).await.map_err(|error| error.at(tool.name()))?;
         recording.attempt_at(&session);
-        let mut options = options(host, link, context, timeout);
+        let mut options = options(host, handle, context, timeout);
         // Made and followed here, unless whoever calls asks for it.
         options.as_task = tool.requires_task().then_some(options.times.total);
         let noise = session.noise();
@@ -158,14 +158,14 @@ async fn to_server(
         {
             let visit = Box::pin(pages::visit(host, &tool.name().server, &pages));
             visit.await.map_err(|refusal| refusal.at(tool.name()))?;
-            link.question_count().fetch_add(1, Ordering::Relaxed);
+            handle.question_count().fetch_add(1, Ordering::Relaxed);
             was_sent_somewhere = true;
             // A person takes the time a person takes.
             deadline = Instant::now() + timeout;
             continue;
         }
         if attempt >= retries || !may_repeat(tool, &error) || Instant::now() + RETRY_AFTER >= deadline {
-            let error = explain(error, tool, (link, &host.surroundings), timeout);
+            let error = explain(error, tool, (handle, &host.surroundings), timeout);
             let hint = "finish what the page wants of you, then make the call again";
             return Err(if was_sent_somewhere { error.with_hint(hint) } else { error });
         }
@@ -176,10 +176,10 @@ async fn to_server(
 }
 
 /// How the wire is to make a call.
-pub(super) fn options(host: &Shared, link: &Link, context: &CallContext, timeout: Duration) -> CallOptions {
+pub(super) fn options(host: &HostCore, handle: &ServerHandle, context: &CallContext, timeout: Duration) -> CallOptions {
     let handler = context.answerer.as_ref().map(|answerer| -> Arc<dyn PeerHandler> {
-        let (answerer, slots) = (Arc::clone(answerer), Arc::clone(link.slots()));
-        let (server, questions) = (link.server().clone(), Arc::clone(link.question_count()));
+        let (answerer, slots) = (Arc::clone(answerer), Arc::clone(handle.slots()));
+        let (server, questions) = (handle.server().clone(), Arc::clone(handle.question_count()));
         Arc::new(CallHandler { server, events: host.events.clone(), answerer, questions, slots })
     });
     CallOptions::default().with(|options| {
@@ -201,7 +201,7 @@ fn may_repeat(tool: &ToolEntry, error: &helve_wire::Error) -> bool {
 fn explain(
     error: helve_wire::Error,
     tool: &ToolEntry,
-    (link, surroundings): (&Link, &Surroundings),
+    (handle, surroundings): (&ServerHandle, &Surroundings),
     timeout: Duration,
 ) -> CallError {
     let name = tool.name();
@@ -209,16 +209,16 @@ fn explain(
     let may_have_run = is_cut_off && error.may_have_run() && error.rpc().is_none();
     let explained = match error.code() {
         ErrorCode::Timeout => {
-            CallError::from_wire(error, &name.server).at(name).with_hint(link.raise_call_timeout(timeout))
+            CallError::from_wire(error, &name.server).at(name).with_hint(handle.raise_call_timeout(timeout))
         }
         ErrorCode::AuthRequired => {
-            let hint = link.credentials_hint(&error);
+            let hint = handle.credentials_hint(&error);
             let ours = CallError::from_wire(error, &name.server).at(name);
             hint.into_iter().fold(ours, CallError::with_hint)
         }
         // The program may have ended for want of a variable.
         ErrorCode::TransportError => {
-            missed_variables::explain(CallError::from_wire(error, &name.server).at(name), link.spec(), surroundings)
+            missed_variables::explain(CallError::from_wire(error, &name.server).at(name), handle.spec(), surroundings)
         }
         _ => CallError::from_wire(error, &name.server).at(name),
     };

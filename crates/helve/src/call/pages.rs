@@ -4,10 +4,10 @@
 use helve_model::json::RawJson;
 use helve_model::{ErrorCode, ServerName};
 use helve_schema::Elicitation;
-use helve_wire::{Question, QuestionKind};
+use helve_wire::{PeerQuestion, QuestionKind};
 
 use crate::error::CallError;
-use crate::state::Shared;
+use crate::host_core::HostCore;
 
 /// The code of an error that names pages.
 const URL_ELICITATION_REQUIRED: i64 = helve_model::protocol::code::URL_ELICITATION_REQUIRED;
@@ -22,7 +22,7 @@ pub(super) fn wanted(error: &helve_wire::Error) -> Option<Vec<RawJson>> {
 }
 
 /// Puts the questions to whoever answers for the host.
-pub(super) async fn visit(host: &Shared, server: &ServerName, pages: &[RawJson]) -> Result<(), CallError> {
+pub(super) async fn visit(host: &HostCore, server: &ServerName, pages: &[RawJson]) -> Result<(), CallError> {
     let refused = |what: String| {
         CallError::new(
             ErrorCode::Denied,
@@ -42,7 +42,7 @@ pub(super) async fn visit(host: &Shared, server: &ServerName, pages: &[RawJson])
             Ok(_) => return Err(refused("it asks for something else than a page".to_owned())),
             Err(problem) => return Err(refused(format!("what it names cannot be put to a person: {problem}"))),
         };
-        let question = Question { kind: QuestionKind::Elicitation, params: Some(params.clone()), during: None };
+        let question = PeerQuestion { kind: QuestionKind::Elicitation, params: Some(params.clone()), during: None };
         let answer = host.answerer.question(server, question).await;
         if answer.is_ok_and(|answer| answer.member_str("action").as_deref() == Some("accept")) {
             continue;

@@ -19,10 +19,10 @@ use tracing::Instrument as _;
 use super::record::Recording;
 use super::{CallContext, authorize, dispatch};
 use crate::error::CallError;
-use crate::link::Link;
+use crate::host_core::HostCore;
 use crate::record::CallEnd;
+use crate::server_handle::ServerHandle;
 use crate::spill::{spill_contents, spill_messages};
-use crate::state::Shared;
 use crate::turn::Turn;
 use helve_model::sync::lock;
 
@@ -37,12 +37,12 @@ pub struct ResourceOutcome {
 
 /// Reads a resource.
 pub(crate) async fn read_resource(
-    host: &Shared,
-    link: &Link,
+    host: &HostCore,
+    handle: &ServerHandle,
     uri: &str,
     context: &CallContext,
 ) -> Result<ResourceOutcome, CallError> {
-    let name = QualifiedName::new(link.server().clone(), ToolName::new(uri));
+    let name = QualifiedName::new(handle.server().clone(), ToolName::new(uri));
     let mut recording = Recording::begin(host, None, context, &RawJson::empty_object());
     recording.found(&name);
     let span = recording.span();
@@ -50,11 +50,11 @@ pub(crate) async fn read_resource(
         let subject = Subject::resource(&name.server, uri);
         let permit = permit(host, subject, RawJson::empty_object(), context, &mut recording).await?;
         let _turn = turn(context, &name.server).await?;
-        let timeout = timeout(host, link, context);
-        let session = link.session(Instant::now() + timeout).await?;
-        offered(&session, link, CallKind::Resource, ErrorCode::ResourceNotFound)?;
+        let timeout = timeout(host, handle, context);
+        let session = handle.session(Instant::now() + timeout).await?;
+        offered(&session, handle, CallKind::Resource, ErrorCode::ResourceNotFound)?;
         recording.attempt();
-        let options = dispatch::options(host, link, context, timeout);
+        let options = dispatch::options(host, handle, context, timeout);
         let read = session.read_resource(&permit, options).await;
         let outcome = read.map_err(|error| CallError::from_wire(error, &name.server))?;
         recording.took_bytes(outcome.raw().as_str().len());
@@ -72,27 +72,27 @@ pub(crate) async fn read_resource(
 
 /// Gets a prompt. Its arguments are checked against what the server lists.
 pub(crate) async fn get_prompt(
-    host: &Shared,
-    link: &Link,
+    host: &HostCore,
+    handle: &ServerHandle,
     prompt: &str,
     arguments: RawJson,
     context: &CallContext,
 ) -> Result<PromptOutcome, CallError> {
-    let name = QualifiedName::new(link.server().clone(), ToolName::new(prompt));
+    let name = QualifiedName::new(handle.server().clone(), ToolName::new(prompt));
     let mut recording = Recording::begin(host, None, context, &arguments);
     recording.found(&name);
     let span = recording.span();
     let result = async {
-        let timeout = timeout(host, link, context);
-        let session = link.session(Instant::now() + timeout).await?;
-        offered(&session, link, CallKind::Prompt, ErrorCode::PromptNotFound)?;
-        let definition = listed(link, &session, &name, Times::exactly(timeout)).await?;
+        let timeout = timeout(host, handle, context);
+        let session = handle.session(Instant::now() + timeout).await?;
+        offered(&session, handle, CallKind::Prompt, ErrorCode::PromptNotFound)?;
+        let definition = listed(handle, &session, &name, Times::exactly(timeout)).await?;
         check(&name, &definition, &arguments)?;
         let subject = Subject::prompt(&name.server, &definition);
         let permit = permit(host, subject, arguments, context, &mut recording).await?;
         let _turn = turn(context, &name.server).await?;
         recording.attempt();
-        let got = session.get_prompt(&permit, dispatch::options(host, link, context, timeout)).await;
+        let got = session.get_prompt(&permit, dispatch::options(host, handle, context, timeout)).await;
         let outcome = got.map_err(|error| CallError::from_wire(error, &name.server))?;
         recording.took_bytes(outcome.raw().as_str().len());
         Ok(cut_prompt(host, &name, outcome, context).await)
@@ -105,20 +105,20 @@ pub(crate) async fn get_prompt(
 }
 
 /// What a server does not offer, it is not asked for.
-fn offered(session: &Session, link: &Link, kind: CallKind, code: ErrorCode) -> Result<(), CallError> {
+fn offered(session: &Session, handle: &ServerHandle, kind: CallKind, code: ErrorCode) -> Result<(), CallError> {
     let what = format!("{kind}s");
     if session.greeting().offers(&what) {
         return Ok(());
     }
-    let server = link.server();
+    let server = handle.server();
     Err(CallError::new(code, format!("the server `{server}` has no {what}"))
         .at_server(server)
         .with_hint(Hint::ListOffers(kind)))
 }
 
 /// How long a server may stay without an answer.
-pub(crate) fn timeout(host: &Shared, link: &Link, context: &CallContext) -> Duration {
-    context.timeout.or_else(|| link.call_timeout()).unwrap_or(host.settings.call_timeout)
+pub(crate) fn timeout(host: &HostCore, handle: &ServerHandle, context: &CallContext) -> Duration {
+    context.timeout.or_else(|| handle.call_timeout()).unwrap_or(host.settings.call_timeout)
 }
 
 /// A turn at the server, where callers share it.
@@ -130,7 +130,7 @@ async fn turn(context: &CallContext, server: &ServerName) -> Result<Option<Turn>
 }
 
 async fn permit(
-    host: &Shared,
+    host: &HostCore,
     subject: Subject,
     arguments: RawJson,
     context: &CallContext,
@@ -149,21 +149,21 @@ async fn permit(
 
 /// The prompt as its server lists it. What is kept counts as long as the server would say that it changed.
 async fn listed(
-    link: &Link,
+    handle: &ServerHandle,
     session: &Session,
     name: &QualifiedName,
     times: Times,
 ) -> Result<PromptDefinition, CallError> {
     let wanted = name.tool.as_str();
     let find = |prompts: &[PromptDefinition]| prompts.iter().find(|prompt| prompt.name() == wanted).cloned();
-    let kept = lock(link.prompts()).clone();
+    let kept = lock(handle.prompts()).clone();
     if let Some(found) = kept.as_deref().and_then(find) {
         return Ok(found);
     }
     let listing = session.list_prompts(times).await.map_err(|error| CallError::from_wire(error, &name.server))?;
     let prompts: Arc<[PromptDefinition]> = listing.items.into();
     if session.greeting().offers_part("prompts", "listChanged") {
-        *lock(link.prompts()) = Some(Arc::clone(&prompts));
+        *lock(handle.prompts()) = Some(Arc::clone(&prompts));
     }
     if let Some(found) = find(&prompts) {
         return Ok(found);
@@ -177,14 +177,14 @@ async fn listed(
 fn check(name: &QualifiedName, definition: &PromptDefinition, arguments: &RawJson) -> Result<(), CallError> {
     let invalid = |message: String| CallError::new(ErrorCode::InvalidParams, message);
     let arguments: Map<String, Value> = arguments.parse().map_err(|error| {
-        invalid(format!("the arguments of the {} `{name}` are no object", CallKind::Prompt)).with_source(error)
+        invalid(format!("the arguments of the {} `{name}` are not object", CallKind::Prompt)).with_source(error)
     })?;
     check_prompt_arguments(name.tool.as_str(), &definition.view(), &arguments)
         .map_err(|problem| invalid(problem.to_string()))
 }
 
 /// Cuts what is too large; the whole is kept in files, where there is a directory for them.
-async fn cut(host: &Shared, name: &QualifiedName, outcome: ReadOutcome, context: &CallContext) -> ResourceOutcome {
+async fn cut(host: &HostCore, name: &QualifiedName, outcome: ReadOutcome, context: &CallContext) -> ResourceOutcome {
     let limit = host.settings.result_bytes;
     if context.uncut || outcome.raw().as_str().len() <= limit {
         return ResourceOutcome { outcome, kept_in: Vec::new() };
@@ -202,7 +202,7 @@ async fn cut(host: &Shared, name: &QualifiedName, outcome: ReadOutcome, context:
 
 /// The same for the messages of a prompt.
 async fn cut_prompt(
-    host: &Shared,
+    host: &HostCore,
     name: &QualifiedName,
     outcome: PromptOutcome,
     context: &CallContext,

@@ -14,12 +14,12 @@ use tracing::Span;
 use super::{CallContext, CallOutcome};
 use crate::error::CallError;
 use crate::event::HostEvent;
+use crate::host_core::HostCore;
 use crate::record::{CallEnd, CallId, CallRecord, trace_id};
-use crate::state::Shared;
 
 /// A call being recorded. Dropped before its end, it was cancelled.
 pub(super) struct Recording<'call> {
-    host: &'call Shared,
+    host: &'call HostCore,
     context: &'call CallContext,
     id: CallId,
     /// What the caller wrote, if it wrote anything.
@@ -42,7 +42,7 @@ pub(super) struct Recording<'call> {
 
 impl<'call> Recording<'call> {
     pub(super) fn begin(
-        host: &'call Shared,
+        host: &'call HostCore,
         asked: Option<&'call str>,
         context: &'call CallContext,
         arguments: &RawJson,

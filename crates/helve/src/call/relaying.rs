@@ -14,8 +14,8 @@ use super::record::Recording;
 use super::{CallContext, authorize};
 use crate::error::CallError;
 use crate::host::Host;
+use crate::host_core::HostCore;
 use crate::record::CallEnd;
-use crate::state::Shared;
 
 impl Host {
     /// Decides whether a message may be passed on to its server, and asks where a rule says so.
@@ -23,7 +23,7 @@ impl Host {
     /// # Errors
     /// `DENIED` when nobody may pass it on, or a rule or a person says no; otherwise why its server cannot be reached.
     pub async fn clear(&self, message: Relay, context: &CallContext) -> Result<Clearance, CallError> {
-        let link = self.link_of(message.server.as_str())?;
+        let handle = self.handle_of(message.server.as_str())?;
         let permit = match message.subject().map_err(|barred| refused(&barred, &message))? {
             Some(subject) => {
                 let sent = message.params.clone().unwrap_or_else(RawJson::empty_object);
@@ -32,9 +32,9 @@ impl Host {
             None => None,
         };
         let session = match message.form {
-            Form::Request => link.session(Instant::now() + self.times(&link).idle).await?,
+            Form::Request => handle.session(Instant::now() + self.times(&handle).idle).await?,
             // Nothing is started, and nobody waits, to be told something.
-            Form::Notification => link.session_now().ok_or_else(|| link.unavailable(&link.status()))?,
+            Form::Notification => handle.session_now().ok_or_else(|| handle.unavailable(&handle.status()))?,
         };
         let (server, method) = (message.server.clone(), message.method.clone());
         Clearance::new(message, permit.as_ref(), |extension| declares(session.greeting(), extension)).map_err(
@@ -49,11 +49,11 @@ impl Host {
     /// # Errors
     /// Whatever the server or the way to it does.
     pub async fn relay(&self, clearance: &Clearance) -> Result<RawJson, CallError> {
-        let link = self.link_of(clearance.server().as_str())?;
-        let times = self.times(&link);
-        let session = link.session(Instant::now() + times.idle).await?;
+        let handle = self.handle_of(clearance.server().as_str())?;
+        let times = self.times(&handle);
+        let session = handle.session(Instant::now() + times.idle).await?;
         let answer = session.relay(clearance, times).await;
-        answer.map_err(|error| CallError::from_wire(error, link.server()))
+        answer.map_err(|error| CallError::from_wire(error, handle.server()))
     }
 
     /// Passes a notification on, if the server is connected. A server that has not taken the last ones yet misses it; that
@@ -62,15 +62,15 @@ impl Host {
     /// # Errors
     /// `LIMIT_EXCEEDED` when it was left out; otherwise why the server cannot be reached.
     pub async fn relay_notification(&self, clearance: &Clearance) -> Result<(), CallError> {
-        let link = self.link_of(clearance.server().as_str())?;
-        let Some(session) = link.session_now() else { return Ok(()) };
-        let Ok(_turn) = link.notification_turns().try_acquire() else {
-            let missed = link.missed_notifications().fetch_add(1, Ordering::Relaxed) + 1;
-            tracing::debug!(server = %link.server(), missed, "a notification was left out: the server does not take them");
-            let message = format!("the server `{}` does not take the notifications it gets", link.server());
-            return Err(CallError::new(ErrorCode::LimitExceeded, message).at_server(link.server()));
+        let handle = self.handle_of(clearance.server().as_str())?;
+        let Some(session) = handle.session_now() else { return Ok(()) };
+        let Ok(_turn) = handle.notification_turns().try_acquire() else {
+            let missed = handle.missed_notifications().fetch_add(1, Ordering::Relaxed) + 1;
+            tracing::debug!(server = %handle.server(), missed, "a notification was left out: the server does not take them");
+            let message = format!("the server `{}` does not take the notifications it gets", handle.server());
+            return Err(CallError::new(ErrorCode::LimitExceeded, message).at_server(handle.server()));
         };
-        session.relay_notification(clearance).await.map_err(|error| CallError::from_wire(error, link.server()))
+        session.relay_notification(clearance).await.map_err(|error| CallError::from_wire(error, handle.server()))
     }
 
     /// Decides whether somebody may hear of changes of a resource: whether he may read it.
@@ -107,7 +107,7 @@ fn declares(greeting: &Greeting, extension: &str) -> bool {
 }
 
 async fn permit(
-    host: &Shared,
+    host: &HostCore,
     subject: Subject,
     sent: &RawJson,
     form: Form,

@@ -13,14 +13,19 @@ use tokio::time::Instant;
 
 use super::CallContext;
 use crate::catalog::ToolEntry;
+use crate::host_core::HostCore;
 use crate::result_cache::ResultKey;
 use crate::spill::spill;
-use crate::state::Shared;
 use helve_model::sync::lock;
 
 /// The name a result may be kept under; `None` when it must not be kept. What was unlocked by answering a question, or
 /// brings answers nobody asked for, is never kept: the answers would count for calls that were made without them.
-pub(super) fn cache_key(host: &Shared, tool: &ToolEntry, permit: &Permit, context: &CallContext) -> Option<ResultKey> {
+pub(super) fn cache_key(
+    host: &HostCore,
+    tool: &ToolEntry,
+    permit: &Permit,
+    context: &CallContext,
+) -> Option<ResultKey> {
     host.settings.result_cache_ttl?;
     let is_plain = |relayed: &Relayed| {
         // Taken apart, so that something new that is relayed has to be decided on.
@@ -41,12 +46,12 @@ pub(super) fn cache_key(host: &Shared, tool: &ToolEntry, permit: &Permit, contex
 }
 
 /// True for tools whose results the person lets us keep, and for those that are known to change nothing.
-fn may_be_kept(host: &Shared, tool: &ToolEntry) -> bool {
+fn may_be_kept(host: &HostCore, tool: &ToolEntry) -> bool {
     tool.policy().is_harmless_to_keep() || host.settings.cacheable.contains(tool.name())
 }
 
 /// What an earlier call of the same produced.
-pub(super) fn from_cache(host: &Shared, key: Option<&ResultKey>) -> Option<Outcome> {
+pub(super) fn from_cache(host: &HostCore, key: Option<&ResultKey>) -> Option<Outcome> {
     let key = key?;
     lock(&host.results).get(key, Instant::now().into_std())
 }
@@ -55,7 +60,7 @@ pub(super) fn from_cache(host: &Shared, key: Option<&ResultKey>) -> Option<Outco
 /// everything old that its server said to whoever called it. What others were told stays until its time is over, as it does
 /// when anything changes that helve is not asked for: nobody can empty another's cache, or see in it that others call.
 pub(super) fn into_cache(
-    host: &Shared,
+    host: &HostCore,
     tool: &ToolEntry,
     key: Option<ResultKey>,
     context: &CallContext,
@@ -90,7 +95,7 @@ pub(super) fn broken_promise(tool: &ToolEntry, outcome: &Outcome) -> Option<Stri
 /// A result that is too large is cut, and kept whole in files where there is a directory for them; where they cannot be
 /// written it stays as it is.
 pub(super) async fn cut(
-    host: &Shared,
+    host: &HostCore,
     tool: &ToolEntry,
     outcome: Outcome,
     context: &CallContext,

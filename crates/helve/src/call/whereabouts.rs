@@ -47,7 +47,7 @@ pub(super) async fn find(
 
 /// The directories that the server was given, on its connection or in the course of this call.
 fn roots(tool: &ToolEntry, context: &CallContext) -> Directories {
-    let given = tool.link.as_ref().and_then(|link| link.roots());
+    let given = tool.handle.as_ref().and_then(|handle| handle.roots());
     let mut roots = given.map(|given| Directories::clone(&given)).unwrap_or_default();
     let answers = context.relayed.as_ref().and_then(|relayed| relayed.responses.as_ref());
     let answers = answers.and_then(|answers| answers.parse::<serde_json::Map<String, serde_json::Value>>().ok());

@@ -66,7 +66,7 @@ struct State {
     /// Requests that wait for their turn.
     waiting: VecDeque<(u32, String)>,
     handshake: Handshake,
-    /// Who was asked what the program wants to know, by its id for it.
+    /// Which connection was asked what the program wants to know, by its id for it.
     asked: HashMap<String, u32>,
     /// Something was asked of the server itself.
     has_begun: bool,
@@ -117,7 +117,7 @@ impl KeptProgram {
     /// Starts the program of a server.
     ///
     /// # Errors
-    /// When it cannot be started, or is no program.
+    /// When it cannot be started, or is not a program.
     pub async fn start(planned: &Planned, surroundings: &Surroundings) -> Result<Self, CallError> {
         let spec = &planned.spec;
         let TransportSpec::Stdio(stdio) = &spec.transport else {

@@ -39,7 +39,7 @@ pub struct IndexedTool<'index> {
 }
 
 impl CachedIndex {
-    /// `None` when the texts are no index.
+    /// `None` when the texts are not index.
     pub(super) fn new(texts: Texts, hint: Option<CacheHint>, stored_at: SystemTime, is_fresh: bool) -> Option<Self> {
         let index = Self { texts, hint, stored_at, is_fresh };
         let is_whole = index.texts.len().is_multiple_of(TEXTS) && index.tools().count() == index.len();

@@ -9,7 +9,7 @@ use helve_model::{PromptOutcome, QualifiedName};
 
 use super::{Files, Shape};
 
-/// Who says what is missing: whoever would have said the rest.
+/// The role that says what is missing: that of the message it was cut from.
 const TELLER: &str = "user";
 
 /// Cuts the messages of a prompt to `limit` bytes, and keeps the whole in a file, where there is a directory for it.

@@ -5,7 +5,7 @@
 
 use super::Ends;
 
-/// Fewer marks than this are no fence.
+/// Fewer marks than this are not fence.
 const MARKS: usize = 3;
 
 /// How an open block was opened.

@@ -58,7 +58,7 @@ pub(super) fn find(text: &str, ends: Ends) -> Found {
         Err(Miss::Ended) => (OPENING.len(), "the tag does not end: a `]` is missing".to_owned()),
         Err(Miss::Wrong { at, message }) => (at, message),
         Err(Miss::WrongArguments { start, at, message }) => match extent(window, start) {
-            // What the arguments quote is no tag, though they are broken.
+            // What the arguments quote is not a tag, though they are broken.
             Extent::Closed(end) => (end.max(at), message),
             Extent::Ended if !is_all => return Found::Unsure,
             Extent::Ended | Extent::Open => (at, message),
@@ -133,7 +133,7 @@ fn read_arguments(text: &str, start: usize) -> Result<(RawJson, usize), Miss> {
             let text = error.to_string();
             // Where it is wrong is told once, for the tag.
             let reason = text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason);
-            Err(Miss::WrongArguments { start, at, message: format!("the arguments are not JSON: {reason}") })
+            Err(Miss::WrongArguments { start, at, message: format!("the arguments are not valid JSON: {reason}") })
         }
         Some(Err(_)) | None => Err(Miss::Ended),
     }

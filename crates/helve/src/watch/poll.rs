@@ -87,7 +87,7 @@ impl Watcher {
         reason: &str,
     ) -> Result<(WatchId, RawJson), CallError> {
         check(every)?;
-        let server = self.host()?.link_of(server)?.server().clone();
+        let server = self.host()?.handle_of(server)?.server().clone();
         self.poll(WatchSource::PolledResource { server, uri: uri.to_owned(), every }, asking, every, reason).await
     }
 
@@ -182,7 +182,7 @@ async fn look(host: &Host, watch: &Watch, approval: &Arc<Standing>) -> Result<Ra
     Ok(content)
 }
 
-/// The hash of what was got. Remarks about the answer are no part of it: a server may date them.
+/// The hash of what was got. Remarks about the answer are not part of it: a server may date them.
 fn hash(content: &RawJson) -> [u8; 32] {
     let Ok(members) = scan::members(content.as_str()) else { return Sha256::digest(content.as_str()).into() };
     let mut hash = Sha256::new();
@@ -211,7 +211,7 @@ fn can_get_better(code: ErrorCode) -> bool {
 /// The person's answer, for as long as what it was given for is the same.
 pub(super) struct Standing {
     host: WeakHost,
-    /// Who is asked at the first look, if not whom the host asks.
+    /// The approver asked at the first look, if not the host's.
     first: Mutex<Option<Arc<dyn Approver>>>,
     /// What whoever made the watch said yes to for as long as they are there.
     approvals: Option<RunApprovals>,

@@ -33,7 +33,7 @@ struct Waiting {
 #[derive(Default)]
 struct Slot {
     change: Option<WatchEvent>,
-    /// It failed or ended after that. What it tells is no reason to lose a change.
+    /// It failed or ended after that. What it tells is not a reason to lose a change.
     trouble: Option<WatchEvent>,
     rests_until: Option<Instant>,
 }

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::{Change, Watch, WatchId};
 use crate::error::CallError;
 use crate::host::Host;
-use crate::link::Link;
+use crate::server_handle::ServerHandle;
 use helve_model::sync::lock;
 
 /// What parts the pieces of a URI.
@@ -37,14 +37,20 @@ impl Default for Subscriptions {
 
 impl Subscriptions {
     /// Subscribes for a watch; at the server only if nobody has before.
-    pub(super) async fn hold(&self, host: &Host, link: &Link, uri: &str, watch: &Arc<Watch>) -> Result<(), CallError> {
-        let times = host.times(link);
-        may_be_known(host, link, uri)?;
-        let session = link.session(Instant::now() + times.idle).await?;
+    pub(super) async fn hold(
+        &self,
+        host: &Host,
+        handle: &ServerHandle,
+        uri: &str,
+        watch: &Arc<Watch>,
+    ) -> Result<(), CallError> {
+        let times = host.times(handle);
+        may_be_known(host, handle, uri)?;
+        let session = handle.session(Instant::now() + times.idle).await?;
         if !session.greeting().offers_part("resources", "subscribe") {
-            let message = format!("the server `{}` does not tell when its resources change", link.server());
+            let message = format!("the server `{}` does not tell when its resources change", handle.server());
             return Err(CallError::new(ErrorCode::ProtocolError, message)
-                .at_server(link.server())
+                .at_server(handle.server())
                 .with_hint(Hint::PollInstead));
         }
         // Never closed.
@@ -61,26 +67,28 @@ impl Subscriptions {
         // Whoever gives up before the answer must not be counted for ever.
         let undo = Undo { subscriptions: self, uri, id: watch.id, is_done: false };
         let subscribed = session.subscribe(uri, times).await;
-        subscribed.map_err(|error| CallError::from_wire(error, link.server()))?;
+        subscribed.map_err(|error| CallError::from_wire(error, handle.server()))?;
         undo.keep();
         Ok(())
     }
 
     /// A watch has ended; the server is told when it was the last one.
-    pub(super) fn release(&self, link: &Arc<Link>, uri: &str, id: WatchId) {
+    pub(super) fn release(&self, handle: &Arc<ServerHandle>, uri: &str, id: WatchId) {
         if !self.forget(uri, id) {
             return;
         }
-        let (Some(session), Ok(runtime)) = (link.session_now(), tokio::runtime::Handle::try_current()) else { return };
-        let (link, uri) = (Arc::clone(link), uri.to_owned());
+        let (Some(session), Ok(runtime)) = (handle.session_now(), tokio::runtime::Handle::try_current()) else {
+            return;
+        };
+        let (handle, uri) = (Arc::clone(handle), uri.to_owned());
         drop(runtime.spawn(async move {
-            let subscriptions = link.subscriptions();
+            let subscriptions = handle.subscriptions();
             let _turn = subscriptions.turn.acquire().await;
             if lock(&subscriptions.held).contains_key(&uri) {
                 return;
             }
             if let Err(error) = session.unsubscribe(&uri, Times::default()).await {
-                tracing::debug!(server = %link.server(), uri, %error, "the server was not told that nobody listens");
+                tracing::debug!(server = %handle.server(), uri, %error, "the server was not told that nobody listens");
             }
         }));
     }
@@ -104,15 +112,15 @@ impl Subscriptions {
 
     /// There is a new connection, or the server had forgotten the old one: all is subscribed to again, and may have
     /// changed meanwhile.
-    pub(crate) fn restore(link: &Arc<Link>, session: &Session) {
-        link.subscriptions().is_out.store(false, Ordering::Relaxed);
-        let uris: Vec<String> = lock(&link.subscriptions().held).keys().cloned().collect();
+    pub(crate) fn restore(handle: &Arc<ServerHandle>, session: &Session) {
+        handle.subscriptions().is_out.store(false, Ordering::Relaxed);
+        let uris: Vec<String> = lock(&handle.subscriptions().held).keys().cloned().collect();
         if uris.is_empty() {
             return;
         }
-        let (link, session) = (Arc::clone(link), session.clone());
+        let (handle, session) = (Arc::clone(handle), session.clone());
         drop(tokio::spawn(async move {
-            let subscriptions = link.subscriptions();
+            let subscriptions = handle.subscriptions();
             for uri in uris {
                 let _turn = subscriptions.turn.acquire().await;
                 if !lock(&subscriptions.held).contains_key(&uri) {
@@ -123,10 +131,10 @@ impl Subscriptions {
                     Ok(()) => Change::MayHaveChanged,
                     Err(error) if session.has_ended() => {
                         // The next connection restores it.
-                        tracing::debug!(server = %link.server(), uri, %error, "not subscribed again");
+                        tracing::debug!(server = %handle.server(), uri, %error, "not subscribed again");
                         return;
                     }
-                    Err(error) => Change::Ended(Arc::new(CallError::from_wire(error, link.server()))),
+                    Err(error) => Change::Ended(Arc::new(CallError::from_wire(error, handle.server()))),
                 };
                 for watch in subscriptions.watches_of(|held| held == uri) {
                     watch.tell(change.clone());
@@ -157,16 +165,16 @@ impl Subscriptions {
     }
 }
 
-/// A resource is part of itself, and of what its address continues behind a border: `a/10` is no part of `a/1`.
+/// A resource is part of itself, and of what its address continues behind a border: `a/10` is not part of `a/1`.
 fn is_part_of(uri: &str, whole: &str) -> bool {
     let Some(rest) = uri.strip_prefix(whole) else { return false };
     rest.is_empty() || whole.ends_with(BORDERS) || rest.starts_with(BORDERS)
 }
 
 /// What a rule denies to be read cannot be listened to either.
-fn may_be_known(host: &Host, link: &Link, uri: &str) -> Result<(), CallError> {
+fn may_be_known(host: &Host, handle: &ServerHandle, uri: &str) -> Result<(), CallError> {
     let Some(rules) = host.shared().rule_set() else { return Ok(()) };
-    let policy = rules.for_tool(Subject::resource(link.server(), uri));
+    let policy = rules.for_tool(Subject::resource(handle.server(), uri));
     match policy.decide(Caller::Poll, RawJson::empty_object()) {
         Decision::Deny(refusal) => Err(CallError::from_refusal(&refusal)),
         Decision::Allow(_) | Decision::Ask(_) => Ok(()),

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 #[derive(Deserialize, JsonSchema)]
 struct Greet {
-    /// Who is greeted.
+    /// The name to greet.
     who: String,
     /// How often.
     #[serde(default)]
@@ -44,7 +44,7 @@ async fn the_schema_is_that_of_the_argument_and_is_kept_to() {
     let greet = FunctionTool::new("greet", "Greets somebody", greet).only_reads();
     let host = host(Toolbox::new("manners").with(greet)).await;
     let tool = host.resolve("manners/greet").unwrap();
-    insta::assert_snapshot!(tool.definition().raw(), @r#"{"name":"greet","description":"Greets somebody","inputSchema":{"$schema":"https://json-schema.org/draft/2020-12/schema","properties":{"times":{"default":null,"description":"How often.","format":"uint8","maximum":255,"minimum":0,"type":["integer","null"]},"who":{"description":"Who is greeted.","type":"string"}},"required":["who"],"title":"Greet","type":"object"},"annotations":{"readOnlyHint":true}}"#);
+    insta::assert_snapshot!(tool.definition().raw(), @r#"{"name":"greet","description":"Greets somebody","inputSchema":{"$schema":"https://json-schema.org/draft/2020-12/schema","properties":{"times":{"default":null,"description":"How often.","format":"uint8","maximum":255,"minimum":0,"type":["integer","null"]},"who":{"description":"The name to greet.","type":"string"}},"required":["who"],"title":"Greet","type":"object"},"annotations":{"readOnlyHint":true}}"#);
     let called = host.call("manners/greet", json!({"who": "you", "times": 2}), agent()).await.unwrap();
     assert_eq!(called.to_text(), "hello you times Some(2)");
     for wrong in [json!({}), json!({"who": 3}), json!({"who": "you", "times": 256}), json!([])] {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use helve::{CallContext, Host, HostSettings};
 use helve_model::{ErrorCode, ServerSpec};
 use helve_policy::Caller;
-use helve_testkit::{Entry, HttpFault, HttpFaultKind, HttpScript, HttpServer, Recording, Scenario};
+use helve_testkit::{HttpFault, HttpFaultKind, HttpScript, HttpServer, RecordedEvent, Recording, Scenario};
 
 use crate::fault::crash::{begin_endless_calls, endless_calls};
 use crate::support::{PATIENCE, builder, call, host, http, json, recorded, shown, stdio};
@@ -72,8 +72,8 @@ fn most_at_once(recording: &Recording) -> usize {
     let (mut now, mut most) = (0_usize, 0);
     for entry in &recording.entries {
         match entry {
-            Entry::Frame(frame) if frame.contains(r#""method":"tools/call""#) => now += 1,
-            Entry::Cancelled { .. } => now -= 1,
+            RecordedEvent::Frame(frame) if frame.contains(r#""method":"tools/call""#) => now += 1,
+            RecordedEvent::Cancelled { .. } => now -= 1,
             _ => {}
         }
         most = most.max(now);

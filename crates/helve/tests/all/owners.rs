@@ -8,7 +8,7 @@ use helve_model::json::RawJson;
 use helve_model::{Principal, QualifiedName, ServerName, ServerSpec, ToolName};
 use helve_policy::Caller;
 use helve_testkit::Scenario;
-use helve_wire::{BoxFuture, ClientCapabilities, Question, Relayed, RpcError};
+use helve_wire::{BoxFuture, ClientCapabilities, PeerQuestion, Relayed, RpcError};
 
 use crate::support::{PATIENCE, builder, json, stdio};
 
@@ -20,7 +20,7 @@ impl Answerer for Agreeing {
         ClientCapabilities { elicitation_form: true, ..ClientCapabilities::default() }
     }
 
-    fn question<'a>(&'a self, _: &'a ServerName, _: Question) -> BoxFuture<'a, Result<RawJson, RpcError>> {
+    fn question<'a>(&'a self, _: &'a ServerName, _: PeerQuestion) -> BoxFuture<'a, Result<RawJson, RpcError>> {
         Box::pin(std::future::ready(Ok(json(r#"{"action":"accept","content":{"name":"me"}}"#))))
     }
 }

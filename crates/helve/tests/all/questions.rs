@@ -150,7 +150,7 @@ async fn a_page_before_a_call() {
     assert_eq!(refused.rpc().map(|rpc| rpc.code), Some(-32042), "{refused:?}");
     assert_eq!(person.0.lock().unwrap().len(), 1);
 
-    // A form is no page.
+    // A form is not a page.
     let form = stubborn
         .replace("\"mode\":\"url\"", "\"mode\":\"form\",\"requestedSchema\":{\"type\":\"object\",\"properties\":{}}");
     let scenario = Scenario::legacy().scripted("tools/call", &form);

@@ -104,7 +104,7 @@ async fn a_sub_agent_has_fewer_tools_under_the_same_rules() {
     registry.register(Native::new("divide")).unwrap();
     let child = registry.scope().narrow(&narrowing(Some(&["files/*", "add", "divide"]), &["*/write"])).unwrap();
     assert_eq!(offered(&child, Provider::Anthropic), ["add", "divide", "mcp__files__read"]);
-    // A bare name that only one of its tools has is no question for it.
+    // A bare name that only one of its tools has is not a question for it.
     assert_eq!(child.execute("read", json("{}"), agent()).await.unwrap().name.to_string(), "files/read");
     let mut words = String::new();
     for name in ["files/write", "secret/read", "divide", "mcp__secret__read", "secret/raed", "wrote"] {

@@ -148,7 +148,7 @@ enum Command {
         /// The thin echo server
         #[arg(long)]
         server: PathBuf,
-        /// Who is to run them
+        /// The client that runs them
         #[arg(long, default_value = "helve")]
         candidate: Kind,
         /// Connections to make and close

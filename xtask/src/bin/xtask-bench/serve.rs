@@ -46,7 +46,7 @@ pub(crate) struct Serve {
 
 impl Serve {
     /// Lets the server alone, helve and the peers work in turn, once per round, beginning with another one each time.
-    /// Who has no work is left out. A peer that fails is told as such; helve and the server alone must not.
+    /// A subject without work is left out. A peer that fails is told as such; helve and the server alone must not.
     fn columns(&self, work: impl Fn(Manner) -> Option<Work>) -> Result<Columns> {
         let ours = [(Manner::Direct, Ok(self.server.clone())), (Manner::Helve, Ok(self.helve.clone()))];
         let mut columns: Vec<Column> = ours

@@ -18,8 +18,8 @@ use helve_model::json::{RawJson, scan};
 use helve_model::{CallKind, ErrorCode, HttpFlavour, ServerName};
 use helve_policy::Permit;
 use helve_wire::{
-    BoxFuture, CallOptions, ClientCapabilities, ClientInfo, ConnectOptions, HttpTarget, PeerHandler, ProtocolChoice,
-    Question, QuestionKind, RpcError, Session, Times, connect_http,
+    BoxFuture, CallOptions, ClientCapabilities, ClientInfo, ConnectOptions, HttpTarget, PeerHandler, PeerQuestion,
+    ProtocolChoice, QuestionKind, RpcError, Session, Times, connect_http,
 };
 
 const SERVER: &str = "suite";
@@ -176,7 +176,7 @@ impl PeerHandler for FillsInDefaults {
         ClientCapabilities { elicitation_form: true, ..ClientCapabilities::default() }
     }
 
-    fn question(&self, question: Question) -> BoxFuture<'_, Result<RawJson, RpcError>> {
+    fn question(&self, question: PeerQuestion) -> BoxFuture<'_, Result<RawJson, RpcError>> {
         let answer = match question.kind {
             QuestionKind::Elicitation => Ok(accept(question.params.as_ref())),
             QuestionKind::Sampling | QuestionKind::Roots | QuestionKind::Task(_) => {

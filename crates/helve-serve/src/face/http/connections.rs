@@ -31,7 +31,7 @@ struct Open {
 
 #[derive(Debug)]
 struct Place {
-    /// Who asked something on it.
+    /// The principal that asked something on it.
     principal: Option<Principal>,
     used: Instant,
     line: Arc<Line>,

@@ -1,4 +1,4 @@
-//! Who makes room for whom.
+//! Which connection makes room for which.
 
 use futures_util::FutureExt as _;
 

@@ -53,7 +53,7 @@ struct State {
     is_given_up: bool,
     /// What waits in it is only for one who comes back too late.
     is_too_late: bool,
-    /// Who reads, counted: a newer reader ends an older one.
+    /// Readers, counted: a newer reader ends an older one.
     reader: u64,
     /// Since when nobody reads; `None` while somebody does.
     unread_since: Option<Instant>,
@@ -185,7 +185,7 @@ impl EventStream {
         lock(&self.state).unread_since
     }
 
-    /// Returns when nobody has read for so long. Who comes back in time has all of it again when it goes.
+    /// Returns when nobody has read for so long. A reader that comes back in time gets all of it again.
     pub(crate) async fn unread_for(&self, time: Duration) {
         loop {
             let changed = self.readers_changed.notified();
@@ -335,7 +335,7 @@ impl Outlet for EventStream {
             }
             state.waiting.push(message, self.waiting);
             if state.waiting.is_overfull(self.unread) {
-                // Who leaves even its answers unread gets none of them.
+                // A reader that leaves even its answers unread gets none of them.
                 (state.is_given_up, state.has_ended, state.waiting) = (true, true, Waiting::default());
             }
             state.waker.take()

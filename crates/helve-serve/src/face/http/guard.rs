@@ -43,7 +43,7 @@ pub struct Guard {
     pub any_address: bool,
     /// Origins (`https://app.example.com`) of pages that may send requests besides those of the loopback.
     pub origins: Vec<String>,
-    /// Who sends a request, and whether they may.
+    /// The principal behind a request, and whether it may come in.
     pub authenticate: Arc<dyn Authenticate>,
     /// How deep the gateway runs, as its servers are told: what agents that are gateways say counts for it too.
     pub nesting: Nesting,

@@ -1,4 +1,4 @@
-//! Who comes in, and who does not.
+//! Which requests come in, and which do not.
 
 use secrecy::SecretString;
 

@@ -52,7 +52,7 @@ fn expect_mirror(incoming: &Incoming, header: &str, wanted: Option<&str>) -> Res
     }
 }
 
-/// Values that are no plain ASCII come in base 64.
+/// Values that are not plain ASCII come in base 64.
 fn decoded(value: &str) -> Option<String> {
     match value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) {
         Some(encoded) => String::from_utf8(STANDARD.decode(encoded).ok()?).ok(),

@@ -186,7 +186,7 @@ pub(super) fn take(shared: &Arc<Shared>, session: &HttpSession, message: Passed)
     Ok(())
 }
 
-/// A method that nobody has is refused in the answer; what cannot be read is no request.
+/// A method that nobody has is refused in the answer; what cannot be read is not a request.
 fn status(error: &RpcError) -> StatusCode {
     if error.code == code::METHOD_NOT_FOUND { StatusCode::OK } else { StatusCode::BAD_REQUEST }
 }
@@ -268,7 +268,7 @@ async fn work_on(work: BoxFuture<'static, ()>, stream: Arc<EventStream>, request
         () = work => return,
         () = stream.unread_for(time) => {}
     }
-    // Dropping the work has told the server. Who comes even later hears why there is no answer.
+    // Dropping the work has told the server. A reader that comes even later hears why there is no answer.
     stream.give_up();
     let error = RpcError {
         code: code::SERVER_ERROR,

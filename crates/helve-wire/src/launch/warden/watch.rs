@@ -43,7 +43,7 @@ struct Warden {
     host: Host,
     server: Pid,
     server_exit: Option<WaitStatus>,
-    /// Who has had a `SIGTERM`: one is enough, some programs take a second one for impatience.
+    /// Processes that have had a `SIGTERM`: one is enough, some programs take a second one for impatience.
     asked: HashSet<Pid>,
     killed: HashSet<Pid>,
     kill_again: Duration,

@@ -54,7 +54,7 @@ impl Body {
                     if self.incoming.is_end_stream() {
                         self.end();
                     }
-                    // What is no data is a trailer, and says nothing to us.
+                    // What is not data is a trailer, and says nothing to us.
                     match frame.into_data() {
                         Ok(data) if data.is_empty() => {}
                         Ok(data) => return Some(Ok(data)),

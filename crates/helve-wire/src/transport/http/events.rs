@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use bytestring::ByteString;
 
-use crate::dispatch::{Dispatcher, Origin, Outlet, unacceptable};
+use crate::dispatch::{Dispatcher, MessageOrigin, Outlet, unacceptable};
 use crate::transport::http::body::Body;
 use crate::transport::http::sse::{Decoded, SseDecoder, SseEvent};
 
@@ -63,7 +63,7 @@ impl Position {
 }
 
 /// Hands the message of an event, or the body of an answer, to the dispatcher. Priming events carry nothing.
-pub(crate) fn deliver(dispatcher: &Dispatcher, data: Bytes, origin: Origin, outlet: &Arc<dyn Outlet>) {
+pub(crate) fn deliver(dispatcher: &Dispatcher, data: Bytes, origin: MessageOrigin, outlet: &Arc<dyn Outlet>) {
     if data.iter().all(u8::is_ascii_whitespace) {
         return;
     }

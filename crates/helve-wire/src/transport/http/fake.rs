@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-use crate::handler::{BoxFuture, ClientCapabilities, Notification, PeerHandler, Question};
+use crate::handler::{BoxFuture, ClientCapabilities, Notification, PeerHandler, PeerQuestion};
 use helve_model::sync::lock;
 
 /// Long enough for anything that happens at all on a busy machine.
@@ -243,7 +243,7 @@ fn parse(buffer: &[u8]) -> Option<(Seen, usize)> {
 #[derive(Default)]
 pub(crate) struct Recorder {
     pub(crate) heard: Mutex<Vec<String>>,
-    pub(crate) asked: Mutex<Vec<Question>>,
+    pub(crate) asked: Mutex<Vec<PeerQuestion>>,
 }
 
 impl PeerHandler for Recorder {
@@ -255,7 +255,7 @@ impl PeerHandler for Recorder {
         lock(&self.heard).push(notification.method);
     }
 
-    fn question(&self, question: Question) -> BoxFuture<'_, Result<helve_model::json::RawJson, crate::RpcError>> {
+    fn question(&self, question: PeerQuestion) -> BoxFuture<'_, Result<helve_model::json::RawJson, crate::RpcError>> {
         lock(&self.asked).push(question);
         Box::pin(async { Ok(helve_model::json::RawJson::from_static(r#"{"action":"accept"}"#)) })
     }

@@ -93,7 +93,7 @@ impl Pool {
         let origin = &target.url[..Position::AfterPort];
         let origin: Uri = origin
             .parse()
-            .map_err(|error| Error::new(ErrorCode::Config, format!("the server's address is no URL: {error}")))?;
+            .map_err(|error| Error::new(ErrorCode::Config, format!("the server's address is not a URL: {error}")))?;
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);

@@ -12,7 +12,7 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use tokio::time::timeout;
 
-use crate::dispatch::{Dispatcher, Origin, Outlet, unacceptable};
+use crate::dispatch::{Dispatcher, MessageOrigin, Outlet, unacceptable};
 use crate::envelope::{self, Incoming};
 use crate::error::{Error, Result, RpcError};
 use crate::limits::Limits;
@@ -21,7 +21,7 @@ use crate::transport::http::body::Unreadable;
 use crate::transport::http::client::{HttpClient, HttpRequest, HttpResponse};
 use crate::transport::http::events::{EventStream, Position, deliver};
 use crate::transport::http::headers;
-use crate::transport::http::refusal::{self, Refusal, cut_off, no_answer, not_resumed, not_taken, session_expired};
+use crate::transport::http::refusal::{self, HttpRefusal, cut_off, no_answer, not_resumed, not_taken, session_expired};
 use crate::transport::http::sse::Decoded;
 use crate::transport::http::target::HttpTarget;
 use crate::transport::stream::too_large;
@@ -188,16 +188,18 @@ impl Poster {
         let is_not_found = status == StatusCode::NOT_FOUND;
         match refusal::of_status(response, self.message_bytes).await {
             // Nobody ran a request that was refused so; many a server says so to a session it has forgotten.
-            Refusal::Rpc(refusal) if in_session && status == StatusCode::BAD_REQUEST && is_about_sessions(&refusal) => {
+            HttpRefusal::Rpc(refusal)
+                if in_session && status == StatusCode::BAD_REQUEST && is_about_sessions(&refusal) =>
+            {
                 Err(session_expired(status).with_source(refusal))
             }
             // A method nobody knows is 404 too, and says so.
-            Refusal::Rpc(refusal) if !is_not_found || !in_session || refusal.code == code::METHOD_NOT_FOUND => {
+            HttpRefusal::Rpc(refusal) if !is_not_found || !in_session || refusal.code == code::METHOD_NOT_FOUND => {
                 Ok(Posted::Refused(refusal))
             }
-            Refusal::Rpc(refusal) => Err(session_expired(status).with_source(refusal)),
-            Refusal::Other(_) if is_not_found && in_session => Err(session_expired(status)),
-            Refusal::Other(error) => Err(error),
+            HttpRefusal::Rpc(refusal) => Err(session_expired(status).with_source(refusal)),
+            HttpRefusal::Other(_) if is_not_found && in_session => Err(session_expired(status)),
+            HttpRefusal::Other(error) => Err(error),
         }
     }
 
@@ -211,7 +213,7 @@ impl Poster {
         if body.iter().all(u8::is_ascii_whitespace) {
             return Err(no_answer(status));
         }
-        deliver(&self.dispatcher, body.clone(), Origin::Request(id), outlet);
+        deliver(&self.dispatcher, body.clone(), MessageOrigin::Request(id), outlet);
         if self.dispatcher.pending.get(id).is_none() {
             return Ok(Posted::Delivered);
         }
@@ -231,7 +233,7 @@ impl Poster {
             let broken = match events.next().await {
                 Some(Ok(Decoded::Event(event))) => {
                     if let Some(data) = event.data {
-                        deliver(&self.dispatcher, data, Origin::Request(id), outlet);
+                        deliver(&self.dispatcher, data, MessageOrigin::Request(id), outlet);
                         if self.dispatcher.pending.get(id).is_none() {
                             events.finish();
                             return Ok(Posted::Delivered);

@@ -22,22 +22,22 @@ const SHOWN_CHARACTERS: usize = 160;
 
 /// Why a request was not answered as hoped.
 #[derive(Debug)]
-pub(crate) enum Refusal {
+pub(crate) enum HttpRefusal {
     /// The peer's own words.
     Rpc(RpcError),
     Other(Error),
 }
 
-/// Reads a response whose status is no success.
-pub(crate) async fn of_status(mut response: HttpResponse, limit: usize) -> Refusal {
+/// Reads a response whose status is not a success.
+pub(crate) async fn of_status(mut response: HttpResponse, limit: usize) -> HttpRefusal {
     let status = response.status;
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-        return Refusal::Other(unauthorised(response));
+        return HttpRefusal::Other(unauthorised(response));
     }
     let is_json = response.content_type().is_some_and(|kind| kind.contains("json"));
     let body = body_of(&mut response, if is_json { limit } else { SHOWN_BYTES }).await;
     if let Some(error) = rpc_error(&body) {
-        return Refusal::Rpc(error);
+        return HttpRefusal::Rpc(error);
     }
     let (code, may_have_run) = match status {
         StatusCode::TOO_MANY_REQUESTS => (ErrorCode::TransportError, false),
@@ -63,7 +63,7 @@ pub(crate) async fn of_status(mut response: HttpResponse, limit: usize) -> Refus
         .with_http_status(status.as_u16())
         .with_may_have_run(may_have_run);
     response.body.discard();
-    Refusal::Other(error)
+    HttpRefusal::Other(error)
 }
 
 /// The error of an answer that has the right status but is not of the type that was `wanted`.

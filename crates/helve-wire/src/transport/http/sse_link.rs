@@ -18,7 +18,7 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use url::Url;
 
-use crate::dispatch::{Dispatcher, Origin, Outlet};
+use crate::dispatch::{Dispatcher, MessageOrigin, Outlet};
 use crate::error::{Error, Result};
 use crate::limits::Limits;
 use crate::pending::{Answer, Closed, Listener, Slot};
@@ -27,7 +27,7 @@ use crate::transport::http::client::{HttpClient, HttpRequest};
 use crate::transport::http::events::{EventStream, Position, deliver};
 use crate::transport::http::in_flight::InFlight;
 use crate::transport::http::posting::is_event_stream;
-use crate::transport::http::refusal::{self, Refusal, excerpt, not_taken};
+use crate::transport::http::refusal::{self, HttpRefusal, excerpt, not_taken};
 use crate::transport::http::sse::Decoded;
 use crate::transport::http::target::{HttpTarget, shown};
 use crate::transport::stream::too_large;
@@ -167,10 +167,10 @@ impl Poster {
             return Ok(());
         }
         match refusal::of_status(response, self.message_bytes).await {
-            Refusal::Rpc(refusal) => {
+            HttpRefusal::Rpc(refusal) => {
                 Err(Error::new(ErrorCode::ProtocolError, "the server refused a message").with_source(refusal))
             }
-            Refusal::Other(error) => Err(error),
+            HttpRefusal::Other(error) => Err(error),
         }
     }
 
@@ -213,10 +213,10 @@ async fn open(client: &HttpClient, limits: &Limits) -> Result<(EventStream, Url)
     let response = client.send(&request, &AtomicBool::new(false)).await?;
     if !response.status.is_success() {
         return Err(match refusal::of_status(response, limits.message_bytes).await {
-            Refusal::Rpc(refusal) => {
+            HttpRefusal::Rpc(refusal) => {
                 Error::new(ErrorCode::ProtocolError, "the server refused its event stream").with_source(refusal)
             }
-            Refusal::Other(error) => error,
+            HttpRefusal::Other(error) => error,
         });
     }
     if !is_event_stream(&response) {
@@ -248,10 +248,10 @@ async fn read(end: End, mut events: EventStream, event_bytes: usize, outlet: Arc
     let broken = loop {
         match events.next().await {
             Some(Ok(Decoded::Event(event))) => {
-                // What is no message (a second endpoint, a ping) is not for the dispatcher.
+                // What is not a message (a second endpoint, a ping) is not for the dispatcher.
                 let is_message = event.event.as_deref().is_none_or(|kind| kind == "message");
                 if is_message && let Some(data) = event.data {
-                    deliver(&end.0, data, Origin::Connection, &outlet);
+                    deliver(&end.0, data, MessageOrigin::Connection, &outlet);
                 }
             }
             Some(Ok(Decoded::TooLarge { id: Some(id) })) => end.0.reject(id, too_large(event_bytes)),

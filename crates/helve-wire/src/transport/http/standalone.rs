@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::dispatch::{Origin, Outlet};
+use crate::dispatch::{MessageOrigin, Outlet};
 use crate::transport::http::events::{EventStream, Position, deliver};
 use crate::transport::http::posting::{LEAST_DELAY, Poster, RESUME_DELAY, is_event_stream};
 use crate::transport::http::sse::Decoded;
@@ -16,7 +16,7 @@ use crate::transport::stream::too_large;
 pub(crate) const FAILURES: u32 = 10;
 /// The longest wait between two attempts, unless the server asks for more.
 const LONGEST_DELAY: Duration = Duration::from_secs(30);
-/// A stream that lived this long, or carried something, was no failure.
+/// A stream that lived this long, or carried something, was not a failure.
 const HEALTHY_TIME: Duration = Duration::from_secs(5);
 
 /// Listens until the server has no such stream, or cannot be reached any more.
@@ -70,7 +70,7 @@ async fn read(poster: &Poster, events: &mut EventStream, outlet: &Arc<dyn Outlet
             Decoded::Event(event) => {
                 if let Some(data) = event.data.filter(|data| !data.is_empty()) {
                     carried = true;
-                    deliver(&poster.dispatcher, data, Origin::Connection, outlet);
+                    deliver(&poster.dispatcher, data, MessageOrigin::Connection, outlet);
                 }
             }
             Decoded::TooLarge { id: Some(id) } => poster.dispatcher.reject(id, too_large(poster.event_bytes)),

@@ -98,7 +98,7 @@ impl HttpTarget {
     /// `CONFIG` when this is no `http` or `https` address.
     pub fn new(url: &str) -> Result<Self> {
         let mut url = Url::parse(url).map_err(|error| {
-            Error::new(ErrorCode::Config, format!("the server's address is no URL: {error}"))
+            Error::new(ErrorCode::Config, format!("the server's address is not a URL: {error}"))
                 .with_hint("write it in full, such as https://example.com/mcp")
         })?;
         if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
@@ -131,7 +131,7 @@ impl HttpTarget {
     /// Sends this header with every request; a second value replaces the first.
     ///
     /// # Errors
-    /// `CONFIG` when the name is no header's name, is one the transport sets itself, or the value cannot be sent.
+    /// `CONFIG` when the name is not a header's name, is one the transport sets itself, or the value cannot be sent.
     pub fn with_header(mut self, name: &str, value: &SecretString) -> Result<Self> {
         let (name, value) = checked(name, value)?;
         drop(self.headers.insert(name, value));
@@ -219,7 +219,7 @@ pub(crate) fn shown(url: &Url) -> &str {
 /// A header that the transport does not set itself and that can be sent.
 pub(crate) fn checked(name: &str, value: &SecretString) -> Result<(HeaderName, HeaderValue)> {
     let Ok(parsed) = name.parse::<HeaderName>() else {
-        return Err(Error::new(ErrorCode::Config, format!("{name:?} is no name for a header")));
+        return Err(Error::new(ErrorCode::Config, format!("{name:?} is not a name for a header")));
     };
     if headers::is_reserved(&parsed) {
         return Err(Error::new(ErrorCode::Config, format!("the header `{parsed}` is set by the transport itself"))

@@ -15,7 +15,7 @@ fn addresses() {
     assert_eq!(HttpTarget::new("http://localhost:80").unwrap().address(), "http://localhost/");
     assert_eq!(HttpTarget::new("https://Example.com/mcp?key=secret#x").unwrap().address(), "https://example.com/mcp");
     let problem = |url: &str| HttpTarget::new(url).unwrap_err().to_string();
-    insta::assert_snapshot!(problem("example.com/mcp"), @"the server's address is no URL: relative URL without a base");
+    insta::assert_snapshot!(problem("example.com/mcp"), @"the server's address is not a URL: relative URL without a base");
     insta::assert_snapshot!(problem("file:///etc/passwd"), @"a server cannot be reached by `file:`");
     insta::assert_snapshot!(problem("localhost:8080"), @"a server cannot be reached by `localhost:`");
 }
@@ -39,7 +39,7 @@ fn headers_are_checked() {
     };
     insta::assert_snapshot!(problem("Accept", "x"), @"the header `accept` is set by the transport itself");
     insta::assert_snapshot!(problem("mcp-session-id", "x"), @"the header `mcp-session-id` is set by the transport itself");
-    insta::assert_snapshot!(problem("a b", "x"), @r#""a b" is no name for a header"#);
+    insta::assert_snapshot!(problem("a b", "x"), @r#""a b" is not a name for a header"#);
     insta::assert_snapshot!(problem("X-Key", "hunter2\nX: y"), @"the value of the header `x-key` has characters in it that cannot be sent");
 }
 

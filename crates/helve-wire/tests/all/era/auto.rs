@@ -128,7 +128,7 @@ async fn the_order_on_the_wire_decides() {
         };
         let (session, ()) = tokio::join!(connect_stream(ours, options()), server);
         let expected = if discover_last { MODERN } else { LEGACY };
-        assert_eq!(super::verdict(session.unwrap().greeting()), expected);
+        assert_eq!(super::negotiated(session.unwrap().greeting()), expected);
     }
 }
 

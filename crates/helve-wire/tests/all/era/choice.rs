@@ -1,11 +1,11 @@
-//! A verdict that is handed in, a version that is pinned, and versions that do not meet.
+//! A negotiated that is handed in, a version that is pinned, and versions that do not meet.
 
 use helve_model::ErrorCode;
 use helve_testkit::{InProcess, ProbeFault, Scenario};
 use helve_wire::launch::PlainLauncher;
-use helve_wire::{OtherEra, ProtocolChoice, Verdict, connect_stdio, connect_stream};
+use helve_wire::{NegotiatedVersion, OtherEra, ProtocolChoice, connect_stdio, connect_stream};
 
-use super::{LEGACY, MODERN, check_agrees, known, verdict};
+use super::{LEGACY, MODERN, check_agrees, known, negotiated};
 use crate::support::*;
 
 #[tokio::test(start_paused = true)]
@@ -24,11 +24,11 @@ async fn a_verdict_that_holds_saves_the_search() {
         let InProcess { stream, recorder } = scenario.in_process();
         let options = options().with(|options| options.protocol = known(choice));
         let session = connect_stream(stream, options).await.unwrap();
-        assert_eq!(verdict(session.greeting()), choice);
+        assert_eq!(negotiated(session.greeting()), choice);
         check_agrees(&session).await;
         assert_eq!(recorder.methods(), methods);
         // What is handed out can be handed in, with what it tells about the other era.
-        let handed = Verdict { other: OtherEra::default(), ..session.greeting().verdict.clone() };
+        let handed = NegotiatedVersion { other: OtherEra::default(), ..session.greeting().negotiated.clone() };
         assert_eq!(known(choice), ProtocolChoice::Known(handed));
     }
 }
@@ -44,20 +44,20 @@ async fn a_verdict_that_no_longer_holds_is_found_anew() {
         let launcher = Noting::new(&PlainLauncher);
         let options = options().with(|options| options.protocol = known(choice));
         let session = connect_stdio(&launcher, &command(&scenario), options).await.unwrap();
-        assert_eq!(verdict(session.greeting()), expected);
+        assert_eq!(negotiated(session.greeting()), expected);
         check_agrees(&session).await;
         assert_eq!(launcher.started().len(), processes);
         session.close().await;
     }
 }
 
-/// A cached verdict must not make a silent server unreachable.
+/// A cached negotiated must not make a silent server unreachable.
 #[tokio::test(start_paused = true)]
 async fn a_verdict_that_meets_silence_is_given_up_in_time() {
     let scenario = Scenario::legacy().probe(ProbeFault::Silent);
     let options = options().with(|options| options.protocol = known(MODERN));
     let session = in_process(&scenario, options).await.unwrap_or_else(|error| panic!("{}", shown(&error)));
-    assert_eq!(verdict(session.greeting()), LEGACY);
+    assert_eq!(negotiated(session.greeting()), LEGACY);
 }
 
 /// A stream cannot be started again: then the first reason is told.
@@ -71,14 +71,14 @@ async fn a_verdict_that_no_longer_holds_on_a_stream() {
       hint: the reason is the server's own; its log may say more
     ");
     let session = in_process(&Scenario::legacy(), options(MODERN)).await.unwrap();
-    assert_eq!(verdict(session.greeting()), LEGACY);
+    assert_eq!(negotiated(session.greeting()), LEGACY);
 }
 
 #[tokio::test]
 async fn a_pinned_version_is_spoken_and_no_other() {
     for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"] {
         let session = in_process(&Scenario::dual(), pinned(version)).await.unwrap();
-        let (spoken, pinned) = (&session.greeting().verdict, Verdict::of_version(version).unwrap());
+        let (spoken, pinned) = (&session.greeting().negotiated, NegotiatedVersion::of_version(version).unwrap());
         assert_eq!((spoken.era, &spoken.version), (pinned.era, &pinned.version));
         check_agrees(&session).await;
     }
@@ -135,7 +135,7 @@ async fn a_version_from_the_list_of_a_refusal_is_taken() {
     let scenario = Scenario { modern_versions: vec!["2027-01-01".into()], ..Scenario::dual() };
     let InProcess { stream, recorder } = scenario.in_process();
     let session = connect_stream(stream, options()).await.unwrap();
-    assert_eq!(verdict(session.greeting()), LEGACY);
+    assert_eq!(negotiated(session.greeting()), LEGACY);
     check_agrees(&session).await;
     assert_eq!(recorder.violations(), Vec::<String>::new());
 }

@@ -3,10 +3,10 @@
 use helve_testkit::{InProcess, ProbeFault, Scenario};
 use helve_wire::launch::PlainLauncher;
 use helve_wire::{
-    ConnectOptions, Era, EraPreference, OtherEra, ProtocolChoice, Verdict, connect_stdio, connect_stream,
+    ConnectOptions, Era, EraPreference, NegotiatedVersion, OtherEra, ProtocolChoice, connect_stdio, connect_stream,
 };
 
-use super::{LEGACY, MODERN, check_agrees, known, verdict};
+use super::{LEGACY, MODERN, check_agrees, known, negotiated};
 use crate::support::*;
 
 fn legacy_first() -> ConnectOptions {
@@ -34,7 +34,11 @@ async fn g1_a_server_of_both_eras_is_greeted_in_the_preferred_one() {
     ] {
         let InProcess { stream, recorder } = scenario.in_process();
         let session = connect_stream(stream, legacy_first()).await.unwrap_or_else(|error| panic!("{}", shown(&error)));
-        assert_eq!((verdict(session.greeting()), session.greeting().verdict.other), (expected, other), "{scenario:?}");
+        assert_eq!(
+            (negotiated(session.greeting()), session.greeting().negotiated.other),
+            (expected, other),
+            "{scenario:?}"
+        );
         check_agrees(&session).await;
         assert_eq!(recorder.methods(), methods, "{scenario:?}");
     }
@@ -49,7 +53,7 @@ async fn g1_a_server_that_leaves_over_the_preferred_era_is_started_again() {
     ] {
         let launcher = Noting::new(&PlainLauncher);
         let session = connect_stdio(&launcher, &command(&scenario), legacy_first()).await.unwrap();
-        assert_eq!(verdict(session.greeting()), expected);
+        assert_eq!(negotiated(session.greeting()), expected);
         check_agrees(&session).await;
         assert_eq!(launcher.started().len(), processes, "{scenario:?}");
         session.close().await;
@@ -61,7 +65,7 @@ async fn g1_a_server_that_leaves_over_the_preferred_era_is_started_again() {
 fn g1_what_is_known_decides_what_is_tried() {
     let kept = |era: Era, other: OtherEra| {
         let (_, version) = if era == Era::Legacy { LEGACY } else { MODERN };
-        Some(Verdict { era, version: version.to_owned(), other })
+        Some(NegotiatedVersion { era, version: version.to_owned(), other })
     };
     let choose = ProtocolChoice::new;
     let (newest, legacy) = (EraPreference::Newest, EraPreference::Legacy);

@@ -6,7 +6,7 @@ use helve_testkit::{MixtureFault, ProbeFault, Recording, Scenario, alive};
 use helve_wire::connect_stdio;
 use helve_wire::launch::{CloseTimes, PlainLauncher};
 
-use super::{LEGACY, MODERN, check_agrees, verdict};
+use super::{LEGACY, MODERN, check_agrees, negotiated};
 use crate::support::*;
 
 /// Connects over stdio; gives how many processes were started and what they received, in order.
@@ -18,7 +18,7 @@ async fn check(scenario: Scenario, expected: (helve_wire::Era, &str)) -> (usize,
     let session = connect_stdio(&launcher, &command(&scenario), options())
         .await
         .unwrap_or_else(|error| panic!("{}", shown(&error)));
-    assert_eq!(verdict(session.greeting()), expected);
+    assert_eq!(negotiated(session.greeting()), expected);
     check_agrees(&session).await;
     let started = launcher.started();
     let (last, others) = started.split_last().unwrap();

@@ -8,7 +8,7 @@ use helve_testkit::rmcp_program;
 use helve_wire::launch::{CloseTimes, PlainLauncher, ServerCommand, child_environment};
 use helve_wire::{Era, ProgressCallback, Session, connect_stdio};
 
-use super::{LEGACY, MODERN, verdict};
+use super::{LEGACY, MODERN, negotiated};
 use crate::support::*;
 
 fn rmcp(arguments: &[&str]) -> ServerCommand {
@@ -36,7 +36,7 @@ async fn check(command: ServerCommand, expected: (Era, &str), processes: usize) 
         connect_stdio(&launcher, &command, listening(&listener).with(|options| options.close_times = close_times))
             .await
             .unwrap_or_else(|error| panic!("{}", shown(&error)));
-    assert_eq!(verdict(session.greeting()), expected);
+    assert_eq!(negotiated(session.greeting()), expected);
     assert_eq!(launcher.started().len(), processes);
     check_everything(&session, &listener).await;
     session.close().await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use helve_testkit::{Entry, Recording, Scenario};
+use helve_testkit::{RecordedEvent, Recording, Scenario};
 use helve_wire::{Session, connect_stream};
 use serde_json::Value;
 
@@ -46,13 +46,14 @@ async fn a_dropped_call_is_cancelled_over_stdio() {
         let directory = tempfile::tempdir().unwrap();
         let record = directory.path().join("record");
         let session = stdio(&scenario.record_to(&record), options()).await.unwrap();
-        let recorded = |entry: fn(&Entry) -> bool| {
+        let recorded = |entry: fn(&RecordedEvent) -> bool| {
             let record = &record;
             move || Recording::load(record).unwrap().entries.iter().any(entry)
         };
-        let running = |entry: &Entry| matches!(entry, Entry::Frame(frame) if frame.contains("tools/call"));
+        let running =
+            |entry: &RecordedEvent| matches!(entry, RecordedEvent::Frame(frame) if frame.contains("tools/call"));
         drop_a_call(&session, eventually("the call runs", recorded(running))).await;
-        eventually("it is cancelled", recorded(|entry| matches!(entry, Entry::Cancelled { .. }))).await;
+        eventually("it is cancelled", recorded(|entry| matches!(entry, RecordedEvent::Cancelled { .. }))).await;
         check_cancelled(&Recording::load(&record).unwrap().messages(), modern);
         session.close().await;
     }
@@ -73,7 +74,8 @@ async fn a_hundred_dropped_calls_are_all_cancelled() {
         call.abort();
     }
     let all = |recording: &Recording| {
-        let cancelled = recording.entries.iter().filter(|entry| matches!(entry, Entry::Cancelled { .. })).count();
+        let cancelled =
+            recording.entries.iter().filter(|entry| matches!(entry, RecordedEvent::Cancelled { .. })).count();
         (cancelled == 100).then_some(())
     };
     peer.recorder.wait_for("100 cancelled calls", PATIENCE, all).await.unwrap();
@@ -85,7 +87,7 @@ async fn a_handshake_is_not_cancelled() {
     let (stream, recorder) = (peer.stream, peer.recorder);
     let options = options().with(|options| options.startup = Duration::from_secs(2));
     drop(connect_stream(stream, options).await.unwrap_err());
-    let eof = |recording: &Recording| recording.entries.contains(&Entry::Eof).then_some(());
+    let eof = |recording: &Recording| recording.entries.contains(&RecordedEvent::Eof).then_some(());
     recorder.wait_for("the end of the input", PATIENCE, eof).await.unwrap();
     assert_eq!(recorder.methods(), ["server/discover", "initialize"]);
 }

@@ -306,7 +306,8 @@ async fn closing_a_stream_tells_the_peer() {
     let peer = Scenario::legacy().in_process();
     let session = helve_wire::connect_stream(peer.stream, options()).await.unwrap();
     session.close().await;
-    let eof =
-        |recording: &helve_testkit::Recording| recording.entries.contains(&helve_testkit::Entry::Eof).then_some(());
+    let eof = |recording: &helve_testkit::Recording| {
+        recording.entries.contains(&helve_testkit::RecordedEvent::Eof).then_some(())
+    };
     peer.recorder.wait_for("the end of the input", PATIENCE, eof).await.unwrap();
 }

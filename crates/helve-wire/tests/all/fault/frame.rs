@@ -44,12 +44,12 @@ async fn check(frame: &str) -> String {
 #[tokio::test]
 async fn half_a_message() {
     insta::assert_snapshot!(check(r#"{"jsonrpc":"2.0","id":$ID,"result":{"content":["#).await, @r"
-    PROTOCOL_ERROR: the server's answer is not JSON: ends in the middle at byte 33
+    PROTOCOL_ERROR: the server's answer is not valid JSON: ends in the middle at byte 33
       hint: the server does not follow JSON-RPC 2.0; report it to its authors
       may have run
     ");
     insta::assert_snapshot!(check(r#"{"jsonrpc":"2.0","id":$ID"#).await, @r"
-    PROTOCOL_ERROR: the server's answer is not JSON: ends in the middle at byte 23
+    PROTOCOL_ERROR: the server's answer is not valid JSON: ends in the middle at byte 23
       hint: the server does not follow JSON-RPC 2.0; report it to its authors
       may have run
     ");
@@ -75,7 +75,7 @@ async fn g7_an_answer_that_is_not_marked_or_not_json() {
     ");
 }
 
-/// G7: what nobody could read is told when the time is over. A log line is no answer, even if it has an id and an error.
+/// G7: what nobody could read is told when the time is over. A log line is not an answer, even if it has an id and an error.
 #[tokio::test(start_paused = true)]
 async fn g7_a_time_out_names_the_lines_that_could_not_be_read() {
     let (session, mut hand) = Hand::legacy(options()).await;
@@ -138,12 +138,12 @@ async fn half_a_line_and_no_more() {
 #[tokio::test]
 async fn more_than_a_message() {
     insta::assert_snapshot!(check(r#"{"jsonrpc":"2.0","id":$ID,"result":{}}}"#).await, @r"
-    PROTOCOL_ERROR: the server's answer is not JSON: something follows after the end at byte 36
+    PROTOCOL_ERROR: the server's answer is not valid JSON: something follows after the end at byte 36
       hint: the server does not follow JSON-RPC 2.0; report it to its authors
       may have run
     ");
     insta::assert_snapshot!(check(r#"{"jsonrpc":"2.0","id":$ID,"result":{}} {"jsonrpc":"2.0","id":99,"result":{}}"#).await, @r"
-    PROTOCOL_ERROR: the server's answer is not JSON: something follows after the end at byte 37
+    PROTOCOL_ERROR: the server's answer is not valid JSON: something follows after the end at byte 37
       hint: the server does not follow JSON-RPC 2.0; report it to its authors
       may have run
     ");
@@ -165,7 +165,7 @@ async fn invalid_utf8() {
 #[tokio::test]
 async fn nuls_between_tokens() {
     insta::assert_snapshot!(check("{\"jsonrpc\":\"2.0\",\"id\":$ID,\0\"result\":{}}").await, @r"
-    PROTOCOL_ERROR: the server's answer is not JSON: broken syntax at byte 24
+    PROTOCOL_ERROR: the server's answer is not valid JSON: broken syntax at byte 24
       hint: the server does not follow JSON-RPC 2.0; report it to its authors
       may have run
     ");
@@ -216,7 +216,7 @@ async fn deep_nesting() {
     ");
     let deep = format!(r#"{{"jsonrpc":"2.0","id":$ID,"error":{{"code":1,"message":"","data":{}"#, "[".repeat(100_000));
     insta::assert_snapshot!(delivered(&deep).await, @r"
-    PROTOCOL_ERROR: the server's answer is not JSON: ends in the middle at byte 32
+    PROTOCOL_ERROR: the server's answer is not valid JSON: ends in the middle at byte 32
       hint: the server does not follow JSON-RPC 2.0; report it to its authors
       may have run
     ");

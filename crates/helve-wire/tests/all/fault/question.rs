@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use helve_model::CallKind;
 use helve_model::json::RawJson;
-use helve_testkit::{Entry, Scenario};
+use helve_testkit::{RecordedEvent, Scenario};
 use helve_wire::{
-    BoxFuture, CallOptions, ClientCapabilities, ConnectOptions, Limits, PeerHandler, Question, Result, RpcError, Times,
-    connect_stream,
+    BoxFuture, CallOptions, ClientCapabilities, ConnectOptions, Limits, PeerHandler, PeerQuestion, Result, RpcError,
+    Times, connect_stream,
 };
 use tokio::sync::Semaphore;
 
@@ -35,7 +35,7 @@ impl PeerHandler for Waiting {
         ClientCapabilities { roots: true, ..ClientCapabilities::default() }
     }
 
-    fn question(&self, _question: Question) -> BoxFuture<'_, Result<RawJson, RpcError>> {
+    fn question(&self, _question: PeerQuestion) -> BoxFuture<'_, Result<RawJson, RpcError>> {
         let on_drop = OnDrop(Arc::clone(&self.dropped));
         Box::pin(async move {
             self.turns.acquire().await.unwrap().forget();
@@ -70,7 +70,7 @@ async fn what_was_not_offered_is_refused() {
         .entries
         .into_iter()
         .filter_map(|entry| match entry {
-            Entry::Answered { method, answer } => Some((method, answer["error"]["code"].as_i64().unwrap())),
+            RecordedEvent::Answered { method, answer } => Some((method, answer["error"]["code"].as_i64().unwrap())),
             _ => None,
         })
         .collect();
@@ -146,7 +146,7 @@ async fn broken_questions_fail_the_call_that_asks() {
       may have run
     ");
     insta::assert_snapshot!(asked(r#","inputRequests":[]"#).await, @r"
-    PROTOCOL_ERROR: the server's result asks in a form that is no object
+    PROTOCOL_ERROR: the server's result asks in a form that is not an object
       hint: the server does not follow the protocol; report it to its authors
       may have run
     ");
@@ -170,7 +170,7 @@ async fn a_refused_question_fails_a_modern_call() {
         fn capabilities(&self) -> ClientCapabilities {
             ClientCapabilities { elicitation_form: true, ..ClientCapabilities::default() }
         }
-        fn question(&self, _question: Question) -> BoxFuture<'_, Result<RawJson, RpcError>> {
+        fn question(&self, _question: PeerQuestion) -> BoxFuture<'_, Result<RawJson, RpcError>> {
             Box::pin(async { Err(RpcError { code: -1, message: "the person is out".into(), data: None }) })
         }
     }
@@ -281,8 +281,8 @@ async fn the_state_of_a_request_comes_back_byte_for_byte() {
     call(&session, "ask", r#"{"rounds":3,"state_only":true}"#).await.unwrap();
     call(&session, "ask", r#"{"rounds":2,"no_state":true}"#).await.unwrap();
     let entries = peer.recorder.recording().entries;
-    let states = entries.iter().filter(|entry| matches!(entry, Entry::RequestState { .. })).count();
-    let exact = Entry::RequestState { same_value: true, same_bytes: true };
+    let states = entries.iter().filter(|entry| matches!(entry, RecordedEvent::RequestState { .. })).count();
+    let exact = RecordedEvent::RequestState { same_value: true, same_bytes: true };
     assert_eq!((states, entries.iter().filter(|entry| **entry == exact).count()), (8, 8));
     assert_eq!(peer.recorder.violations(), Vec::<String>::new());
 }

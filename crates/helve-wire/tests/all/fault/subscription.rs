@@ -51,7 +51,7 @@ async fn a_subscription_that_never_lasts_is_asked_for_less_and_less() {
     assert!((5..=15).contains(&asked), "asked {asked} times in a minute");
 }
 
-/// Told each time: a wish that was refused once is no wish that was granted.
+/// Told each time: a wish that was refused once is not a wish that was granted.
 #[tokio::test]
 async fn a_refused_subscription_is_an_error_each_time() {
     let frame = "{\"jsonrpc\":\"2.0\",\"id\":$ID,\"error\":{\"code\":-32601,\"message\":\"Method not found\"}}\n";

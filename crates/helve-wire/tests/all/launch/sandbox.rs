@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use helve_sandbox::{Demand, Limits, Machine, Network, Policy, Profile, Refusal};
+use helve_sandbox::{Demand, Limits, Machine, Network, PlanRefusal, Policy, Profile};
 use helve_wire::launch::{
     ExitReport, Launched, Launcher, PlainLauncher, RefusedHosts, Sandbox, SandboxedLauncher, ServerCommand,
     WardenProgram, probe,
@@ -156,8 +156,8 @@ async fn a_refusal_is_an_error_with_its_reason() {
     let named = Policy { read: vec![place.path("home")], ..policy(Profile::Standard) };
     let launcher = SandboxedLauncher::new(warden(), Arc::new(place.sandbox(named)));
     let error = launcher.launch(&place.command("echo")).unwrap_err();
-    let refusal = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<Refusal>());
-    assert!(matches!(refusal, Some(Refusal::Reaches { .. })), "{error}");
+    let refusal = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<PlanRefusal>());
+    assert!(matches!(refusal, Some(PlanRefusal::Reaches { .. })), "{error}");
 }
 
 #[tokio::test]

@@ -96,6 +96,40 @@ async fn a_server_that_fills_its_limits_ends_alone() {
     }
 }
 
+/// Two of itself each time, for ever: what a limit of processes is for.
+#[tokio::test]
+async fn a_server_that_forks_without_end_stays_within_its_processes() {
+    if !(machine().mounts && machine().counts_processes) {
+        println!("not looked at: processes are counted only for users other than root, in a user namespace");
+        return;
+    }
+    let (place, mark) = (Place::new(), new_mark());
+    let limits = Limits { processes: Some(40), ..Limits::NONE };
+    let limited = Policy { limits, ..policy(Profile::Standard) };
+    // Each that can start no more sleeps, so that all of them can be counted.
+    let bomb = "bomb() { bomb 2>/dev/null & bomb 2>/dev/null & sleep 1000; }; echo begun; bomb 2>/dev/null; sleep 1000";
+    let other = Place::new();
+    let echo = "while read -r line; do echo \"$line\"; done";
+    let mut witness = launch(&other, policy(Profile::Standard), echo, "witness");
+    let Launched { stdin, mut stdout, stderr, process } = launch(&place, limited, bomb, &mark);
+    assert_eq!(read_line(&mut stdout).await, "begun");
+    let mut most = 0;
+    wait_until("it has all it gets", || {
+        let now = marked(&mark).len();
+        let has_stopped = now == most && now >= 30;
+        most = most.max(now);
+        has_stopped
+    });
+    // The warden and its stage are not in the sandbox.
+    assert!(most <= 42, "{most} processes");
+    witness.stdin.write_all(b"still here\n").await.unwrap();
+    assert_eq!(read_line(&mut witness.stdout).await, "still here");
+    drop(stdin);
+    close(&process, SHORT).await;
+    drop((stdout, stderr, process));
+    assert_nothing_left(&place, &mark, "a fork bomb");
+}
+
 #[tokio::test]
 async fn what_is_written_to_a_covered_file_during_the_start_is_not_what_runs() {
     if !has_mounts() {

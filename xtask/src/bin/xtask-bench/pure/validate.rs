@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use anyhow::{Result, ensure};
-use helve_schema::{ArgumentLimits, LazyValidator, Verdict};
+use helve_schema::{ArgumentLimits, ArgumentVerdict, LazyValidator};
 
 use super::{Work, rounds};
 use crate::report::{Goal, Line};
@@ -22,7 +22,7 @@ pub(crate) fn measure(count: usize) -> Result<Vec<Line>> {
     let check =
         |validator: &LazyValidator<&str>| validator.check("search_issues", ARGUMENTS, ArgumentLimits::default());
     let verdict = check(&validator);
-    ensure!(verdict == Verdict::Valid, "our own arguments are refused: {verdict:?}");
+    ensure!(verdict == ArgumentVerdict::Valid, "our own arguments are refused: {verdict:?}");
 
     let compile = || {
         let validator = LazyValidator::new(SCHEMA);

@@ -6,7 +6,7 @@ use super::Holdings;
 use crate::job::Era;
 use crate::subject::{Server, StdioClient, StdioWork};
 
-/// Cycles before the first look: what is set up once is no leak.
+/// Cycles before the first look: what is set up once is not a leak.
 const WARM_UP: usize = 20;
 
 /// Allocators keep some of what was freed.

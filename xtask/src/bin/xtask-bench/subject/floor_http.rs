@@ -46,7 +46,7 @@ impl HttpClient for Hyper {
         let response = self.sender.send_request(request).await?;
         let answer = response.into_body().collect().await?.to_bytes();
         if answer.len() < TEXT.len() {
-            bail!("{} bytes are no answer", answer.len());
+            bail!("{} bytes are not answer", answer.len());
         }
         Ok(())
     }

@@ -48,7 +48,7 @@ impl<const RULES: usize> StdioClient for OneHost<RULES> {
             _events: host.events(),
             host,
             echo: format!("{}/{ECHO}", server_name(0)),
-            arguments: RawJson::checked(arguments).context("our own arguments are no JSON")?,
+            arguments: RawJson::checked(arguments).context("our own arguments are not valid JSON")?,
         })
     }
 

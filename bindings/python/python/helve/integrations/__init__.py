@@ -1,0 +1,1 @@
+"""Tools of a host for agent frameworks: one module each, which imports that framework."""

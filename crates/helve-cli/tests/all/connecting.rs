@@ -1,0 +1,220 @@
+//! `helve connect`, `helve disconnect`: helve in other applications' files, and out of them again.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use crate::support::TestEnv;
+
+const HELVE: &str = env!("CARGO_BIN_EXE_helve");
+
+/// What was said, with the place of this program left out.
+fn said(env: &TestEnv, arguments: &[&str]) -> String {
+    env.run(arguments).replace(HELVE, "[HELVE]")
+}
+
+#[test]
+fn an_entry_is_put_in_and_taken_back_and_the_rest_stays() {
+    let env = TestEnv::new();
+    let before = "{\n  // mine\n  \"mcpServers\": {\n    \"other\": {\"command\": \"npx\"}\n  }\n}\n";
+    env.write("home/.cursor/mcp.json", before);
+    insta::assert_snapshot!(said(&env, &["connect", "cursor", "--yes"]), @r#"
+    exit status 0
+    --- stderr
+    Cursor keeps its servers in ~/.cursor/mcp.json:
+      -     "other": {"command": "npx"}
+      +     "other": {"command": "npx"},
+      +     "helve": {
+      +       "type": "stdio",
+      +       "command": "[HELVE]",
+      +       "args": ["serve"]
+      +     }
+    Cursor is connected: entry `helve` in ~/.cursor/mcp.json
+    hint: switch helve on in Cursor's settings, under MCP
+    "#);
+    let text = env.read("home/.cursor/mcp.json");
+    assert!(text.contains("// mine") && text.contains("\"other\"") && text.contains(HELVE), "{text}");
+    insta::assert_snapshot!(said(&env, &["connect", "cursor", "--yes"]), @r#"
+    exit status 0
+    --- stderr
+    Cursor is connected already: ~/.cursor/mcp.json
+    "#);
+    insta::assert_snapshot!(said(&env, &["disconnect", "cursor", "--yes"]), @r#"
+    exit status 0
+    --- stderr
+    Cursor keeps its servers in ~/.cursor/mcp.json:
+      -     "other": {"command": "npx"},
+      -     "helve": {
+      -       "type": "stdio",
+      -       "command": "[HELVE]",
+      -       "args": ["serve"]
+      -     }
+      +     "other": {"command": "npx"}
+    Cursor is not connected any more
+    hint: a running Cursor keeps it until it is started again
+    "#);
+    assert_eq!(env.read("home/.cursor/mcp.json"), before);
+    insta::assert_snapshot!(said(&env, &["disconnect", "cursor", "--yes"]), @r#"
+    exit status 5
+    --- stderr
+    error: Cursor is not connected: there is no entry `helve` in ~/.cursor/mcp.json
+    "#);
+}
+
+#[test]
+fn every_application_can_be_connected_and_disconnected_where_it_has_no_file_yet() {
+    for application in [
+        "claude-code",
+        "claude-desktop",
+        "cursor",
+        "vscode",
+        "codex",
+        "gemini",
+        "zed",
+        "windsurf",
+        "opencode",
+        "goose",
+        "cline",
+        "copilot",
+        "kiro",
+    ] {
+        let env = TestEnv::new();
+        let connected = env.json(&["connect", application, "--yes", "--json"]);
+        let file = connected["file"].as_str().expect("a file").to_owned();
+        let text = fs_err::read_to_string(&file).expect("written");
+        assert!(text.contains(HELVE) && text.contains("serve"), "{application}: {text}");
+        // helve knows its own entry: connecting all of them starts nothing.
+        let servers = env.json(&["servers", "--json"]);
+        let helve = servers.as_array().expect("a list").iter().find(|server| server["name"] == "helve").cloned();
+        assert_eq!(helve.expect("listed")["reason"], "helve itself", "{application}");
+        env.stdout(&["disconnect", application, "--yes"]);
+        let text = fs_err::read_to_string(&file).expect("there");
+        assert!(!text.contains("serve"), "{application}: {text}");
+    }
+}
+
+#[test]
+fn a_project_gets_an_entry_that_everybody_can_use() {
+    let env = TestEnv::new();
+    env.stdout(&["connect", "claude-code", "--scope", "project", "--yes", "--unlisted", "allow"]);
+    let text = env.read("project/.mcp.json");
+    let entry: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let entry = &entry["mcpServers"]["helve"];
+    assert_eq!(
+        (entry["command"].as_str(), entry["args"].to_string()),
+        (Some("helve"), r#"["serve","--unlisted","allow"]"#.to_owned())
+    );
+    insta::assert_snapshot!(said(&env, &["connect", "windsurf", "--scope", "project", "--yes"]), @r#"
+    exit status 2
+    --- stderr
+    error: Windsurf has no file for a project
+    hint: leave `--scope` away: its file for you counts everywhere
+    "#);
+}
+
+#[test]
+fn an_entry_that_is_not_ours_is_left_alone() {
+    let env = TestEnv::new();
+    env.write("home/.cursor/mcp.json", r#"{"mcpServers": {"helve": {"command": "mine"}}}"#);
+    insta::assert_snapshot!(said(&env, &["connect", "cursor", "--yes"]), @r#"
+    exit status 2
+    --- stderr
+    error: ~/.cursor/mcp.json has another entry called `helve`
+    hint: look at it, and choose another name with `--name`, or take it away first
+    "#);
+    insta::assert_snapshot!(said(&env, &["disconnect", "cursor", "--yes"]), @r#"
+    exit status 2
+    --- stderr
+    error: helve did not write the entry `helve` of ~/.cursor/mcp.json
+    hint: it is yours: take `helve` out of ~/.cursor/mcp.json by hand, if it is to go
+    "#);
+    assert_eq!(env.read("home/.cursor/mcp.json"), r#"{"mcpServers": {"helve": {"command": "mine"}}}"#);
+}
+
+#[test]
+fn an_entry_that_somebody_changed_since_is_left_alone() {
+    let env = TestEnv::new();
+    env.stdout(&["connect", "gemini", "--yes"]);
+    let changed = env.read("home/.gemini/settings.json").replace("\"serve\"", "\"serve\", \"--readonly\"");
+    env.write("home/.gemini/settings.json", &changed);
+    insta::assert_snapshot!(said(&env, &["disconnect", "gemini", "--yes"]), @r#"
+    exit status 2
+    --- stderr
+    error: somebody has changed the entry `helve` of ~/.gemini/settings.json since
+    hint: it is yours: take `helve` out of ~/.gemini/settings.json by hand, if it is to go
+    "#);
+    assert_eq!(env.read("home/.gemini/settings.json"), changed);
+}
+
+#[test]
+fn without_a_terminal_or_a_yes_nothing_is_changed() {
+    let env = TestEnv::new();
+    insta::assert_snapshot!(said(&env, &["connect", "codex"]), @r#"
+    exit status 7
+    --- stderr
+    Codex keeps its servers in ~/.codex/config.toml:
+      + [mcp_servers.helve]
+      + command = "[HELVE]"
+      + args = ["serve"]
+    error: there is no terminal to ask at
+    hint: say yes beforehand with `--yes`
+    "#);
+    assert!(!env.exists("home/.codex"));
+}
+
+#[test]
+fn a_running_helve_is_reached_at_its_address() {
+    let env = TestEnv::new();
+    env.stdout(&["connect", "cursor", "--yes", "--hub", "http://127.0.0.1:7332/mcp"]);
+    assert!(env.read("home/.cursor/mcp.json").contains("http://127.0.0.1:7332/mcp"));
+    env.stdout(&["disconnect", "cursor", "--yes"]);
+    insta::assert_snapshot!(said(&env, &["connect", "cursor", "--yes", "--hub", "localhost"]), @r#"
+    exit status 2
+    --- stderr
+    error: `localhost` is not an address
+    hint: it begins with http:// or https://, and most often ends with /mcp
+    "#);
+}
+
+#[test]
+fn an_applications_own_command_changes_its_file() {
+    let bin = tempfile::tempdir().expect("a directory");
+    let env = TestEnv::new().with_variable("PATH", &format!("{}:/usr/bin:/bin", bin.path().display()));
+    // What Codex' own command does, as far as it matters here.
+    let script = "#!/bin/sh\nif [ \"$2\" = add ]; then\n  mkdir -p \"$HOME/.codex\"\n  shift 4\n  c=$1; shift\n  printf '[mcp_servers.helve]\\ncommand = \"%s\"\\nargs = [\"%s\"]\\n' \"$c\" \"$1\" > \"$HOME/.codex/config.toml\"\nelse\n  : > \"$HOME/.codex/config.toml\"\nfi\n";
+    let program = bin.path().join("codex");
+    fs_err::write(&program, script).expect("written");
+    fs_err::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("executable");
+    insta::assert_snapshot!(said(&env, &["connect", "codex", "--yes"]), @r#"
+    exit status 0
+    --- stderr
+    Codex keeps its servers in ~/.codex/config.toml:
+      + [mcp_servers.helve]
+      + command = "[HELVE]"
+      + args = ["serve"]
+    It is changed by the application's own command: codex mcp add helve -- [HELVE] serve
+    Codex is connected: entry `helve` in ~/.codex/config.toml
+    hint: start Codex again
+    "#);
+    assert!(env.read("home/.codex/config.toml").contains("serve"));
+    env.stdout(&["disconnect", "codex", "--yes"]);
+    assert_eq!(env.read("home/.codex/config.toml"), "");
+}
+
+#[test]
+fn a_command_that_fails_is_told_in_its_own_words() {
+    let bin = tempfile::tempdir().expect("a directory");
+    let env = TestEnv::new().with_variable("PATH", &format!("{}:/usr/bin:/bin", bin.path().display()));
+    let program = bin.path().join("codex");
+    fs_err::write(&program, "#!/bin/sh\necho 'no such thing' >&2\nexit 3\n").expect("written");
+    fs_err::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("executable");
+    insta::assert_snapshot!(said(&env, &["connect", "codex", "--yes"]), @r#"
+    exit status 1
+    --- stderr
+    Codex keeps its servers in ~/.codex/config.toml:
+      + [mcp_servers.helve]
+      + command = "[HELVE]"
+      + args = ["serve"]
+    It is changed by the application's own command: codex mcp add helve -- [HELVE] serve
+    error: `codex` exited with status 3
+    hint: it said: no such thing
+    "#);
+}

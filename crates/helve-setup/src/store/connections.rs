@@ -1,0 +1,66 @@
+//! `connections.json`: the entries that `helve connect` wrote into other applications' files, so that exactly those can be taken back.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{Stored, first_version};
+
+/// The entries that were written.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Connections {
+    #[serde(default = "first_version")]
+    version: u64,
+    #[serde(default)]
+    entries: Vec<Connection>,
+    #[serde(flatten)]
+    unknown: Map<String, Value>,
+}
+
+/// One entry as it was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connection {
+    /// The application.
+    pub application: String,
+    /// The file it stands in.
+    pub file: PathBuf,
+    /// Its name there.
+    pub server: String,
+    /// The program and its arguments, or the address, as they were written.
+    pub words: Vec<String>,
+}
+
+impl Connections {
+    /// Remembers an entry, in the place of the one of the same file and name.
+    pub fn add(&mut self, connection: Connection) {
+        self.forget(&connection.file, &connection.server);
+        self.entries.push(connection);
+    }
+
+    /// The entry that was written into this file under this name.
+    #[must_use]
+    pub fn find(&self, file: &Path, server: &str) -> Option<&Connection> {
+        self.entries.iter().find(|entry| entry.file == file && entry.server == server)
+    }
+
+    /// Forgets it.
+    pub fn forget(&mut self, file: &Path, server: &str) {
+        self.entries.retain(|entry| entry.file != file || entry.server != server);
+    }
+}
+
+impl Stored for Connections {
+    const FILE: &'static str = "connections.json";
+    const VERSION: u64 = 1;
+
+    fn version(&mut self) -> &mut u64 {
+        &mut self.version
+    }
+}
+
+impl Default for Connections {
+    fn default() -> Self {
+        Self { version: Self::VERSION, entries: Vec::new(), unknown: Map::new() }
+    }
+}

@@ -1,0 +1,137 @@
+//! Owns the packages that people install: what is in each, how it is made, and that each is tried where nothing else is.
+//!
+//! Everything lands in `target/package/`. Nothing here is published, and nothing asks a registry for a package of ours.
+
+mod archive;
+mod deb;
+mod npm;
+mod tree;
+mod wheel;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use clap::{Args, ValueEnum};
+
+use crate::programs::{Profile, build, build_unless};
+
+/// Make the packages that people install, and try each in a clean place
+#[derive(Debug, Args)]
+pub(crate) struct Package {
+    /// Which packages; all of them when none is named
+    #[arg(value_enum)]
+    kinds: Vec<Kind>,
+    /// Build for trying, not for people: quickly, and for this machine alone
+    #[arg(long)]
+    quick: bool,
+    /// A program that is built already
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+    /// Install what was made where nothing else is, and try it
+    #[arg(long)]
+    test: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// For Python: `import helve`, and the program
+    Wheel,
+    /// For any Linux of this architecture
+    Tar,
+    /// For Debian and what is made of it
+    Deb,
+    /// For npm: the program
+    Npm,
+}
+
+/// What packages are made of.
+struct Materials<'a> {
+    root: &'a Path,
+    /// Where packages land.
+    output: PathBuf,
+    /// The program that all of them carry.
+    program: PathBuf,
+    quick: bool,
+}
+
+impl Package {
+    pub(crate) fn run(self, root: &Path) -> Result<()> {
+        let output = root.join("target/package");
+        fs_err::create_dir_all(&output)?;
+        let program = match (&self.program, self.quick) {
+            (given @ Some(_), _) | (given @ None, true) => build_unless(given.as_deref(), root, "helve-cli", "helve")?,
+            (None, false) => build(root, "helve-cli", Profile::Release, &["helve"])?.remove(0),
+        };
+        let materials = Materials { root, output, program, quick: self.quick };
+        let kinds = if self.kinds.is_empty() { Kind::value_variants() } else { &self.kinds };
+        for kind in kinds {
+            match kind {
+                Kind::Wheel => wheel::package(&materials, self.test)?,
+                Kind::Tar => archive::package(&materials, self.test)?,
+                Kind::Deb => deb::package(&materials, self.test)?,
+                Kind::Npm => npm::package(&materials, self.test)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The version of everything that is packaged.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What all packages are dated with, so that the same sources make the same files: the last commit.
+fn date(root: &Path) -> Result<String> {
+    let said = Command::new("git").args(["log", "-1", "--format=%ct"]).current_dir(root).output().context("git")?;
+    let seconds = String::from_utf8(said.stdout)?.trim().to_owned();
+    Ok(if seconds.is_empty() { "0".to_owned() } else { seconds })
+}
+
+/// Tries an installed program as a person would: it reads a file, and serves a client that speaks the protocol.
+fn try_program(program: &Path, scratch: &Path) -> Result<()> {
+    if scratch.exists() {
+        fs_err::remove_dir_all(scratch)?;
+    }
+    fs_err::create_dir_all(scratch)?;
+    fs_err::write(scratch.join("note.txt"), "a note")?;
+    let mut call = Command::new(program);
+    call.args(["call", "filesystem/read_file", "path=note.txt"]).current_dir(scratch).env("HOME", scratch);
+    let said = call.output().with_context(|| format!("{} cannot be started", program.display()))?;
+    let text = String::from_utf8_lossy(&said.stdout);
+    ensure!(said.status.success() && text.contains("a note"), "{text}{}", String::from_utf8_lossy(&said.stderr));
+    serves(program, scratch)
+}
+
+/// A client of the official Rust SDK lists the tools of `helve serve`.
+fn serves(program: &Path, scratch: &Path) -> Result<()> {
+    use rmcp::ServiceExt as _;
+    use rmcp::transport::TokioChildProcess;
+    let mut serve = tokio::process::Command::new(program);
+    serve.arg("serve").current_dir(scratch).env("HOME", scratch);
+    let runtime = tokio::runtime::Runtime::new()?;
+    let tools = runtime.block_on(async {
+        let client = ().serve(TokioChildProcess::new(serve)?).await?;
+        let tools = client.list_all_tools().await?;
+        client.cancel().await?;
+        Ok::<_, anyhow::Error>(tools.len())
+    })?;
+    ensure!(tools > 0, "`helve serve` offers no tools");
+    Ok(())
+}
+
+/// Runs something whose output is of no interest unless it fails.
+fn quietly(command: &mut Command) -> Result<()> {
+    let said = command.output().with_context(|| format!("{} cannot be started", command.get_program().display()))?;
+    ensure!(said.status.success(), "{command:?}: {}", String::from_utf8_lossy(&said.stderr));
+    Ok(())
+}
+
+#[expect(clippy::print_stdout, reason = "what a chore made is its output")]
+fn made(path: &Path) -> Result<()> {
+    let said = Command::new("sha256sum").arg(path).output().context("sha256sum cannot be started")?;
+    let sum = String::from_utf8(said.stdout)?.split_whitespace().next().unwrap_or_default().to_owned();
+    let name = path.file_name().unwrap_or_default().display().to_string();
+    fs_err::write(format!("{}.sha256", path.display()), format!("{sum}  {name}\n"))?;
+    println!("{} ({} bytes, sha256 {sum})", path.display(), fs_err::metadata(path)?.len());
+    Ok(())
+}
