@@ -34,8 +34,13 @@ impl Trial {
 
     /// Starts the server in the sandbox that the settings name.
     pub(crate) fn run(context: &Context, place: &FilePlace, name: &str, server: &NewServer) -> Result<Self, Failure> {
-        let tried = context.load()?.settings.sandbox.value;
-        if tried == Choice::Off || !matches!(server.transport, NewTransport::Program { .. }) {
+        if !matches!(server.transport, NewTransport::Program { .. }) {
+            return Ok(Self::NotTried);
+        }
+        // A file that is yet to be written, or that cannot be read: who writes the entry tells of it.
+        let Ok(mut configuration) = context.load() else { return Ok(Self::NotTried) };
+        let tried = configuration.settings.sandbox.value;
+        if tried == Choice::Off {
             return Ok(Self::NotTried);
         }
         let Some(mut candidate) = candidate(context, place, name, server) else { return Ok(Self::NotTried) };
@@ -50,7 +55,6 @@ impl Trial {
                 return Ok(Self::Failed { tried, why: error.chain(), hints });
             }
         }
-        let mut configuration = context.load()?;
         configuration.servers = vec![candidate];
         let only = [name.to_owned()];
         with_host(context, &configuration, Wanted::Only(&only), Manner::reporting(), async |host| {

@@ -263,12 +263,12 @@ fn what_an_entry_names_is_opened_or_refused() {
 /// A program that lies among everybody's temporary files, or runs there, gets no more of them than itself.
 #[test]
 fn the_temporary_files_of_everybody_stay_closed() {
-    let tree = tree(&["/tmp/server", "/tmp/other/key"]);
-    let subject = subject("/tmp/server", "/tmp", "/home/ann", &["/usr/bin"]);
+    let tree = tree(&["/var/tmp/server", "/var/tmp/other/key"]);
+    let subject = subject("/var/tmp/server", "/var/tmp", "/home/ann", &["/usr/bin"]);
     let made = plan(&Policy::new(Profile::Standard), &subject, &WHOLE, &tree).unwrap();
-    assert_eq!(made.rules.access(Path::new("/tmp/server")), Some(Access::Run));
-    assert_eq!(made.rules.access(Path::new("/tmp/other/key")), None);
-    assert!(made.report.left_out.iter().any(|left_out| left_out.path == Path::new("/tmp")));
+    assert_eq!(made.rules.access(Path::new("/var/tmp/server")), Some(Access::Run));
+    assert_eq!(made.rules.access(Path::new("/var/tmp/other/key")), None);
+    assert!(made.report.left_out.iter().any(|left_out| left_out.path == Path::new("/var/tmp")));
 }
 
 /// What a program may write can hold links of its making: they must not widen its next sandbox.

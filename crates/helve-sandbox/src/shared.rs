@@ -57,7 +57,7 @@ mod tests {
             ("/", true),
             ("/var", true),
             ("/proc", true),
-            ("/tmp/mine", false),
+            ("/var/tmp/mine", false),
             ("/proc/cpuinfo", false),
             ("/dev/null", false),
             ("/tmpx", false),

@@ -68,7 +68,7 @@ pub fn read(frame: &ByteString) -> Incoming {
         match member {
             Ok(member) => envelope.take(frame, member),
             Err(error) => {
-                envelope.problem.get_or_insert_with(|| format!("is not JSON: {error}"));
+                envelope.problem.get_or_insert_with(|| format!("is not valid JSON: {error}"));
                 break;
             }
         }
@@ -93,7 +93,7 @@ fn misspelt_answer(frame: &str) -> Option<Incoming> {
     let after = ["'id'", "\"id\""].iter().find_map(|key| Some(text.split_once(key)?.1))?;
     let value = after.trim_start().strip_prefix(':')?.trim_start();
     let digits = value.split(|character: char| !character.is_ascii_digit()).next()?;
-    Some(Incoming::Unacceptable { id: AnswerId::Ours(digits.parse().ok()?), problem: "is not JSON".to_owned() })
+    Some(Incoming::Unacceptable { id: AnswerId::Ours(digits.parse().ok()?), problem: "is not valid JSON".to_owned() })
 }
 
 /// Sorts one message that was checked whole, by the members that were noted on the way.

@@ -32,7 +32,7 @@ fn well_formed_messages() {
 #[test]
 fn answers_that_cannot_be_accepted_keep_their_id() {
     insta::assert_snapshot!(shown(r#"{"jsonrpc":"2.0","id":7,"result":{},"id":8}"#), @"Ours(7) has `id` twice");
-    insta::assert_snapshot!(shown(r#"{"jsonrpc":"2.0","id":7,"result":{"a":"#), @"Ours(7) is not JSON: ends in the middle at byte 33");
+    insta::assert_snapshot!(shown(r#"{"jsonrpc":"2.0","id":7,"result":{"a":"#), @"Ours(7) is not valid JSON: ends in the middle at byte 33");
     insta::assert_snapshot!(shown(r#"{"jsonrpc":"2.0","id":7,"result":[1]}"#), @"Ours(7) has a result that is not an object");
     insta::assert_snapshot!(shown(r#"{"id":7,"result":{}}"#), @r#"Ours(7) lacks `"jsonrpc": "2.0"`"#);
     insta::assert_snapshot!(shown(r#"{"jsonrpc":"2.0","id":7}"#), @"Ours(7) has neither a result nor an error");

@@ -104,7 +104,7 @@ fn what_is_no_tag_is_reported_and_stays() {
     text " is one"
     "#);
     insta::assert_snapshot!(shown("[use-mcp:filesystem/read_file:{path}] [use-mcp:a/b]"), @r#"
-    1:1 "[use-mcp:filesystem/read_file:{path}]": the arguments are not JSON: key must be a string
+    1:1 "[use-mcp:filesystem/read_file:{path}]": the arguments are not valid JSON: key must be a string
     text " "
     1:39 "a/b" {}
     "#);

@@ -51,7 +51,7 @@ pub(crate) struct Args {
     #[arg(long = "tool", value_name = "GLOB")]
     tools: Vec<String>,
 
-    /// Run the command in this sandbox; without it the one that your settings name is tried, and written if it starts in it
+    /// The sandbox of the command; if left away, the one in your settings is written, if the server starts in it
     #[arg(long, value_name = "PROFILE", value_parser = confinement::choices())]
     sandbox: Option<Choice>,
 

@@ -50,6 +50,7 @@ fn an_address_is_added_with_its_headers() {
     --- stdout
     {
       "file": "[ROOT]/home/.config/helve/helve.toml",
+      "sandbox": null,
       "server": "tickets",
       "state": "on"
     }

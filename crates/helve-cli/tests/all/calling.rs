@@ -70,7 +70,7 @@ fn words_are_read_as_the_schema_wants_them() {
     insta::assert_snapshot!(call(&["math/echo", "--args", "nonsense"]), @r#"
     exit status 2
     --- stderr
-    error: the arguments are not JSON
+    error: the arguments are not valid JSON
       cause: expected ident at line 1 column 2
     hint: --args '{"key": "value"}', --args @FILE or --args -
     "#);

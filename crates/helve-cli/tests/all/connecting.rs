@@ -87,7 +87,7 @@ fn every_application_can_be_connected_and_disconnected_where_it_has_no_file_yet(
         assert_eq!(helve.expect("listed")["reason"], "helve itself", "{application}");
         env.stdout(&["disconnect", application, "--yes"]);
         let text = fs_err::read_to_string(&file).expect("there");
-        assert!(!text.contains("serve"), "{application}: {text}");
+        assert!(!text.contains(HELVE), "{application}: {text}");
     }
 }
 

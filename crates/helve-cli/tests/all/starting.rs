@@ -421,6 +421,7 @@ fn a_broken_memory_is_named_and_trusts_nothing() {
       variables    CLAUDE_PROJECT_DIR=[ROOT]/project
       directory    [ROOT]/project
       not covered  what the program imports or loads beyond this, and what a package runner downloads
+      sandbox      standard, unless you choose another
 
     --- stderr
     warning: [ROOT]/home/.local/state/helve/trust.json cannot be understood; nothing of this project counts as trusted

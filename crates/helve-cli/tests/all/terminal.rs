@@ -71,6 +71,9 @@ fn tables_fit_and_colours_are_on() {
     SERVER                                                           STATE  VIA    FROM
     a-server-with-a-name-that-goes-on-and-on-and-on-beyond-the-edge  on     stdio  ~/.conf…
     1 server in 1 file
+    Next:
+      helve tools  every tool of every server
+      helve doctor  what is wrong, and what to do about it
     ");
     let colored = at_terminal(&env, &[], "");
     assert!(colored.contains("\u{1b}[32mon\u{1b}[0m"), "{colored:?}");

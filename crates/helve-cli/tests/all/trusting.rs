@@ -34,7 +34,7 @@ fn what_would_run_is_shown_and_nobody_is_asked_without_a_terminal() {
     let env = env();
     let shown = env.run(&["trust"]);
     assert!(!shown.contains("hunter2"), "{shown}");
-    insta::assert_snapshot!(shown, @r#"
+    insta::assert_snapshot!(shown, @r"
     exit status 7
     --- stdout
     server `run` of helve.toml
@@ -46,6 +46,7 @@ fn what_would_run_is_shown_and_nobody_is_asked_without_a_terminal() {
       reads yours  GITHUB_TOKEN
       file         server.js (sha256 7692c3ad3540…)
       not covered  what the program imports or loads beyond this, and what a package runner downloads
+      sandbox      standard, unless you choose another
 
     server `reach` of helve.toml
       address      https://example.com/mcp
@@ -59,7 +60,7 @@ fn what_would_run_is_shown_and_nobody_is_asked_without_a_terminal() {
     --- stderr
     error: there is no terminal to ask at, so nothing was trusted
     hint: trust it with `helve trust --yes`, once you looked at it
-    "#);
+    ");
     assert!(!env.exists("home/.local/state/helve/trust.json"));
     insta::assert_snapshot!(env.filter(&env.stdout(&["trust", "--json"])), @r#"
     {
@@ -217,7 +218,7 @@ fn what_would_run_is_shown_and_nobody_is_asked_without_a_terminal() {
 #[test]
 fn a_yes_is_for_exactly_this() {
     let env = env();
-    insta::assert_snapshot!(env.run(&["trust", "--yes", "-q"]), @r#"
+    insta::assert_snapshot!(env.run(&["trust", "--yes", "-q"]), @r"
     exit status 0
     --- stdout
     server `run` of helve.toml
@@ -229,6 +230,7 @@ fn a_yes_is_for_exactly_this() {
       reads yours  GITHUB_TOKEN
       file         server.js (sha256 7692c3ad3540…)
       not covered  what the program imports or loads beyond this, and what a package runner downloads
+      sandbox      standard, unless you choose another
 
     server `reach` of helve.toml
       address      https://example.com/mcp
@@ -238,7 +240,7 @@ fn a_yes_is_for_exactly_this() {
     rules and settings of helve.toml
       rules     allow run/*
       settings  a call may take 300s
-    "#);
+    ");
     insta::assert_snapshot!(env.run(&[]), @"
     exit status 0
     --- stdout
@@ -270,7 +272,7 @@ fn a_yes_is_for_exactly_this() {
 #[test]
 fn one_server_may_be_trusted_alone() {
     let env = env();
-    insta::assert_snapshot!(env.run(&["trust", "run", "--yes"]), @r#"
+    insta::assert_snapshot!(env.run(&["trust", "run", "--yes"]), @r"
     exit status 0
     --- stdout
     server `run` of helve.toml
@@ -282,10 +284,11 @@ fn one_server_may_be_trusted_alone() {
       reads yours  GITHUB_TOKEN
       file         server.js (sha256 7692c3ad3540…)
       not covered  what the program imports or loads beyond this, and what a package runner downloads
+      sandbox      standard, unless you choose another
 
     --- stderr
-    trusted server `run` of helve.toml
-    "#);
+    trusted server `run` of helve.toml, in the sandbox `standard`
+    ");
     insta::assert_snapshot!(env.run(&["trust", "run"]), @"
     exit status 0
     --- stderr
@@ -355,6 +358,7 @@ fn every_yes_can_be_seen_and_taken_back() {
           "file": "[ROOT]/project/helve.toml",
           "hash": "[HASH]",
           "project": "[ROOT]/project",
+          "sandbox": "standard",
           "server": "run"
         },
         {
@@ -513,7 +517,7 @@ fn s6_a_script_that_is_replaced_under_its_sandbox_gets_no_call() {
     );
     env.write("project/run.sh", &script).write("project/out/readme", "");
     let rules = "[[rules]]\ntool = \"s/*\"\naction = \"allow\"\n";
-    let sandbox = "sandbox = { write = [\"out\"] }\n";
+    let sandbox = format!("sandbox = {{ write = [\"out\"], exec = [\"{}\"] }}\n", peer.display());
     env.write("project/helve.toml", &format!("[servers.s]\ncommand = \"sh\"\nargs = [\"run.sh\"]\n{sandbox}\n{rules}"));
     env.run(&["trust", "--yes"]);
     let call = |env: &TestEnv| {

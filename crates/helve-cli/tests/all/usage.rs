@@ -44,6 +44,8 @@ fn help_is_short_and_complete() {
       disable      Switch servers off
       get          Show how one server is configured, and where
       import       Copy servers of other applications into a file of your own
+      connect      Put helve into another application's configuration
+      disconnect   Take helve out of another application's configuration
       trust        Show what this project would run, and trust it
       login        Sign in to a server
       logout       Sign out of servers: revoke the login, then forget it
@@ -113,6 +115,8 @@ fn help_is_short_and_complete() {
       disable      Switch servers off
       get          Show how one server is configured, and where
       import       Copy servers of other applications into a file of your own
+      connect      Put helve into another application's configuration
+      disconnect   Take helve out of another application's configuration
       trust        Show what this project would run, and trust it
       login        Sign in to a server
       logout       Sign out of servers: revoke the login, then forget it

@@ -50,7 +50,8 @@ processor_seconds = 9
     for expected in [
         "profile: In(Offline), read: []",
         "profile: In(Strict), read: [\"/home/me/notes\"], write: [\"/home/me/project/out\"]",
-        "network: Some(Hosts([\"api.example\", \"*.b.example:443\"]))",
+        "network: Some(Hosts([HostPattern { name: \"api.example\", below: false, port: None, private: false }, \
+         HostPattern { name: \"b.example\", below: true, port: Some(443), private: false }]))",
         "required: Some(true)",
         "profile: In(Standard), read: [], write: [], exec: [\"/home/me/project/sub/cache\"], network: Some(None), unix: true",
         "memory: Some(536870912), processes: Some(64), open_files: Some(32), file_size: Some(8388608), processor_seconds: Some(9)",

@@ -159,7 +159,7 @@ impl<D: Definition> Listing<D> {
     fn take(&mut self, items: &RawJson, key: &str, limit: usize) -> Result<()> {
         for (position, item) in scan::elements(items.as_str()).into_iter().flatten().enumerate() {
             let item =
-                item.map_err(|error| not_followed(format!("the server's list of `{key}` is not JSON: {error}")))?;
+                item.map_err(|error| not_followed(format!("the server's list of `{key}` is not valid JSON: {error}")))?;
             if self.items.len() + self.warnings.len() >= limit {
                 return Err(over_limit(format!("the server lists more than {limit} items"), "items"));
             }
