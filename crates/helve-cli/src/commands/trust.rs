@@ -35,8 +35,9 @@ pub(crate) struct Args {
     #[arg(short, long, conflicts_with_all = ["list", "revoke"])]
     yes: bool,
 
-    /// Run its programs in this sandbox where their entries have none, in place of the one that your settings propose; for
-    /// a server that is trusted already, from now on
+    /// Run its programs in this sandbox where their entries name none
+    ///
+    /// It replaces the one that your settings propose. For a server that is trusted already it counts from now on.
     #[arg(long, value_name = "PROFILE", value_parser = confinement::choices(), conflicts_with_all = ["list", "revoke"])]
     sandbox: Option<Choice>,
 
