@@ -12,7 +12,7 @@ pub struct Method {
     /// What has to be decided before it is sent.
     pub need: Need,
     /// Where it is valid.
-    pub of: Part,
+    pub of: MethodPart,
 }
 
 /// What has to be decided before a message is sent to a server.
@@ -36,7 +36,7 @@ pub enum Need {
 
 /// What of the protocol a method belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum MethodPart {
     /// The protocol itself.
     Core,
     /// An extension: valid only at servers that declared it.
@@ -52,11 +52,11 @@ pub const DISCOVER: &str = "server/discover";
 pub const EXTENSIONS: [&str; 3] = [TASKS, SKILLS, UI];
 
 const fn core(name: &'static str, need: Need) -> Method {
-    Method { name, need, of: Part::Core }
+    Method { name, need, of: MethodPart::Core }
 }
 
 const fn extension(of: &'static str, name: &'static str, need: Need) -> Method {
-    Method { name, need, of: Part::Extension(of) }
+    Method { name, need, of: MethodPart::Extension(of) }
 }
 
 /// What a client may ask of a server. The most frequent first.

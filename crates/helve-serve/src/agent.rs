@@ -31,7 +31,7 @@ use crate::gate;
 use crate::gateway::Gateway;
 use crate::ledger::Taker;
 use crate::message::Message;
-use crate::observer::{Notice, Observer, Visitor};
+use crate::observer::{AgentNotice, Observer, Visitor};
 use crate::outbox::Outlet;
 use crate::owner_store::{Bounds, OwnerStore};
 use crate::pending_questions::PendingQuestions;
@@ -440,7 +440,7 @@ impl Agent {
     pub(crate) fn end(&self) {
         let seen = lock(&self.seen).take();
         if let Some((observer, visitor)) = seen {
-            observer.notice(Notice::Left(&visitor));
+            observer.notice(AgentNotice::Left(&visitor));
         }
         lock(&self.state).has_ended = true;
         self.running.cancel_all();

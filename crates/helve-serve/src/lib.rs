@@ -48,12 +48,12 @@ mod tasks;
 mod tools;
 mod watching;
 
-pub use authenticate::{Authenticate, Credentials, KnownTokens, LocalUsers, Unauthenticated};
+pub use authenticate::{Authenticate, KnownTokens, LocalUsers, RequestCredentials, Unauthenticated};
 pub use discovery::Discovery;
-pub use gateway::{Gateway, HostSource, Options, Purpose, Unlisted};
+pub use gateway::{Gateway, HostPurpose, HostSource, Options, Unlisted};
 pub use key::GatewayKey;
 pub use ledger::behind_the_others;
 pub use limits::Limits;
 pub use naming::Naming;
-pub use observer::{Notice, Observer, Visitor};
+pub use observer::{AgentNotice, Observer, Visitor};
 pub use principal::{Peer, Principal, PrincipalKind};

@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex};
 
 use helve_model::ErrorCode;
 use helve_model::json::RawJson;
-use helve_model::method::{self, Method, Need, Part};
-use helve_policy::{Clearance, Form};
+use helve_model::method::{self, Method, MethodPart, Need};
+use helve_policy::{Clearance, MessageForm};
 use secrecy::SecretString;
 use tokio::sync::{Semaphore, watch};
 
@@ -95,7 +95,8 @@ impl Session {
     /// take a [`helve_policy::Permit`]; the rest goes by [`Session::relay`]. Otherwise whatever the peer or the way to it
     /// does.
     pub async fn request(&self, method: &str, params: Option<&RawJson>, times: Times) -> Result<RawJson> {
-        let is_open = |known: &Method| matches!(known.need, Need::Nothing | Need::Connection) && known.of == Part::Core;
+        let is_open =
+            |known: &Method| matches!(known.need, Need::Nothing | Need::Connection) && known.of == MethodPart::Core;
         if !method::request(method).is_some_and(is_open) {
             return Err(Error::new(ErrorCode::Denied, format!("`{method}` needs a permit or a clearance"))
                 .with_hint("use the function that takes one"));
@@ -110,7 +111,7 @@ impl Session {
     /// `DENIED` when the clearance is for another server, or for a notification; otherwise whatever the peer or the way to
     /// it does.
     pub async fn relay(&self, clearance: &Clearance, times: Times) -> Result<RawJson> {
-        self.shared.check(clearance, Form::Request)?;
+        self.shared.check(clearance, MessageForm::Request)?;
         let params = clearance.params().map_or(Params::Members(&[]), Params::Raw);
         self.shared.ask(Ask { params, times, ..Ask::new(clearance.method(), &[]) }).await
     }
@@ -121,7 +122,7 @@ impl Session {
     /// # Errors
     /// `DENIED` when the clearance is for another server, or for a request; otherwise when it can no longer be reached.
     pub async fn relay_notification(&self, clearance: &Clearance) -> Result<()> {
-        self.shared.check(clearance, Form::Notification)?;
+        self.shared.check(clearance, MessageForm::Notification)?;
         let params = clearance.params().map_or(Params::Members(&[]), Params::Raw);
         let era = self.shared.era_meta();
         self.shared.channel.notify(clearance.method(), params, Meta { era: &era, ..Meta::default() }).await
@@ -193,7 +194,7 @@ impl Session {
 
 impl Shared {
     /// Is the clearance for a message of this form to this server?
-    fn check(&self, clearance: &Clearance, form: Form) -> Result<()> {
+    fn check(&self, clearance: &Clearance, form: MessageForm) -> Result<()> {
         if clearance.server() == &self.options.server && clearance.form() == form {
             return Ok(());
         }

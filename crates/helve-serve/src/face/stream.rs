@@ -21,7 +21,7 @@ use crate::agent::Agent;
 use crate::batch::Batch;
 use crate::exchange::Exchange;
 use crate::gate::{self, Barred, Passed, Request};
-use crate::gateway::{Gateway, HostSource, Options, Purpose};
+use crate::gateway::{Gateway, HostPurpose, HostSource, Options};
 use crate::ledger::Exceeded;
 use crate::message::Message;
 use crate::named_questions::NamedAnswerer;
@@ -94,7 +94,7 @@ pub async fn serve_alone(
         }
     };
     let answerer = NamedAnswerer::of(Arc::<Agent>::clone(&agent));
-    let host = source.start(answerer, Purpose::Everything).await.map_err(io::Error::other)?;
+    let host = source.start(answerer, HostPurpose::Everything).await.map_err(io::Error::other)?;
     let gateway = Gateway::new(host.clone(), options);
     agent.knows(&gateway.tasks);
     agent.sees(gateway.weak());

@@ -18,7 +18,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, watch};
 
-use super::Connection;
+use super::KeeperConnection;
 use super::frame::Frame;
 use super::messages::{self, MOST_BORROWERS, Message};
 #[cfg(target_os = "linux")]
@@ -211,7 +211,7 @@ impl KeptProgram {
     ///
     /// # Errors
     /// When the connection breaks.
-    pub async fn lend(&self, connection: Connection) -> io::Result<()> {
+    pub async fn lend(&self, connection: KeeperConnection) -> io::Result<()> {
         let (mut reader, mut writer) = tokio::io::split(connection);
         let Some((borrower, mut frames)) = self.shared.admit() else { return Ok(()) };
         let _gone = Gone { program: self, borrower };
