@@ -28,6 +28,7 @@ mod ledger;
 mod limits;
 mod links;
 mod listing_cache;
+mod lookups;
 mod message;
 mod named_questions;
 mod naming;

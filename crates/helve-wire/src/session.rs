@@ -22,7 +22,8 @@ use crate::channel::{Ask, Channel};
 use crate::connect::{ConnectOptions, SavedSession};
 use crate::encode::{Meta, Params};
 use crate::era::param_headers::ParamHeader;
-use crate::era::{Era, Greeting, legacy, modern};
+use crate::era::speech::Speech;
+use crate::era::{Greeting, legacy, modern};
 use crate::error::{Error, Result};
 use crate::request::Times;
 use helve_model::sync::lock;
@@ -45,6 +46,8 @@ struct Owner(Arc<Shared>);
 struct Shared {
     channel: Channel,
     greeting: Greeting,
+    /// How what was agreed upon is spoken.
+    speech: &'static dyn Speech,
     options: ConnectOptions,
     /// What the modern era demands in every request, rendered; empty in the legacy era.
     era_meta: Mutex<Arc<str>>,
@@ -67,6 +70,7 @@ impl Session {
         let era_meta = render_meta(&greeting, &options, None);
         let shared = Arc::new(Shared {
             channel,
+            speech: greeting.negotiated.era.speech(),
             greeting,
             options,
             era_meta: Mutex::new(era_meta),
@@ -148,7 +152,7 @@ impl Session {
     /// True when the server may ask for things at any time; false when it asks in the course of calls alone.
     #[must_use]
     pub fn asks_at_any_time(&self) -> bool {
-        !self.is_modern()
+        self.shared.speech.asks_at_any_time()
     }
 
     /// Waits until the connection has ended, and says why. Cancel safe.
@@ -180,10 +184,6 @@ impl Session {
     pub async fn close(&self) {
         self.shared.stop_listening();
         self.shared.channel.close().await;
-    }
-
-    fn is_modern(&self) -> bool {
-        self.shared.is_modern()
     }
 
     fn set_log_level_in_meta(&self, level: LogLevel) {
@@ -235,10 +235,6 @@ impl Shared {
         Ok(())
     }
 
-    fn is_modern(&self) -> bool {
-        self.greeting.negotiated.era == Era::Modern
-    }
-
     fn era_meta(&self) -> Arc<str> {
         Arc::clone(&lock(&self.era_meta))
     }
@@ -252,15 +248,9 @@ impl Drop for Owner {
 }
 
 fn render_meta(greeting: &Greeting, options: &ConnectOptions, log_level: Option<&str>) -> Arc<str> {
-    match greeting.negotiated.era {
-        Era::Legacy => Arc::from(""),
-        Era::Modern => Arc::from(modern::request_meta(
-            &greeting.negotiated.version,
-            &options.client,
-            &modern::declared(options.handler.capabilities()),
-            log_level,
-        )),
-    }
+    let declared = modern::declared(options.handler.capabilities());
+    let speech = greeting.negotiated.era.speech();
+    speech.request_meta(&greeting.negotiated.version, &options.client, &declared, log_level).into()
 }
 
 impl fmt::Debug for Session {

@@ -5,6 +5,7 @@ use helve::{CallError, Host};
 use helve_model::json::{RawJson, scan, strict};
 use helve_model::method::{self, MethodPart, Need, TASKS};
 use helve_model::protocol::code;
+use helve_model::protocol::notifications;
 use helve_model::{ErrorCode, ServerName};
 use helve_policy::Caller;
 use helve_schema::UrlRequest;
@@ -138,7 +139,7 @@ pub(crate) fn is_heard(host: &Host, server: &ServerName, name: &str, params: &Ra
 
 /// Does a notification of a server say that a person is done with a page?
 pub(crate) fn is_about_a_page(name: &str) -> bool {
-    name == "notifications/elicitation/complete"
+    name == notifications::ELICITATION_COMPLETE
 }
 
 /// Does a notification of a server name the task, and so the agent, that it is for?

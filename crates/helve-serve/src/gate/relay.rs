@@ -77,9 +77,9 @@ pub(crate) async fn complete(exchange: &Exchange, request: &Request, meta: &Meta
     let reference = reference.replacing(key, &quoted(&name));
     let params = params.replacing("ref", reference.as_str());
     // No server is started for one agent to complete its words.
-    let assigned = exchange.gateway.host_besides_calls(&exchange.agent, &server).await;
-    let assigned = assigned.map_err(|error| refusal::of_call(&error))?;
-    send(&assigned.host, exchange, &server, &request.method, Some(params), meta).await
+    let host = exchange.gateway.host_besides_calls(&exchange.agent, &server).await;
+    let host = host.map_err(|error| refusal::of_call(&error))?;
+    send(&host, exchange, &server, &request.method, Some(params), meta).await
 }
 
 /// May this agent hear of changes of a resource?
