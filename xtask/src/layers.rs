@@ -86,7 +86,7 @@ pub(crate) const KEPT_TO: &[KeptTo] = &[
 pub(crate) const DEVELOPMENT_ONLY: &[&str] = &["helve-testkit", "xtask"];
 
 /// What only era modules say.
-pub(crate) const COMPARES_VERSIONS: Words = &["protocol::version"];
+pub(crate) const COMPARES_VERSIONS: Words = &["protocol::version", "Era::Legacy", "Era::Modern"];
 
 /// Every revision of the protocol; only `helve_model::protocol` spells them.
 pub(crate) const PROTOCOL_VERSIONS: &[&str] = &["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];

@@ -36,7 +36,7 @@ pub use diagnostic::{Code, Diagnostic, Severity};
 pub use dialect::{Dialect, KeySpelling};
 pub use environment::{Environment, Platform};
 pub use layer::{CommandLine, Configuration, LoadedFile, ShadowReason, Shadowed, merge};
-pub use load::{ExplicitFile, MAX_FILE_BYTES, MAX_PROJECT_FILE_BYTES, Request, load};
+pub use load::{ExplicitFile, LoadRequest, MAX_FILE_BYTES, MAX_PROJECT_FILE_BYTES, load};
 pub use reader::{FileContent, FilePlace, read_text};
 pub use secret::looks_secret;
 pub use server::{Blocker, ConfiguredServer, Input};

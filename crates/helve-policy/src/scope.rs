@@ -54,7 +54,7 @@ pub struct UnreadableNarrowing {
 
 /// Why a scope does not have something.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LeftOut {
+pub enum ScopeExclusion {
     /// It is not among what the scope was narrowed to.
     NotAmong,
     /// This glob takes it away.
@@ -129,13 +129,13 @@ impl Scope {
 
     /// Why it does not have this; `None` when it does.
     #[must_use]
-    pub fn leaves_out(&self, name: &QualifiedName) -> Option<LeftOut> {
+    pub fn leaves_out(&self, name: &QualifiedName) -> Option<ScopeExclusion> {
         self.layers.iter().find_map(|layer| {
             if let Some(written) = layer.without.naming(name, layer.own.as_ref()) {
-                return Some(LeftOut::Without(Arc::clone(written)));
+                return Some(ScopeExclusion::Without(Arc::clone(written)));
             }
             let among = layer.only.as_ref().is_none_or(|only| only.naming(name, layer.own.as_ref()).is_some());
-            (!among).then_some(LeftOut::NotAmong)
+            (!among).then_some(ScopeExclusion::NotAmong)
         })
     }
 
@@ -232,7 +232,7 @@ fn matched(globs: &Globs, texts: impl FnOnce() -> Vec<String>) -> Bits {
     matched
 }
 
-impl fmt::Display for LeftOut {
+impl fmt::Display for ScopeExclusion {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotAmong => formatter.write_str("it is not among the tools of this agent"),

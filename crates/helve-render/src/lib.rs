@@ -32,7 +32,9 @@ mod signature;
 mod tool_text;
 
 pub use prompt::{PromptNotice, PromptNoticeKind, ProviderMessages, provider_messages};
-pub use provider::{CallProblem, Notice, NoticeKind, Provider, ResolvedCall, Strictness, ToolArray, tool_array};
+pub use provider::{
+    CallProblem, NoticeKind, Provider, ProviderNotice, ResolvedCall, Strictness, ToolArray, tool_array,
+};
 pub use schema::json::JsonProblem;
 pub use schema::limits::{
     ArgumentLimits, MAX_ARGUMENT_BYTES, MAX_ARGUMENT_DEPTH, MAX_ARGUMENT_VALUES, MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH,

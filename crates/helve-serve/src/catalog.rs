@@ -12,6 +12,7 @@ use helve_policy::Caller;
 
 use crate::assigned_host::may_be_shared;
 use crate::discovery::Discovery;
+use crate::lookups::{self, Lookup};
 use crate::naming::Naming;
 use helve_model::sync::lock;
 
@@ -60,6 +61,9 @@ pub(crate) struct Catalog {
     pub(crate) bytes: usize,
     /// The servers that have resources or prompts.
     pub(crate) servers: Vec<ServerName>,
+    /// The snapshots that it was made of: a call looks everything up in them.
+    pub(crate) shared: Arc<Snapshot>,
+    pub(crate) own: Option<Arc<Snapshot>>,
 }
 
 /// A list as it is sent: the elements of each page, put together.
@@ -76,16 +80,17 @@ pub(crate) struct Pages {
 impl Catalogs {
     /// What there is now.
     pub(crate) fn current(&self, host: &Host, naming: &Naming) -> Arc<Catalog> {
-        self.made_of(&host.snapshot(), None, naming)
+        self.made_of(snapshot(host), None, naming)
     }
 
     /// What there is now for an agent that has servers of its own.
     pub(crate) fn of_agent(&self, shared: &Host, own: &Host, naming: &Naming) -> Arc<Catalog> {
-        self.made_of(&shared.snapshot(), Some(&own.snapshot()), naming)
+        self.made_of(snapshot(shared), Some(snapshot(own)), naming)
     }
 
-    fn made_of(&self, shared: &Snapshot, own: Option<&Snapshot>, naming: &Naming) -> Arc<Catalog> {
-        let generation = (shared.generation(), own.map_or(0, Snapshot::generation));
+    fn made_of(&self, shared: Arc<Snapshot>, own: Option<Arc<Snapshot>>, naming: &Naming) -> Arc<Catalog> {
+        lookups::note(Lookup::Catalog);
+        let generation = (shared.generation(), own.as_ref().map_or(0, |own| own.generation()));
         let mut newest = lock(&self.newest);
         match &*newest {
             Some(catalog) if catalog.generation == generation => Arc::clone(catalog),
@@ -99,8 +104,8 @@ impl Catalogs {
 }
 
 impl Catalog {
-    fn new(generation: (u64, u64), shared: &Snapshot, own: Option<&Snapshot>, naming: &Naming) -> Self {
-        let servers: Vec<&Arc<ServerEntry>> = shared.servers().map(|server| newest(server, own)).collect();
+    fn new(generation: (u64, u64), shared: Arc<Snapshot>, own: Option<Arc<Snapshot>>, naming: &Naming) -> Self {
+        let servers: Vec<&Arc<ServerEntry>> = shared.servers().map(|server| newest(server, own.as_deref())).collect();
         // The names of one server are given in its own order; several have a common one.
         let mut entries: Vec<&Arc<ToolEntry>> = match servers.as_slice() {
             [only] => only.tools_as_listed().collect(),
@@ -125,7 +130,7 @@ impl Catalog {
             entry.greeting().is_some_and(|greeting| greeting.offers("resources") || greeting.offers("prompts"))
         };
         let servers = servers.into_iter().filter(has_more).map(|entry| entry.name().clone()).collect();
-        Self { generation, tools, names, tool_list, fingerprint, bytes, servers }
+        Self { generation, tools, names, tool_list, fingerprint, bytes, servers, shared, own }
     }
 
     pub(crate) fn tool(&self, name: &str) -> Option<&Arc<ToolEntry>> {
@@ -147,6 +152,12 @@ impl Catalog {
     pub(crate) const fn len(&self) -> usize {
         self.names.len()
     }
+}
+
+/// What a host has now.
+pub(crate) fn snapshot(host: &Host) -> Arc<Snapshot> {
+    lookups::note(Lookup::Snapshot);
+    host.snapshot()
 }
 
 /// How long the tools that an agent sees count.

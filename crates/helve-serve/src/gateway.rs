@@ -24,7 +24,7 @@ use crate::ledger::Ledger;
 use crate::limits::Limits;
 use crate::links::Links;
 use crate::naming::Naming;
-use crate::observer::{Notice, Observer, Visitor};
+use crate::observer::{AgentNotice, Observer, Visitor};
 use crate::offer_index::OfferIndex;
 use crate::offers::{self, Offering};
 use crate::outbox::Nowhere;
@@ -45,12 +45,12 @@ const FIRST_LISTS_WITHIN: Duration = Duration::from_secs(5);
 /// Starts hosts.
 pub trait HostSource: Send + Sync {
     /// A host whose servers ask and tell this answerer.
-    fn start(&self, answerer: Arc<dyn Answerer>, purpose: Purpose) -> BoxFuture<'_, Result<Host, CallError>>;
+    fn start(&self, answerer: Arc<dyn Answerer>, purpose: HostPurpose) -> BoxFuture<'_, Result<Host, CallError>>;
 }
 
 /// What a host is started for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
+pub enum HostPurpose {
     /// All servers, for everybody or for the only agent.
     Everything,
     /// The servers that one agent must not share with others. Each is to start at its first use.
@@ -186,7 +186,7 @@ impl Gateway {
     /// # Errors
     /// When the host cannot be started.
     pub async fn shared(source: Arc<dyn HostSource>, options: Options) -> Result<Arc<Self>, CallError> {
-        let host = source.start(Arc::new(SharedAnswerer), Purpose::Everything).await?;
+        let host = source.start(Arc::new(SharedAnswerer), HostPurpose::Everything).await?;
         Ok(Self::parts(host, Some(source), options).begin())
     }
 
@@ -315,7 +315,7 @@ impl Gateway {
     /// Tells the person that an agent came; when it goes, they hear that too.
     pub(crate) fn welcome(&self, agent: &Agent, visitor: Visitor) {
         if let Some(observer) = &self.options.observer {
-            observer.notice(Notice::Came(&visitor));
+            observer.notice(AgentNotice::Came(&visitor));
             agent.is_seen_by(Arc::clone(observer), visitor);
         }
     }
@@ -323,7 +323,7 @@ impl Gateway {
     /// Tells the person that a request did not get in.
     pub(crate) fn tell_barred(&self, why: &str) {
         if let Some(observer) = &self.options.observer {
-            observer.notice(Notice::Barred(why));
+            observer.notice(AgentNotice::Barred(why));
         }
     }
 

@@ -7,7 +7,7 @@ use helve_config::Configuration;
 use helve_model::{ToolDefinition, TransportSpec};
 use helve_wire::ClientCapabilities;
 
-use crate::builtins::Builtins;
+use crate::builtins::ShippedTools;
 use crate::recipe::asker;
 use crate::setup::Setup;
 
@@ -77,7 +77,7 @@ impl<'a> KeptLists<'a> {
     /// Why a built-in server cannot be had.
     pub fn of(&self, planned: &Planned, depth: Depth) -> Result<Option<(KnownTools, Option<Duration>)>, CallError> {
         if let TransportSpec::Builtin(builtin) = &planned.spec.transport {
-            let toolbox = Builtins::new(self.setup.environment()).open(&planned.spec, builtin)?;
+            let toolbox = ShippedTools::new(self.setup.environment()).open(&planned.spec, builtin)?;
             return Ok(Some((KnownTools::Definitions(toolbox.definitions()), None)));
         }
         Ok(self.kept(planned, depth))

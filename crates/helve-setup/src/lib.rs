@@ -42,9 +42,9 @@ mod start_guard;
 pub mod store;
 pub mod vault;
 
-pub use builtins::Builtins;
+pub use builtins::ShippedTools;
 pub use credentials::{Credentials, Logins};
-pub use environment::{Directories, Environment, OwnProgram};
+pub use environment::{Environment, OwnDirectories, OwnProgram};
 pub use error::SetupError;
 pub use itself::Itself;
 pub use kept_lists::{Depth, Freshness, KeptLists, KnownTools};

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use helve_config::{
-    Code, CommandLine, Configuration, Diagnostic, Dialect, ExplicitFile, Request, Setting, Severity, discover,
+    Code, CommandLine, Configuration, Diagnostic, Dialect, ExplicitFile, LoadRequest, Setting, Severity, discover,
 };
 use helve_model::{ErrorCode, Hint, Layer, Origin};
 
@@ -165,7 +165,7 @@ impl Setup {
             Err(_) => TrustFile::default(),
         };
         let environment = self.answered.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        helve_config::load(Request {
+        helve_config::load(LoadRequest {
             environment: &environment,
             discover: !self.choices.only_files,
             files: self.explicit_files(),

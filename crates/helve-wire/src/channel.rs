@@ -1,5 +1,6 @@
 //! Requests and notifications over whatever transport there is: ids, turns, errors by what they mean.
 
+use helve_model::protocol::methods;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -91,7 +92,7 @@ impl Channel {
 
     /// Both sides know now what they speak.
     pub(crate) fn agree(&self, negotiated: &NegotiatedVersion) {
-        if negotiated.era == crate::era::Era::Modern {
+        if !negotiated.era.speech().asks_at_any_time() {
             self.dispatcher.stop_answering_questions();
         }
         self.link.agree(negotiated);
@@ -175,15 +176,17 @@ pub(crate) fn refused(method: &str, refusal: RpcError) -> Error {
     let not_found = says(&["unknown", "not found", "no such", "does not exist", "not exist"]);
     let (code, may_have_run) = match (method, refusal.code) {
         (_, code::PARSE_ERROR | code::INVALID_REQUEST | code::METHOD_NOT_FOUND) => (ErrorCode::ProtocolError, false),
-        ("resources/read" | "resources/subscribe", code::RESOURCE_NOT_FOUND) => (ErrorCode::ResourceNotFound, false),
-        ("tools/call", code::INVALID_PARAMS) if not_found && says(&["tool"]) => (ErrorCode::ToolNotFound, false),
-        ("prompts/get", code::INVALID_PARAMS) if not_found => (ErrorCode::PromptNotFound, false),
-        ("resources/read" | "resources/subscribe", code::INVALID_PARAMS) if not_found => {
+        (methods::RESOURCES_READ | methods::RESOURCES_SUBSCRIBE, code::RESOURCE_NOT_FOUND) => {
+            (ErrorCode::ResourceNotFound, false)
+        }
+        (methods::TOOLS_CALL, code::INVALID_PARAMS) if not_found && says(&["tool"]) => (ErrorCode::ToolNotFound, false),
+        (methods::PROMPTS_GET, code::INVALID_PARAMS) if not_found => (ErrorCode::PromptNotFound, false),
+        (methods::RESOURCES_READ | methods::RESOURCES_SUBSCRIBE, code::INVALID_PARAMS) if not_found => {
             (ErrorCode::ResourceNotFound, false)
         }
         (_, code::INVALID_PARAMS) => (ErrorCode::InvalidParams, false),
         // The result of a task is that of the call.
-        ("tools/call" | "tasks/result", _) => (ErrorCode::ToolError, true),
+        (methods::TOOLS_CALL | methods::TASKS_RESULT, _) => (ErrorCode::ToolError, true),
         _ => (ErrorCode::ProtocolError, false),
     };
     let hint = match code {

@@ -1,5 +1,6 @@
 //! From a target to a session: start or reach the server, find out what it speaks, within the time allowed.
 
+use helve_model::protocol::methods;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -218,8 +219,12 @@ impl HttpStart<'_> {
         link.resume(saved.id.expose_secret())?;
         let channel = Channel::new(Link::Streamable(link), dispatcher, options.one_at_a_time);
         channel.agree(&saved.greeting.negotiated);
-        let mut ask =
-            Ask { cancellable: false, in_turn: false, times: Times::exactly(options.startup), ..Ask::new("ping", &[]) };
+        let mut ask = Ask {
+            cancellable: false,
+            in_turn: false,
+            times: Times::exactly(options.startup),
+            ..Ask::new(methods::PING, &[])
+        };
         if let Err(error) = channel.request(&mut ask).await {
             tracing::debug!(server = %options.server, %error, "the earlier session is over");
             return None;

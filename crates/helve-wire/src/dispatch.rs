@@ -1,6 +1,7 @@
 //! Where every message of the peer goes: an answer to its slot, progress to its call, a notification to the handler, a
 //! question to a task that answers it. One message at a time, in wire order.
 
+use helve_model::protocol::{methods, notifications};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -244,7 +245,7 @@ impl Dispatcher {
     }
 
     fn notification(&self, method: String, params: Option<RawJson>, origin: MessageOrigin) {
-        if method == "notifications/progress"
+        if method == notifications::PROGRESS
             && let Some((token, progress)) = params.as_ref().and_then(read_progress)
         {
             // On a stream of its own a request has no progress but its own.
@@ -255,7 +256,7 @@ impl Dispatcher {
             }
             return;
         }
-        if method == "notifications/subscriptions/acknowledged" {
+        if method == notifications::SUBSCRIPTIONS_ACKNOWLEDGED {
             let slot = params.as_ref().and_then(modern::subscription_of).and_then(|id| self.pending.get(id));
             match (slot, &params) {
                 (Some(slot), Some(params)) => slot.acknowledge(params),
@@ -264,7 +265,7 @@ impl Dispatcher {
             return;
         }
         // The one thing of ours that a server may end without answering it.
-        if method == "notifications/cancelled"
+        if method == notifications::CANCELLED
             && let Some(id) = params.as_ref().and_then(cancelled_request)
             && self.pending.get(id).is_some_and(|slot| slot.is_subscription())
             && let Some(slot) = self.pending.remove(id)
@@ -272,7 +273,7 @@ impl Dispatcher {
             return slot.fill(Answer::Result(RawJson::empty_object()));
         }
         // A question that the peer takes back is not answered, and whoever was asked is told.
-        if method == "notifications/cancelled" {
+        if method == notifications::CANCELLED {
             let question = params.as_ref().and_then(|params| params.member("requestId"));
             let asked = question.and_then(|question| lock(&self.open_questions).remove(&question));
             if let Some(asked) = asked {
@@ -282,7 +283,7 @@ impl Dispatcher {
             }
         }
         // What is logged in the course of a call is for whoever made it. All else is about the server.
-        let handler = if method == "notifications/message" { self.handler_during(origin) } else { None };
+        let handler = if method == notifications::MESSAGE { self.handler_during(origin) } else { None };
         handler.as_ref().unwrap_or(&self.handler).notification(Notification { method, params });
     }
 
@@ -308,7 +309,7 @@ impl Dispatcher {
         if self.pending.closed().is_some() {
             return;
         }
-        if method == "ping" {
+        if method == methods::PING {
             return reply(&self.server, outlet, encode::answer(&id, &Ok(RawJson::empty_object())));
         }
         let kind = QuestionKind::of_request(method).filter(|kind| self.capabilities.allow(*kind));

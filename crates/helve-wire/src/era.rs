@@ -9,6 +9,7 @@ pub(crate) mod legacy_first;
 pub(crate) mod modern;
 pub(crate) mod negotiate;
 pub(crate) mod param_headers;
+pub(crate) mod speech;
 
 use std::fmt;
 

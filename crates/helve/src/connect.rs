@@ -22,7 +22,7 @@ use crate::error::CallError;
 use crate::late_references::fill;
 use crate::missed_variables;
 use crate::settings::{HostSettings, Surroundings};
-use crate::start_guard::Guard;
+use crate::start_guard::SharedStartGuard;
 use helve_model::sync::lock;
 
 /// What an earlier connection found out, and what is wanted of the next.
@@ -65,7 +65,7 @@ pub(crate) async fn connect(
     handler: Arc<dyn PeerHandler>,
     known: Known,
     alive: Alive,
-    guard: Option<Guard>,
+    guard: Option<SharedStartGuard>,
 ) -> Result<Session, CallError> {
     let mut options = ConnectOptions::new(spec.name.clone());
     options.client = settings.client.clone();

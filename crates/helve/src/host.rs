@@ -1,5 +1,6 @@
 //! The host, as an embedding program sees it. What it holds is `state`'s.
 
+use helve_model::protocol::notifications;
 use std::fmt;
 use std::pin::pin;
 use std::sync::{Arc, Weak};
@@ -392,7 +393,7 @@ impl Host {
             handles.iter().filter_map(|handle| handle.session_now().filter(|session| session.asks_at_any_time()));
         join_all(sessions.map(|session| async move {
             // One that is gone asks when it is back.
-            drop(session.notify("notifications/roots/list_changed", None).await);
+            drop(session.notify(notifications::ROOTS_LIST_CHANGED, None).await);
         }))
         .await;
     }

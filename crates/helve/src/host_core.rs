@@ -34,7 +34,7 @@ use crate::result_cache::{ResultCache, ResultCacheLimits};
 use crate::save::Resumable;
 use crate::server_handle::{Command, Retired, ServerHandle, unavailable};
 use crate::settings::{Builtins, HostSettings, Plan, Planned, Surroundings};
-use crate::start_guard::Guard;
+use crate::start_guard::SharedStartGuard;
 use crate::status::ServerReport;
 use crate::supervisor::Supervisor;
 use crate::tool::Toolbox;
@@ -96,7 +96,7 @@ struct Placed {
     spec: Arc<ServerSpec>,
     trust: Trust,
     held: Option<DisabledReason>,
-    guard: Option<Guard>,
+    guard: Option<SharedStartGuard>,
 }
 
 enum Kept {

@@ -134,7 +134,7 @@ pub use error::CallError;
 pub use event::{Events, HostEvent};
 pub use function_tool::{FunctionTool, Structured, ToolOutput};
 pub use host::{Host, ServerChanges};
-pub use keeping::{Connection, Duplex, Keeper, KeptProgram, fingerprint, lease};
+pub use keeping::{Duplex, Keeper, KeeperConnection, KeptProgram, fingerprint, lease};
 pub use late_references::{SecretSource, fill};
 pub use listings::ListAge;
 pub use manage::management_tools;
@@ -145,13 +145,13 @@ pub use save::SavedHost;
 pub use schema_cache::{CacheKey, CachedIndex, CachedServer, IndexedTool, SchemaCache};
 pub use settings::{Builtins, HostSettings, Plan, Planned, Surroundings};
 pub use sign_in::{SignIns, from_auth};
-pub use start_guard::{ChangedFile, Guard, GuardedStart, StartGuard};
+pub use start_guard::{ChangedStartFile, GuardedStart, SharedStartGuard, StartGuard};
 pub use status::ServerReport;
 pub use tool::{Tool, ToolContext, ToolFailure, Toolbox, definition};
 pub use turn::{Turn, Turns};
 pub use watch::{
-    Change, DEFAULT_INTERVAL, MINIMUM_INTERVAL, SavedWatch, WatchEvent, WatchFilter, WatchId, WatchKind, WatchReport,
-    WatchSource, Watcher,
+    DEFAULT_INTERVAL, MINIMUM_INTERVAL, SavedWatch, WatchChange, WatchEvent, WatchFilter, WatchId, WatchKind,
+    WatchReport, WatchSource, Watcher,
 };
 
 #[cfg(all(doctest, feature = "derive"))]

@@ -227,7 +227,7 @@ proptest! {
         prop_assert_eq!(written(&pieces), text.as_str());
         for piece in &pieces {
             let (Piece::Tag(super::Tag { source, line, column, .. })
-            | Piece::Problem(super::Problem { source, line, column, .. })) = piece
+            | Piece::Problem(super::TagProblem { source, line, column, .. })) = piece
             else {
                 continue;
             };

@@ -8,7 +8,7 @@ use helve_config::edit::{Change, EditError, NewServer, edit_file, edit_text};
 use helve_config::trust::TrustHash;
 use helve_config::{FilePlace, read_text};
 use helve_model::{ErrorCode, Layer, ServerSpec, TransportSpec};
-use helve_setup::store::connections::{Connection, Connections};
+use helve_setup::store::connections::{ApplicationConnection, Connections};
 use helve_setup::{Bounds, Program};
 use serde_json::json;
 
@@ -117,7 +117,7 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
         Some(words) => run_own(context, &words)?,
         None => write(context, &place, &before, name.as_str(), &change)?,
     }
-    let connection = Connection {
+    let connection = ApplicationConnection {
         application: application.name.to_owned(),
         file: place.path.clone(),
         server: name.to_string(),

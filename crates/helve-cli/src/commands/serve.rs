@@ -12,7 +12,7 @@ use helve_model::json::ObjectWriter;
 use helve_model::{Action, Origin, ServerName};
 use helve_serve::face::http::{Guard, HttpFace};
 use helve_serve::{
-    Authenticate, Discovery, Gateway, HostSource, KnownTokens, LocalUsers, Naming, Options, Purpose, Unlisted, face,
+    Authenticate, Discovery, Gateway, HostPurpose, HostSource, KnownTokens, LocalUsers, Naming, Options, Unlisted, face,
 };
 use helve_setup::store::approvals::ApprovalFile;
 use helve_setup::{Lifetime, Recipe, Reloader, Wanted};
@@ -233,7 +233,7 @@ struct OneHost<'a> {
 }
 
 impl HostSource for OneHost<'_> {
-    fn start(&self, answerer: Arc<dyn Answerer>, _purpose: Purpose) -> BoxFuture<'_, Result<Host, CallError>> {
+    fn start(&self, answerer: Arc<dyn Answerer>, _purpose: HostPurpose) -> BoxFuture<'_, Result<Host, CallError>> {
         Box::pin(async move {
             let builder = self.recipe.builder().approver(ApprovalKeeper::new(self.context));
             let host = builder.answerer(Arc::clone(&answerer)).start().await?;
@@ -268,10 +268,10 @@ struct ManyHosts {
 }
 
 impl HostSource for ManyHosts {
-    fn start(&self, answerer: Arc<dyn Answerer>, purpose: Purpose) -> BoxFuture<'_, Result<Host, CallError>> {
+    fn start(&self, answerer: Arc<dyn Answerer>, purpose: HostPurpose) -> BoxFuture<'_, Result<Host, CallError>> {
         let builder = match purpose {
-            Purpose::Everything => self.recipe.builder(),
-            Purpose::OneAgent => self.recipe.clone().on_demand().builder(),
+            HostPurpose::Everything => self.recipe.builder(),
+            HostPurpose::OneAgent => self.recipe.clone().on_demand().builder(),
         };
         // What was approved for good since this program started counts for new ones, too.
         let kept = self.context.setup.stores().and_then(|stores| stores.read::<ApprovalFile>()).ok();

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use helve_config::trust::{NOT_COVERED, Part, Trust, TrustRequest, TrustSubject};
+use helve_config::trust::{NOT_COVERED, Part, ServerTrust, TrustRequest, TrustSubject};
 use helve_config::{Configuration, ConfiguredServer};
 use helve_model::sandbox::Choice;
 use helve_model::{ErrorCode, Principal, TransportSpec};
@@ -115,14 +115,14 @@ fn requests<'a>(
         let found: Vec<&TrustRequest> = configuration.untrusted.iter().filter(of_name).collect();
         if found.is_empty() {
             let server = context.server(configuration, name)?;
-            if let Some(sandbox) = args.sandbox.filter(|_| server.trust == Trust::Trusted) {
+            if let Some(sandbox) = args.sandbox.filter(|_| server.trust == ServerTrust::Trusted) {
                 change_sandbox(context, server, sandbox)?;
                 continue;
             }
             let why = match server.trust {
-                Trust::Own => "is your own, and needs no trust",
-                Trust::Trusted => "is trusted already",
-                Trust::Untrusted => "cannot run as it is, so there is nothing to trust",
+                ServerTrust::Own => "is your own, and needs no trust",
+                ServerTrust::Trusted => "is trusted already",
+                ServerTrust::Untrusted => "cannot run as it is, so there is nothing to trust",
             };
             context.printer.say(&Line::plain(format!("server `{name}` {why}")));
         }

@@ -19,7 +19,7 @@ mod sse;
 mod waiting;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytestring::ByteString;
@@ -33,6 +33,7 @@ pub use body::Body;
 pub use connections::Connection;
 pub use guard::Guard;
 
+use crate::gate::{self, Passed};
 use crate::gateway::Gateway;
 use crate::ledger::Exceeded;
 use crate::principal::{Peer, Principal};
@@ -74,6 +75,8 @@ struct Incoming {
     principal: Principal,
     /// The number of the connection it came on.
     connection: u64,
+    /// The message in the body, once somebody has looked.
+    read: OnceLock<Result<Passed, gate::Barred>>,
 }
 
 impl HttpFace {
@@ -165,7 +168,9 @@ impl HttpFace {
     ) -> Response<Body> {
         let query = head.uri.query().unwrap_or_default().to_owned();
         let path = head.uri.path().to_owned();
-        let incoming = Incoming { method: head.method, query, headers: head.headers, body, principal, connection };
+        let read = OnceLock::new();
+        let incoming =
+            Incoming { method: head.method, query, headers: head.headers, body, principal, connection, read };
         let asks_who = path == "/" && incoming.method == Method::GET && incoming.header(legacy::SESSION).is_none();
         match path.as_str() {
             "/" if asks_who => plain(StatusCode::OK, WHO),
@@ -214,7 +219,7 @@ async fn streamable(shared: &Arc<Shared>, incoming: Incoming) -> Response<Body> 
             if !incoming.header("content-type").is_some_and(|kind| kind.starts_with("application/json")) {
                 return plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "send application/json");
             }
-            if modern::is_modern(&incoming) {
+            if modern::is_stateless(&incoming) {
                 modern::post(shared, incoming).await
             } else {
                 legacy::post(shared, incoming).await
@@ -250,6 +255,16 @@ fn bar(barred: Barred) -> Response<Body> {
 }
 
 impl Incoming {
+    /// What the body says, for whoever only looks.
+    fn message(&self) -> &Result<Passed, gate::Barred> {
+        self.read.get_or_init(|| gate::read(&self.body))
+    }
+
+    /// The same, for whoever answers.
+    fn take_message(&mut self) -> Result<Passed, gate::Barred> {
+        self.read.take().unwrap_or_else(|| gate::read(&self.body))
+    }
+
     fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use helve::{Answerer, CallError, Host, Surroundings};
 use helve_model::ServerSpec;
-use helve_serve::{Discovery, Gateway, HostSource, Naming, Options, Purpose};
+use helve_serve::{Discovery, Gateway, HostPurpose, HostSource, Naming, Options};
 use helve_testkit::{Recording, Scenario};
 use helve_wire::BoxFuture;
 use serde_json::{Value, json};
@@ -196,7 +196,7 @@ async fn many_definitions_switch_discovery_on() {
 struct Remembering(ServerSpec, PathBuf);
 
 impl HostSource for Remembering {
-    fn start(&self, answerer: Arc<dyn Answerer>, _purpose: Purpose) -> BoxFuture<'_, Result<Host, CallError>> {
+    fn start(&self, answerer: Arc<dyn Answerer>, _purpose: HostPurpose) -> BoxFuture<'_, Result<Host, CallError>> {
         let surroundings =
             Surroundings::default().with(|surroundings| surroundings.cache_directory = Some(self.1.clone()));
         Box::pin(Host::builder().surroundings(surroundings).server(self.0.clone()).answerer(answerer).start())

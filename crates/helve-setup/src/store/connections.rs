@@ -13,14 +13,14 @@ pub struct Connections {
     #[serde(default = "first_version")]
     version: u64,
     #[serde(default)]
-    entries: Vec<Connection>,
+    entries: Vec<ApplicationConnection>,
     #[serde(flatten)]
     unknown: Map<String, Value>,
 }
 
 /// One entry as it was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Connection {
+pub struct ApplicationConnection {
     /// The application.
     pub application: String,
     /// The file it stands in.
@@ -33,14 +33,14 @@ pub struct Connection {
 
 impl Connections {
     /// Remembers an entry, in the place of the one of the same file and name.
-    pub fn add(&mut self, connection: Connection) {
+    pub fn add(&mut self, connection: ApplicationConnection) {
         self.forget(&connection.file, &connection.server);
         self.entries.push(connection);
     }
 
     /// The entry that was written into this file under this name.
     #[must_use]
-    pub fn find(&self, file: &Path, server: &str) -> Option<&Connection> {
+    pub fn find(&self, file: &Path, server: &str) -> Option<&ApplicationConnection> {
         self.entries.iter().find(|entry| entry.file == file && entry.server == server)
     }
 

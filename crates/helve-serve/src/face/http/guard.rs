@@ -11,7 +11,7 @@ use std::sync::Arc;
 use helve_wire::Nesting;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 
-use crate::authenticate::{Authenticate, Credentials, LocalUsers, Unauthenticated};
+use crate::authenticate::{Authenticate, LocalUsers, RequestCredentials, Unauthenticated};
 use crate::principal::{Peer, Principal};
 
 /// Names of this machine that no other machine can have.
@@ -105,7 +105,7 @@ impl Guard {
             return Err(Barred::Origin);
         }
         let bearer = text(header::AUTHORIZATION).and_then(bearer);
-        Ok(self.authenticate.authenticate(&Credentials::new(peer, bearer))?)
+        Ok(self.authenticate.authenticate(&RequestCredentials::new(peer, bearer))?)
     }
 
     /// A request that has come through this very gateway, or from a host that runs too deep, goes round in a circle. A depth

@@ -1,5 +1,6 @@
 //! HTTP+SSE of the first version: one stream for everything that comes from us, and an address for what comes from the agent.
 
+use helve_model::protocol::methods;
 use std::sync::Arc;
 
 use http::{Method, Response, StatusCode};
@@ -9,11 +10,13 @@ use super::legacy::{no_session, take};
 use super::respond::{event_stream, limited, not_allowed, plain, refused};
 use super::sessions::{HttpSession, STANDALONE};
 use super::{Incoming, Shared};
+use crate::era::AgentEra as _;
+use crate::era::legacy::Legacy;
 use crate::exchange::Exchange;
 use crate::gate::{self, Barred, Passed, Request};
 use crate::message::Message;
 use crate::outbox::Outlet;
-use crate::{batch, era, refusal};
+use crate::{batch, refusal};
 
 /// Where agents of this transport send their messages.
 pub(super) const MESSAGES: &str = "/messages";
@@ -58,7 +61,7 @@ pub(super) fn post(shared: &Arc<Shared>, incoming: &Incoming) -> Response<Body> 
     }
     match gate::read(&incoming.body) {
         Ok(Passed::Request(request)) => {
-            if request.method != "initialize" {
+            if request.method != methods::INITIALIZE {
                 session.does_something();
             }
             answer(shared, &session, request);
@@ -87,7 +90,7 @@ fn answer(shared: &Arc<Shared>, session: &Arc<HttpSession>, request: Request) {
     tokio::spawn(async move {
         let exchange = Exchange { gateway, agent, stream: outlet };
         let meta = request.meta();
-        let work = Box::pin(era::legacy::answer(&exchange, &request, meta));
+        let work = Legacy.answer(&exchange, &request, meta);
         if let Some(answer) = exchange.agent.running.run(&request.id, work).await {
             exchange.stream.send(exchange.answered(&request.id, &answer));
         }
