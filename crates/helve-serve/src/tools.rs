@@ -40,7 +40,11 @@ pub(crate) async fn list(exchange: &Exchange, request: &Request) -> Result<Page,
 /// What a call means: itself, one by another name, or something that is answered at once.
 pub(crate) fn meant(exchange: &Exchange, request: &Request) -> Option<Result<Step, RpcError>> {
     let catalog = exchange.catalog();
-    if exchange.gateway.options.discovery.is_on(&catalog) { discovery::step(&catalog, request) } else { None }
+    if exchange.gateway.options.discovery.is_on(&catalog) {
+        discovery::step(&exchange.gateway.host, &catalog, request)
+    } else {
+        None
+    }
 }
 
 /// The tool that a call names. One that is not there may come with a server that is not there yet.
