@@ -29,6 +29,16 @@ pub struct SearchIndex {
     /// The number of tools before each server's first.
     starts: Vec<usize>,
     tools: usize,
+    /// Where each term stands in each part, sorted: with a thousand servers, looking into each of them takes too long.
+    terms: Vec<TermPlace>,
+}
+
+/// A term of one part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct TermPlace {
+    hash: u64,
+    server: u32,
+    position: u32,
 }
 
 /// What is looked for.
@@ -76,7 +86,13 @@ impl SearchIndex {
             starts.push(tools);
             tools += server.len();
         }
-        Self { servers, starts, tools }
+        let mut terms = Vec::with_capacity(servers.iter().map(|server| server.terms().len()).sum());
+        for (number, server) in (0..).zip(&servers) {
+            let places = (0..).zip(server.terms());
+            terms.extend(places.map(|(position, term)| TermPlace { hash: hash(term), server: number, position }));
+        }
+        terms.sort_unstable();
+        Self { servers, starts, tools, terms }
     }
 
     /// The tools that fit, the best first.
@@ -97,11 +113,23 @@ impl SearchIndex {
         self.tools == 0
     }
 
+    /// Bytes that it holds, its parts included.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let parts: usize = self.servers.iter().map(|server| server.bytes()).sum();
+        parts + self.terms.capacity() * size_of::<TermPlace>() + self.starts.capacity() * size_of::<usize>()
+    }
+
     /// The parts, in order.
     #[must_use]
     pub fn servers(&self) -> &[Arc<ServerIndex>] {
         &self.servers
     }
+}
+
+/// FNV-1a. It need not resist attack: terms are compared before they count.
+fn hash(term: &str) -> u64 {
+    term.bytes().fold(0xcbf2_9ce4_8422_2325, |state, byte| (state ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 impl<'a> SearchQuery<'a> {

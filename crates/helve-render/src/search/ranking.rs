@@ -1,5 +1,6 @@
 //! Owns how a query is read and which tools come first: exact names, then BM25F over its words and what they stand for.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 
 use super::server_index::{Posting, ServerIndex};
@@ -26,7 +27,7 @@ const JOINED: f32 = 0.7;
 
 pub(super) fn search(index: &SearchIndex, query: &SearchQuery<'_>) -> SearchResult {
     let texts = query.texts.iter().take(MAX_TEXTS).map(|text| start_of(text)).filter(|text| !text.trim().is_empty());
-    let view = View { index, query };
+    let view = View::new(index, query);
     let mut result = SearchResult::default();
     let mut lists: Vec<Vec<usize>> = Vec::new();
     let mut is_found = vec![false; index.tools];
@@ -126,9 +127,23 @@ impl Concept {
 struct View<'a> {
     index: &'a SearchIndex,
     query: &'a SearchQuery<'a>,
+    /// Which servers are searched.
+    is_searched: Vec<bool>,
+    /// Whether each tool is seen, once that was asked: a tool has many words.
+    seen: Vec<Cell<Option<bool>>>,
 }
 
-impl View<'_> {
+impl<'a> View<'a> {
+    fn new(index: &'a SearchIndex, query: &'a SearchQuery<'a>) -> Self {
+        let is_searched = |server: &str| query.server.is_none_or(|only| only == server);
+        Self {
+            index,
+            query,
+            is_searched: index.servers.iter().map(|server| is_searched(server.name())).collect(),
+            seen: if query.is_seen.is_some() { vec![Cell::new(None); index.tools] } else { Vec::new() },
+        }
+    }
+
     /// The tools that fit one text, the best first, as many as are wanted. Notes each that fits, and words that none has.
     fn rank(&self, text: &str, concepts: &[Concept], is_found: &mut [bool], unmatched: &mut Vec<String>) -> Vec<usize> {
         let mut scores = vec![0.0_f32; self.index.tools];
@@ -137,7 +152,7 @@ impl View<'_> {
         let mut found: Vec<usize> = Vec::new();
         for concept in concepts {
             for (term, share) in &concept.terms {
-                let lists = self.postings(|server| server.postings(term));
+                let lists = self.postings(term);
                 self.count(&lists, share * rarity(&lists, self.index.tools), &mut best, &mut touched);
             }
             if let (true, Some(word), Some((term, _))) = (touched.is_empty(), &concept.written, concept.terms.first()) {
@@ -185,9 +200,18 @@ impl View<'_> {
         found
     }
 
-    /// The postings of all servers that are searched, each with the number of its first tool.
-    fn postings<'s>(&'s self, of: impl Fn(&'s ServerIndex) -> &'s [Posting]) -> Vec<(usize, &'s [Posting])> {
-        let all = self.servers().map(|(start, server)| (start, of(server)));
+    /// The postings of a term in all servers that are searched, each with the number of its first tool.
+    fn postings(&self, term: &str) -> Vec<(usize, &[Posting])> {
+        let hash = super::hash(term);
+        let terms = &self.index.terms;
+        let from = terms.partition_point(|place| place.hash < hash);
+        let places = terms.get(from..).unwrap_or_default().iter().take_while(|place| place.hash == hash);
+        let all = places.filter_map(|place| {
+            let server = place.server as usize;
+            let is_searched = self.is_searched.get(server).copied().unwrap_or(false);
+            let part = self.index.servers.get(server).filter(|_| is_searched)?;
+            Some((*self.index.starts.get(server)?, part.postings(place.position as usize, term)))
+        });
         all.filter(|(_, postings)| !postings.is_empty()).collect()
     }
 
@@ -235,16 +259,19 @@ impl View<'_> {
 
     fn servers(&self) -> impl Iterator<Item = (usize, &ServerIndex)> {
         let servers = self.index.starts.iter().copied().zip(self.index.servers.iter().map(|server| &**server));
-        servers.filter(|(_, server)| self.query.server.is_none_or(|only| only == server.name()))
+        servers.zip(&self.is_searched).filter(|(_, is_searched)| **is_searched).map(|(server, _)| server)
     }
 
     fn sees(&self, tool: usize) -> bool {
-        let place = self.place(tool);
-        let is_of_server = self
-            .query
-            .server
-            .is_none_or(|only| self.index.servers.get(place.server).is_some_and(|server| server.name() == only));
-        is_of_server && self.query.is_seen.is_none_or(|is_seen| is_seen(place))
+        let look = || {
+            let place = self.place(tool);
+            self.is_searched.get(place.server).copied().unwrap_or(false)
+                && self.query.is_seen.is_none_or(|is_seen| is_seen(place))
+        };
+        let Some(seen) = self.seen.get(tool) else { return look() };
+        let is_seen = seen.get().unwrap_or_else(look);
+        seen.set(Some(is_seen));
+        is_seen
     }
 
     fn place(&self, tool: usize) -> ToolPlace {

@@ -100,17 +100,14 @@ impl ServerIndex {
             + self.postings.capacity() * size_of::<Posting>()
     }
 
-    /// The tools that have a term.
-    pub(super) fn postings(&self, term: &str) -> &[Posting] {
-        let key = key(term);
-        let mut position = self.keys.partition_point(|other| *other < key);
-        while self.keys.get(position) == Some(&key) {
-            if self.term(position) == term {
-                return self.postings_at(position);
-            }
-            position += 1;
-        }
-        &[]
+    /// Its terms, sorted.
+    pub(super) fn terms(&self) -> impl ExactSizeIterator<Item = &str> {
+        (0..self.ends.len()).map(|position| self.term(position))
+    }
+
+    /// The tools that have a term, if it stands at this position.
+    pub(super) fn postings(&self, position: usize, term: &str) -> &[Posting] {
+        if self.term(position) == term { self.postings_at(position) } else { &[] }
     }
 
     /// The postings of all terms that begin like this, term by term.
