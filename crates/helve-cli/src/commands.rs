@@ -34,7 +34,8 @@ mod resources;
 mod rules;
 mod sandbox;
 mod schema;
-pub(crate) mod secret;
+pub(crate) mod search;
+mod secret;
 mod serve;
 mod servers;
 mod status;
@@ -64,6 +65,7 @@ pub(crate) enum Verb {
     #[command(visible_alias = "list", alias = "ls")]
     Tools(tools::Args),
     Tool(tool::Args),
+    Search(search::Args),
     Resources(resources::Args),
     Read(read::Args),
     Prompts(prompts::Args),
@@ -199,6 +201,7 @@ fn dispatch(context: &Context, verb: Option<Verb>) -> Result<(), Failure> {
         Some(Verb::Call(args)) => call::run(context, args),
         Some(Verb::Tools(args)) => tools::run(context, &args),
         Some(Verb::Tool(args)) => tool::run(context, &args),
+        Some(Verb::Search(args)) => search::run(context, &args),
         Some(Verb::Resources(args)) => resources::run(context, &args),
         Some(Verb::Read(args)) => read::run(context, &args),
         Some(Verb::Prompts(args)) => prompts::run(context, &args),

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use helve::{Host, ServerEntry, Snapshot, ToolEntry};
+use helve::{Host, ServerEntry, Snapshot, ToolEntry, ToolSearch};
 use helve_model::json::{ObjectWriter, RawJson, quoted};
 use helve_model::{Action, Definition as _, QualifiedName, ServerName};
 use helve_policy::Caller;
@@ -64,6 +64,16 @@ pub(crate) struct Catalog {
     /// The snapshots that it was made of: a call looks everything up in them.
     pub(crate) shared: Arc<Snapshot>,
     pub(crate) own: Option<Arc<Snapshot>>,
+    /// All servers, for whoever searches.
+    entries: Vec<Arc<ServerEntry>>,
+    searchable: OnceLock<Searchable>,
+}
+
+/// The tools ready to be searched, and the name that each is served under.
+#[derive(Debug)]
+pub(crate) struct Searchable {
+    pub(crate) tools: ToolSearch,
+    pub(crate) names: HashMap<QualifiedName, String>,
 }
 
 /// A list as it is sent: the elements of each page, put together.
@@ -129,17 +139,42 @@ impl Catalog {
         let has_more = |entry: &&Arc<ServerEntry>| {
             entry.greeting().is_some_and(|greeting| greeting.offers("resources") || greeting.offers("prompts"))
         };
+        let all_servers = servers.iter().map(|server| Arc::clone(server)).collect();
         let servers = servers.into_iter().filter(has_more).map(|entry| entry.name().clone()).collect();
-        Self { generation, tools, names, tool_list, fingerprint, bytes, servers, shared, own }
+        Self {
+            generation,
+            tools,
+            names,
+            tool_list,
+            fingerprint,
+            bytes,
+            servers,
+            entries: all_servers,
+            searchable: OnceLock::new(),
+            shared,
+            own,
+        }
     }
 
     pub(crate) fn tool(&self, name: &str) -> Option<&Arc<ToolEntry>> {
         self.tools.get(name)
     }
 
-    /// Every tool, in the order of the list.
-    pub(crate) fn in_order(&self) -> impl Iterator<Item = (&str, &Arc<ToolEntry>)> {
-        self.names.iter().filter_map(|name| Some((name.as_str(), self.tools.get(name)?)))
+    /// The same, ready to be searched. What agents see alike is indexed once, by the host that they share.
+    pub(crate) fn searchable(&self, shared: &Host) -> &Searchable {
+        self.searchable.get_or_init(|| Searchable {
+            tools: shared.snapshot().search_of(&self.entries),
+            names: self
+                .names
+                .iter()
+                .filter_map(|name| Some((self.tools.get(name)?.name().clone(), name.clone())))
+                .collect(),
+        })
+    }
+
+    /// The names of all servers.
+    pub(crate) fn server_names(&self) -> impl Iterator<Item = &ServerName> {
+        self.entries.iter().map(|server| server.name())
     }
 
     /// Which list an agent gets of this: the same number for the same list.

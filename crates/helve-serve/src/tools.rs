@@ -39,7 +39,11 @@ pub(crate) async fn list(exchange: &Exchange, request: &Request) -> Result<Page,
 
 /// What a call means: itself, one by another name, or something that is answered at once.
 pub(crate) fn meant(exchange: &Exchange, catalog: &Catalog, request: &Request) -> Option<Result<Step, RpcError>> {
-    if exchange.gateway.options.discovery.is_on(catalog) { discovery::step(catalog, request) } else { None }
+    if exchange.gateway.options.discovery.is_on(catalog) {
+        discovery::step(&exchange.gateway.host, catalog, request)
+    } else {
+        None
+    }
 }
 
 /// A tool, and the catalog that it was found in.

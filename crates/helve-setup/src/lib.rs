@@ -47,7 +47,7 @@ pub use credentials::{Credentials, Logins};
 pub use environment::{Environment, OwnDirectories, OwnProgram};
 pub use error::SetupError;
 pub use itself::Itself;
-pub use kept_lists::{Depth, Freshness, KeptLists, KnownTools};
+pub use kept_lists::{Depth, Freshness, KeptLists, KnownTools, ServerWords};
 pub use notice::{Notice, NoticeSink};
 pub use plan::{allow_all, compile, held_text, held_word};
 pub use program::{Bounds, Broken, Program, Said};

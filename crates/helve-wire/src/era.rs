@@ -88,6 +88,16 @@ pub struct Greeting {
     pub instructions: Option<String>,
 }
 
+impl Greeting {
+    /// What the server says it is: its description, else its title.
+    #[must_use]
+    pub fn about(&self) -> Option<String> {
+        let info = self.server_info.as_ref()?;
+        let said = |key| info.member_str(key).map(|text| text.to_string()).filter(|text| !text.trim().is_empty());
+        said("description").or_else(|| said("title"))
+    }
+}
+
 impl ProtocolChoice {
     /// What to try, by what is known of a peer and what is preferred.
     #[must_use]

@@ -84,6 +84,7 @@ mod registry;
 mod result_cache;
 mod save;
 mod schema_cache;
+mod search;
 mod server_handle;
 mod settings;
 mod sign_in;
@@ -143,6 +144,7 @@ pub use record::{AgentInfo, CallEnd, CallId, CallRecord, CallSource, Door, Recor
 pub use registry::{AgentTools, Clash, Definitions, Registry};
 pub use save::SavedHost;
 pub use schema_cache::{CacheKey, CachedIndex, CachedServer, IndexedTool, SchemaCache};
+pub use search::{FoundTool, FoundTools, Matches, ToolQuery, ToolSearch};
 pub use settings::{Builtins, HostSettings, Plan, Planned, Surroundings};
 pub use sign_in::{SignIns, from_auth};
 pub use start_guard::{ChangedStartFile, GuardedStart, SharedStartGuard, StartGuard};

@@ -165,6 +165,27 @@ async fn three_tools_find_all_others() {
     let call = |name: &str, arguments: Value| json!({"name": name, "arguments": arguments});
     let (found, _) = agent.ask(2, "tools/call", call("search_tools", json!({"query": "echo", "limit": 1}))).await;
     assert_eq!(found["result"]["structuredContent"]["tools"][0]["name"], "one__echo", "{found}");
+    let text = found["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.lines().nth(1).unwrap().starts_with("one__echo("), "{text}");
+    assert!(found["result"]["structuredContent"]["tools"][0]["signature"].as_str().unwrap().starts_with("one__echo("));
+
+    // Several queries give one list, words that no tool has are named, and another server has nothing.
+    let several = json!({"query": ["echo frobnicate", "echo"], "server": "one", "limit": 5});
+    let (found, _) = agent.ask(21, "tools/call", call("search_tools", several)).await;
+    let result = &found["result"]["structuredContent"];
+    let names: Vec<&str> =
+        result["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names.iter().filter(|name| **name == "one__echo").count(), 1, "{found}");
+    assert_eq!(result["unmatched"], json!(["frobnicate"]));
+    let (nothing, _) = agent.ask(22, "tools/call", call("search_tools", json!({"query": "frobnicate"}))).await;
+    assert_eq!(nothing["result"]["structuredContent"]["found"], 0);
+    assert!(nothing["result"]["content"][0]["text"].as_str().unwrap().contains("`frobnicate`"), "{nothing}");
+    let (all, _) = agent.ask(23, "tools/call", call("search_tools", json!({"query": ""}))).await;
+    assert!(all["result"]["structuredContent"]["found"].as_u64().unwrap() > 1, "{all}");
+    let (absent, _) =
+        agent.ask(24, "tools/call", call("search_tools", json!({"query": "echo", "server": "oen"}))).await;
+    assert_eq!(absent["result"]["isError"], true, "{absent}");
+
     let (described, _) = agent.ask(3, "tools/call", call("describe_tool", json!({"name": "one__echo"}))).await;
     assert_eq!(described["result"]["structuredContent"]["name"], "one__echo");
     assert!(described["result"]["structuredContent"]["inputSchema"].is_object());
