@@ -327,6 +327,12 @@ fn rules_travel_whole() {
     assert!(crate::rules::Rules::from_bytes(b"{}").is_err());
 }
 
+/// How a server's entry may spell a path: from the root, from its directory, with `..` and doubled slashes.
+fn spelling() -> impl Strategy<Value = String> {
+    (prop_oneof!["/", "//", "../", "./", "../../", "/home/../", "/usr/bin/../../"], place())
+        .prop_map(|(before, path)| format!("{before}{}", path.trim_start_matches('/')))
+}
+
 /// Places of a generated machine: few enough that links and homes meet.
 fn place() -> impl Strategy<Value = String> {
     let part =
@@ -335,7 +341,7 @@ fn place() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     /// No plan grants a path from which a protected place can be reached, whatever the home, the program, the working
     /// directory, the path and the links are.
@@ -349,10 +355,11 @@ proptest! {
         links in prop::collection::vec((place(), place()), 0..5),
         secrets in prop::collection::vec(prop_oneof![".ssh", ".aws", ".config/gh", ".npmrc", ".local/share/keyrings", ".config/helve"], 0..4),
         secret_links in prop::collection::vec((prop_oneof![".ssh", ".gnupg", ".aws", ".config/helve"], place()), 0..3),
-        named in prop::collection::vec(place(), 0..3),
+        named in prop::collection::vec((spelling(), 0..3_usize), 0..4),
+        private in prop::option::of(place()),
         may_name in any::<bool>(),
         profile in prop_oneof![Just(Profile::Standard), Just(Profile::Offline), Just(Profile::Strict)],
-        script in place(),
+        script in spelling(),
     ) {
         let mut tree = tree(&[]);
         tree.add(&format!("{home}/"));
@@ -378,7 +385,14 @@ proptest! {
         let mut subject = subject(&program, &directory, &home, &paths);
         subject.arguments = vec![script.into()];
         let mut policy = Policy::new(profile);
-        policy.read = named.iter().map(PathBuf::from).collect();
+        for (path, how) in named {
+            [&mut policy.read, &mut policy.write, &mut policy.exec][how].push(path.into());
+        }
+        if let Some(private) = private {
+            // Even where a cache is put into the home itself, or a link leads there.
+            tree.add(&format!("{private}/"));
+            subject.private = Private { temporary: Path::new(&private).join("runs"), cache: private.into() };
+        }
         policy.may_name_protected = may_name;
         policy.demand = Demand::Weaker;
         let protected = Protected::new(subject.home.as_deref(), &subject.own, &tree);

@@ -107,6 +107,8 @@ pub use helve_model as model;
 pub use helve_policy as policy;
 /// Signatures, tool arrays and messages for model providers, search.
 pub use helve_render as render;
+/// What a confined program may touch: policies, plans, what is enforced.
+pub use helve_sandbox as sandbox;
 /// Validation, defaults, forms.
 pub use helve_schema as schema;
 /// Speaking with one peer: launchers, progress, sessions.
