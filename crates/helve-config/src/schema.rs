@@ -284,6 +284,9 @@ fn server_key(known: &Known) -> Value {
             "description": "Agents that are served share it, or each has one of its own; as its protocol allows when left away.",
             "type": "boolean"
         }),
+        Field::Redact => {
+            flag("Take the server's own secrets out of its results; elsewhere they are always hidden.", true)
+        }
         Field::PrivateIdle => idle_time(
             "How long an agent's own one runs on after its session was abandoned; as the setting says when left away.",
             None,

@@ -36,6 +36,9 @@ impl Credentials {
         let state = environment.directories().state.clone()?;
         let config = environment.directories().config.clone()?;
         let given = environment.variable(variable::HELVE_VAULT_KEY).filter(|key| !key.is_empty());
+        if let (Some(on_secret), Some(key)) = (on_secret, given) {
+            on_secret(key);
+        }
         let given = given.map(|key| SecretString::from(key.to_owned()));
         let vault = Arc::new(Vault::new(state, config.join(KEY_FILE), given, environment.clock()));
         let store = Arc::new(VaultStore::new(Arc::clone(&vault), on_secret));

@@ -131,11 +131,28 @@ impl Channel {
         wire_log::log(self.dispatcher.server(), Way::Sent, &outgoing.body);
         let noise = self.dispatcher.noises();
         let answer = self.link.exchange(outgoing, ask.times, ask.listener.take()).await;
-        match answer.map_err(|error| self.explained(error, noise))? {
+        match answer.map_err(|error| self.hide(self.explained(error, noise)))? {
             Answer::Result(result) => Ok(result),
-            Answer::Refused(refusal) => Err(refused(ask.method, refusal)),
-            Answer::Failed(error) => Err(error),
+            Answer::Refused(refusal) => Err(refused(ask.method, self.hide_refusal(refusal))),
+            Answer::Failed(error) => Err(self.hide(error)),
         }
+    }
+
+    /// An error may repeat what stood in a body or in the peer's last words.
+    fn hide(&self, error: Error) -> Error {
+        match self.dispatcher.secrets() {
+            Some(secrets) => error.reworded(|text| secrets.hide(text).into_owned()),
+            None => error,
+        }
+    }
+
+    fn hide_refusal(&self, mut refusal: RpcError) -> RpcError {
+        if let Some(secrets) = self.dispatcher.secrets() {
+            refusal.message = secrets.hide(&refusal.message).into_owned();
+            let data = refusal.data.as_ref().and_then(|data| secrets.hide_in_message(data.as_str()));
+            refusal.data = data.map(RawJson::assembled).or(refusal.data);
+        }
+        refusal
     }
 
     /// A server that was silent may have said what nobody could read.

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use helve_model::{ConfigText, ErrorCode, Hint, HttpSpec, ServerKey, ServerSpec, StdioSpec, TransportSpec};
+use helve_model::{ConfigText, ErrorCode, Hint, HttpSpec, SecretSet, ServerKey, ServerSpec, StdioSpec, TransportSpec};
 #[cfg(target_os = "linux")]
 use helve_wire::launch::SandboxedLauncher;
 use helve_wire::launch::{Launched, Launcher, ServerCommand, child_environment};
@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 #[cfg(target_os = "linux")]
 use crate::confine;
 use crate::error::CallError;
-use crate::late_references::fill;
+use crate::late_references::fill_and_hide;
 use crate::missed_variables;
 use crate::settings::{HostSettings, Surroundings};
 use crate::start_guard::SharedStartGuard;
@@ -79,8 +79,12 @@ pub(crate) async fn connect(
     options.startup = startup_time(spec, settings);
     options.one_at_a_time = spec.one_at_a_time;
     options.close_times = settings.close_times;
-    let filled = fill(spec, surroundings.secrets.as_deref()).await?;
+    let hidden = Arc::new(SecretSet::new());
+    let filled = fill_and_hide(spec, surroundings.secrets.as_deref(), &hidden).await?;
     let spec = filled.as_ref().unwrap_or(spec);
+    // A server that has no secrets is heard as it is.
+    options.secrets = (!hidden.is_empty()).then(|| Arc::clone(&hidden));
+    options.leaves_results = spec.leaves_results;
     let session = match &spec.transport {
         TransportSpec::Stdio(stdio) => {
             if let Some(session) = borrowed(spec, stdio, surroundings, &options, &alive).await {
@@ -155,9 +159,11 @@ pub(crate) async fn connect(
                 target = target.with_proxies(proxies.clone());
             }
             if let Some(sign_ins) = &surroundings.sign_ins
-                && let Some(headers) = sign_ins.headers(spec)?
+                && let Some(headers) = sign_ins.headers(spec, &hidden)?
             {
                 target = target.with_header_source(headers);
+                // Its tokens come and go while it is connected.
+                options.secrets = Some(hidden);
             }
             // Kept apart: it is the larger one by far, and nobody who starts programs shall hold room for it.
             let connected = Box::pin(connect_http(&target, http.flavour, options)).await;

@@ -60,6 +60,23 @@ impl TestEnv {
         fs_err::read_to_string(self.root.join(path)).expect("there")
     }
 
+    /// Every file below a directory, as text.
+    pub(crate) fn files_below(&self, path: &str) -> Vec<(String, String)> {
+        let mut files = Vec::new();
+        let mut directories = vec![self.root.join(path)];
+        while let Some(directory) = directories.pop() {
+            for entry in fs_err::read_dir(directory).into_iter().flatten().map_while(Result::ok) {
+                let path = entry.path();
+                if path.is_dir() {
+                    directories.push(path);
+                } else if let Ok(bytes) = fs_err::read(&path) {
+                    files.push((path.display().to_string(), String::from_utf8_lossy(&bytes).into_owned()));
+                }
+            }
+        }
+        files
+    }
+
     pub(crate) fn exists(&self, path: &str) -> bool {
         self.root.join(path).exists()
     }

@@ -61,6 +61,7 @@ pub(crate) const KEYS: &[Known] = &[
     known("lazy", Field::Lazy),
     known("one_at_a_time", Field::OneAtATime),
     known("shared", Field::Shared),
+    known("redact", Field::Redact),
     known("private_idle", Field::PrivateIdle),
     known("protocol_version", Field::ProtocolVersion),
     known("startup_timeout_seconds", Field::StartupTimeout(Unit::Seconds)),
