@@ -96,7 +96,7 @@ impl<'a> KeptLists<'a> {
     #[must_use]
     pub fn words(&self, planned: &Planned) -> ServerWords {
         if let TransportSpec::Builtin(builtin) = &planned.spec.transport {
-            let toolbox = Builtins::new(self.setup.environment()).open(&planned.spec, builtin);
+            let toolbox = ShippedTools::new(self.setup.environment()).open(&planned.spec, builtin);
             let instructions = toolbox.ok().and_then(|toolbox| toolbox.instructions().map(ToOwned::to_owned));
             return ServerWords { about: None, instructions };
         }
