@@ -1,3 +1,5 @@
+//! The block in each degree of detail, and its budget.
+
 use super::*;
 
 const SEARCH: &str = r#"{"type": "object", "required": ["query"], "properties": {"query": {"type": "string"}, "count": {"type": "integer", "default": 10}}}"#;

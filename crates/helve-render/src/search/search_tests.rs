@@ -1,3 +1,5 @@
+//! What is found, in which order, and what is said of words that nobody has.
+
 use proptest::prelude::*;
 
 use super::*;
