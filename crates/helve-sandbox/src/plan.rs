@@ -222,11 +222,27 @@ impl Planner<'_> {
 
     fn private(&mut self) {
         let Private { temporary, cache } = &self.subject.private;
-        self.open_if_safe(temporary, Access::WriteRun);
+        self.open_made(temporary, Access::WriteRun);
         match self.policy.profile {
-            Profile::Standard => self.open_if_safe(cache, Access::WriteRun),
-            Profile::Offline => self.open_if_safe(cache, Access::Run),
+            Profile::Standard => self.open_made(cache, Access::WriteRun),
+            Profile::Offline => self.open_made(cache, Access::Run),
             Profile::Strict => {}
+        }
+    }
+
+    /// Opens what is made before the program starts, where it is not there yet: a plan says so before anything is started.
+    fn open_made(&mut self, path: &Path, access: Access) {
+        if self.files.resolve(path).is_some() {
+            return self.open_if_safe(path, access);
+        }
+        let nearest = path.ancestors().skip(1).find_map(|parent| {
+            let (real, _) = self.files.resolve(parent)?;
+            Some(real.join(path.strip_prefix(parent).ok()?))
+        });
+        let Some(real) = nearest else { return };
+        match self.closed(&real) {
+            Some(protected) => self.leave_out(real, protected),
+            None => self.push(path.to_owned(), real, access),
         }
     }
 
