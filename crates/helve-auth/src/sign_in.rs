@@ -249,6 +249,7 @@ impl SignIn {
             self.login_required(&format!("the server wants more rights: {}", missing.join(" ")))
         };
         if self.settings.needs_person() {
+            self.note_wanted(missing.into_iter().map(str::to_owned).collect()).await;
             return Next::NeedsPerson(error);
         }
         match self.obtained(challenge, had).await {

@@ -38,7 +38,7 @@ pub use environment::{Environment, Platform};
 pub use layer::{CommandLine, Configuration, LoadedFile, ShadowReason, Shadowed, merge};
 pub use load::{ExplicitFile, LoadRequest, MAX_FILE_BYTES, MAX_PROJECT_FILE_BYTES, load};
 pub use reader::{FileContent, FilePlace, read_text};
-pub use secret::{looks_secret, secrets_of};
+pub use secret::{looks_secret, secret_arguments, secrets_of};
 pub use server::{Blocker, ConfiguredServer, Input};
 pub use settings::{Import, Setting, Settings, SettingsPatch};
 pub use source::{Source, Span};

@@ -145,6 +145,9 @@ fn setting(key: &str) -> Value {
             "enum": sandbox::profile_names(),
             "default": "standard"
         }),
+        "vault_key" => {
+            text("The program that prints the key of the vault, as ${cmd:…}; counts in your own files only.")
+        }
         "roots" => texts("The directories that servers are told to work in; none unless they are named here."),
         "sampling" => json!({
             "description": "The model that servers may use; none without a command.",

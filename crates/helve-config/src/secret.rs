@@ -81,6 +81,31 @@ pub fn secrets_of(spec: &ServerSpec) -> Vec<SecretString> {
     found.0
 }
 
+/// The arguments of a server's program that hold secrets, as a person knows them: a flag, or what is referred to. Every user of
+/// the machine can read them in its list of processes.
+#[must_use]
+pub fn secret_arguments(spec: &ServerSpec) -> Vec<String> {
+    let TransportSpec::Stdio(stdio) = &spec.transport else { return Vec::new() };
+    let mut found = Vec::new();
+    let mut flag_before: Option<&str> = None;
+    for argument in &stdio.arguments {
+        let written = argument.written();
+        let flag = written.split('=').next().unwrap_or(written);
+        let names_secret = flag.starts_with('-') && looks_secret(flag.trim_start_matches('-'));
+        let late = argument.late_references().first().map(|reference| reference.source.to_string());
+        let referred = names(written).find(|name| looks_secret(name)).map(|name| format!("${{{name}}}"));
+        if names_secret && written.contains('=') {
+            found.push(flag.to_owned());
+        } else if let Some(flag) = flag_before.filter(|_| !written.starts_with('-')) {
+            found.push(flag.to_owned());
+        } else if let Some(source) = late.or(referred) {
+            found.push(source);
+        }
+        flag_before = (names_secret && !written.contains('=')).then_some(flag);
+    }
+    found
+}
+
 /// Secrets that were found.
 struct Found(Vec<SecretString>);
 

@@ -24,6 +24,7 @@ use crate::named_questions::NamedAnswerer;
 use crate::observer::Refusals;
 use crate::outbox::Outlet;
 use crate::refusal;
+use crate::sign_in_question::SignInQuestion;
 use crate::tools::FoundTool;
 
 /// What an agent hears that has not said from which level on it wants to hear log messages.
@@ -100,6 +101,8 @@ impl Exchange {
         // What an agent gets directly it gets here: the server knows best what it can make something of.
         context.validation = Validation::Server;
         context.approver = ElicitingApprover::of(&answerer, self.lasting());
+        let (questions, owner) = (&self.gateway.sign_in_questions, self.gateway.options.owner.as_ref());
+        context.signs_in = SignInQuestion::of(questions, &self.agent.principal, owner, &answerer);
         context.leaves_unlisted = self.leaves_unlisted();
         context.refusals = self.refusals();
         context.approvals = Some(self.agent.approvals.clone());

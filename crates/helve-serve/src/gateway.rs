@@ -33,6 +33,7 @@ use crate::principal::{Principal, PrincipalKind};
 use crate::refusal;
 use crate::seal::Seal;
 use crate::shared_answerer::SharedAnswerer;
+use crate::sign_in_question::SignInQuestions;
 use crate::tasks::Tasks;
 use helve_model::sync::lock;
 
@@ -73,6 +74,8 @@ pub struct Gateway {
     pub(crate) suspended_calls: SuspendedCalls,
     pub(crate) ledger: Ledger,
     pub(crate) seal: Seal,
+    /// Where somebody was asked to sign in.
+    pub(crate) sign_in_questions: Arc<SignInQuestions>,
     /// Agents of the modern era, by who they are and what they can do: servers of their own were told.
     agents: Mutex<HashMap<(Principal, String), Arc<Agent>>>,
     /// The server's name and version, as JSON.
@@ -102,6 +105,9 @@ pub struct Options {
     pub unlisted: Unlisted,
     /// The hosts' own approver keeps what a person approves for good: they may say so where they are asked.
     pub keeps_approvals: bool,
+    /// The user who runs the gateway, as the machine knows them: their agents may put the page of a login to them, as those
+    /// on a byte stream may. `None`: no others do.
+    pub owner: Option<Principal>,
     /// Is told what happens at the door; `None`: nobody is.
     pub observer: Option<Arc<dyn Observer>>,
     /// The name and version we give.
@@ -160,6 +166,7 @@ impl Default for Options {
             limits: Limits::default(),
             unlisted: Unlisted::default(),
             keeps_approvals: false,
+            owner: None,
             observer: None,
             server: ("helve".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
             key: GatewayKey::random(),
@@ -227,6 +234,7 @@ impl Gateway {
             suspended_calls: SuspendedCalls::default(),
             ledger,
             seal,
+            sign_in_questions: Arc::default(),
             agents: Mutex::default(),
             server_info,
             news: std::sync::OnceLock::new(),

@@ -45,6 +45,7 @@ mod resources;
 mod running;
 mod seal;
 mod shared_answerer;
+mod sign_in_question;
 mod tasks;
 mod tools;
 mod watching;

@@ -39,7 +39,7 @@ async fn looked_up(gateway: &Arc<Gateway>, message: &str) -> [usize; 4] {
     let agent = Arc::new(Agent::new(Principal::LOCAL, Door::Stream, Arc::clone(&standalone)));
     let exchange = Exchange { gateway: Arc::clone(gateway), agent, stream: standalone };
     let catalog = gateway.catalog();
-    let (name, _) = catalog.in_order().next().unwrap();
+    let name = catalog.names.first().unwrap();
     let message = message.replace("\"echo\"", &format!("\"{name}\""));
     counts();
     let Ok(Passed::Request(request)) = gate::read(&ByteString::from(message.as_str())) else { panic!("{message}") };

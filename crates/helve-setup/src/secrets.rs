@@ -64,26 +64,25 @@ impl Secrets {
             Err(_) => Err(unusable("the vault was left in the middle of it".to_owned())),
         }
     }
+}
 
-    /// The first line a program prints.
-    async fn printed(&self, command: &str) -> Result<SecretString, CallError> {
-        let unusable = |message: String| CallError::new(ErrorCode::Config, message);
-        let words = shell_words::split(command).map_err(|error| unusable(format!("it is not a command: {error}")))?;
-        let program = self.program.running(&words);
-        let Some(program) = program else { return Err(unusable("it names no command".to_owned())) };
-        match program.run(b"", BOUNDS).await {
-            Ok(said) => {
-                let text = String::from_utf8(said.stdout).map_err(|_| unusable("it did not print text".to_owned()))?;
-                match text.lines().next().filter(|line| !line.is_empty()) {
-                    Some(line) => Ok(SecretString::from(line.to_owned())),
-                    None => Err(unusable("it printed nothing".to_owned())),
-                }
+/// The first line a program prints. No shell is involved.
+pub(crate) async fn first_line(program: &Program, command: &str) -> Result<SecretString, CallError> {
+    let unusable = |message: String| CallError::new(ErrorCode::Config, message);
+    let words = shell_words::split(command).map_err(|error| unusable(format!("it is not a command: {error}")))?;
+    let Some(program) = program.running(&words) else { return Err(unusable("it names no command".to_owned())) };
+    match program.run(b"", BOUNDS).await {
+        Ok(said) => {
+            let text = String::from_utf8(said.stdout).map_err(|_| unusable("it did not print text".to_owned()))?;
+            match text.lines().next().filter(|line| !line.is_empty()) {
+                Some(line) => Ok(SecretString::from(line.to_owned())),
+                None => Err(unusable("it printed nothing".to_owned())),
             }
-            Err(broken) => {
-                let ours = unusable(broken.problem);
-                let last = broken.stderr.trim().lines().next_back().map(str::to_owned);
-                Err(last.into_iter().fold(ours, |ours, line| ours.with_hint(format!("it said: {line}"))))
-            }
+        }
+        Err(broken) => {
+            let ours = unusable(broken.problem);
+            let last = broken.stderr.trim().lines().next_back().map(str::to_owned);
+            Err(last.into_iter().fold(ours, |ours, line| ours.with_hint(format!("it said: {line}"))))
         }
     }
 }
@@ -93,7 +92,7 @@ impl SecretSource for Secrets {
         Box::pin(async move {
             let value = match source {
                 LateSource::Secret(name) => self.kept(name).await,
-                LateSource::Command(command) => self.printed(command).await,
+                LateSource::Command(command) => first_line(&self.program, command).await,
                 _ => Err(CallError::new(ErrorCode::Config, "this helve was built without the system's keyring")
                     .with_hint("keep the value in helve's own vault: ${secret:NAME}")),
             }?;

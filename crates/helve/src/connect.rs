@@ -1,5 +1,6 @@
 //! From a server's spec to a session, and what a person is told when there is none.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::sync::{Arc, Mutex};
@@ -95,6 +96,10 @@ pub(crate) async fn connect(
                 None => None,
             };
             let mut command = command(spec, stdio, surroundings);
+            command.is_private = stdio
+                .arguments
+                .iter()
+                .any(|text| text.is_expanded() || matches!(hidden.hide(text.expose()), Cow::Owned(_)));
             command.executable = begun.as_ref().and_then(|start| start.executable());
             // Not for the entry to say: a server that leads back here must not seem to be the first.
             for (name, value) in surroundings.nesting.variables(stdio.written()) {

@@ -129,7 +129,7 @@ pub use helve_wire::BoxFuture;
 pub use ask::{ApprovalAnswer, ApprovalRequest, ApproveAll, Approver, RefusalListener, RunApprovals};
 pub use builder::HostBuilder;
 pub use call::whereabouts::directories as server_directories;
-pub use call::{CallContext, CallOutcome, PreparedCall, ResourceOutcome};
+pub use call::{CallContext, CallOutcome, PreparedCall, ResourceOutcome, SignsIn};
 pub use catalog::{ServerEntry, Snapshot, ToolEntry};
 #[cfg(target_os = "linux")]
 pub use confine::{Confining, sandbox_hints, sandbox_plan};

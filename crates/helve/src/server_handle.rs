@@ -567,7 +567,7 @@ pub(crate) fn unavailable(server: &ServerName, status: &ServerStatus) -> CallErr
         ServerStatus::NeedsAuth { challenge } => {
             let error = CallError::new(ErrorCode::AuthRequired, format!("the server `{server}` wants credentials"));
             match challenge {
-                Some(challenge) => error.with_hint(format!("it said: {challenge}")),
+                Some(challenge) => error.with_hint(format!("it said: {challenge}")).with_challenge(challenge),
                 None => error,
             }
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use helve::{Answerer, CallError, Host, Plan, ServerChanges, management_tools};
 use helve_config::{Configuration, Settings};
 use helve_model::json::ObjectWriter;
-use helve_model::{Action, Origin, ServerName};
+use helve_model::{Action, Origin, Principal, ServerName};
 use helve_serve::face::http::{Guard, HttpFace};
 use helve_serve::{
     Authenticate, Discovery, Gateway, HostPurpose, HostSource, KnownTokens, LocalUsers, Naming, Options, Unlisted, face,
@@ -126,6 +126,7 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     }
     options.unlisted = unlisted(&configuration.settings, &args);
     options.keeps_approvals = ApprovalKeeper::new(context).can_keep();
+    options.owner = Some(Principal::local_user(rustix::process::geteuid().as_raw()));
     options.observer = Some(Arc::new(DoorKeeper::new(context)));
     let denies_unlisted = unlisted_action(&configuration.settings, &args) == Action::Deny;
     if let Some(idle) = args.session_idle {

@@ -253,6 +253,19 @@ impl<'env> Person<'env> {
         }
     }
 
+    /// Everything up to a text that was not seen before.
+    pub(crate) fn sees_up_to(&mut self, text: &str) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let seen = String::from_utf8_lossy(&self.seen).into_owned();
+            if let Some((before, after)) = seen.split_once(text) {
+                self.seen = after.as_bytes().to_vec();
+                return before.to_owned();
+            }
+            assert!(self.look(deadline), "helve ended, or is silent, after:\n{seen}");
+        }
+    }
+
     /// The exit status, and everything that was not seen before.
     pub(crate) fn sees_the_end(&mut self) -> String {
         let deadline = Instant::now() + PATIENCE;

@@ -268,8 +268,9 @@ pub(crate) fn of_rules(all: &[Rule], settings: &SettingsPatch) -> Vec<Part> {
         unlisted,
         unlisted_tokens,
         readonly,
-        // A project cannot say it.
+        // A project cannot say these.
         sandbox: _,
+        vault_key: _,
         import,
         roots,
         sampling_command,

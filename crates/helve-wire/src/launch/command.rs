@@ -26,6 +26,8 @@ pub struct ServerCommand {
     pub program: OsString,
     /// The arguments after the program's name, each passed as it is: no shell is involved.
     pub args: Vec<OsString>,
+    /// Something in it is for the server alone: no process of ours shows it on its command line. The server's own does.
+    pub is_private: bool,
     /// Where the server runs; the host's own directory if `None`.
     pub working_directory: Option<PathBuf>,
     /// The complete environment. [`super::child_environment`] builds it.
