@@ -53,7 +53,7 @@ pub(crate) struct Catalog {
     generation: (u64, u64),
     tools: HashMap<String, Arc<ToolEntry>>,
     /// The names in the order of the list.
-    names: Vec<String>,
+    pub(crate) names: Vec<String>,
     pub(crate) tool_list: Pages,
     /// Another one for another list.
     fingerprint: u64,
