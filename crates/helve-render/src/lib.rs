@@ -24,6 +24,7 @@
 
 #![warn(missing_docs)]
 
+mod parameters;
 mod prompt;
 mod provider;
 pub mod schema;
@@ -31,6 +32,7 @@ mod search;
 mod signature;
 mod tool_text;
 
+pub use parameters::{Parameter, Parameters, parameters};
 pub use prompt::{PromptNotice, PromptNoticeKind, ProviderMessages, provider_messages};
 pub use provider::{CallProblem, Notice, NoticeKind, Provider, ResolvedCall, Strictness, ToolArray, tool_array};
 pub use schema::json::JsonProblem;

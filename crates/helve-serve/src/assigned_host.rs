@@ -15,6 +15,7 @@ use helve_wire::{Era, OtherEra};
 use tokio::sync::OnceCell;
 
 use crate::agent::Agent;
+use crate::discovery::OWN_TOOLBOX;
 use crate::gateway::{Gateway, HostSource, LISTED_WITHIN};
 use crate::ledger::Turns;
 use helve_model::sync::lock;
@@ -52,7 +53,8 @@ impl Gateway {
         let own = |host: Host| AssignedHost { host, is_shared: false };
         let shared = || AssignedHost { host: self.host.clone(), is_shared: true };
         let Some(source) = &self.source else { return Ok(shared()) };
-        if !self.may_be_shared(server) {
+        // Programs call whatever servers the agent has, and those that keep state are its own.
+        if !self.may_be_shared(server) || server.as_str() == OWN_TOOLBOX {
             return self.own_host(agent, &**source).await.map(own);
         }
         match self.may_be_asked_by(agent, server) {
