@@ -319,7 +319,9 @@ impl<'a> Driver<'a> {
         self.told += 1;
         let Some(hear) = &self.listener.on_progress else { return };
         let message = format!("{}: {what}", self.told);
-        let raw = ObjectWriter::new().number("progress", self.told).text("message", &message).finish();
+        // The token is whoever's who asked for progress, and is put in there.
+        let raw = ObjectWriter::new().raw("progressToken", "0").number("progress", self.told).text("message", &message);
+        let raw = raw.finish();
         let progress = f64::from(u32::try_from(self.told).unwrap_or(u32::MAX));
         hear(Progress { progress, total: None, message: Some(message), raw });
     }

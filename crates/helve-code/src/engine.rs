@@ -20,8 +20,9 @@ use crate::limits::Limits;
 use crate::modules;
 use crate::probe::{self as python, Python, Search};
 
-/// What an interpreter runs first: the worker, which comes by the pipe, compiled.
-const LOADER: &str = "import marshal,posix\nn=int(posix.read(0,10))\nb=b''\nwhile len(b)<n:\n p=posix.read(0,n-len(b))\n if not p:posix._exit(0)\n b+=p\nexec(marshal.loads(b))";
+/// What an interpreter runs first: it closes whatever else it inherited, and the worker comes by the pipe, compiled. No
+/// program has been read by then.
+const LOADER: &str = "import marshal,posix\nposix.closerange(3,65536)\nn=int(posix.read(0,10))\nb=b''\nwhile len(b)<n:\n p=posix.read(0,n-len(b))\n if not p:posix._exit(0)\n b+=p\nexec(marshal.loads(b))";
 
 /// Files that an interpreter reads besides its own.
 const READ_BESIDES: [&str; 2] = ["/etc/ld.so.cache", "/usr/share/zoneinfo"];

@@ -28,12 +28,12 @@ pub(crate) struct Plan {
     pub(crate) problems: Vec<(u32, String, String)>,
 }
 
-/// Where a tool is called: line, column, server, tool, how many arguments by position (-1: it is not called here), names of
+/// Where a tool is called: line, column (which only orders them), server, tool, how many arguments by position (-1: it is not called here), names of
 /// the others, whether there may be more, whether it may run several times.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Site(
     pub(crate) u32,
-    pub(crate) u32,
+    pub(crate) serde::de::IgnoredAny,
     pub(crate) String,
     pub(crate) String,
     pub(crate) i64,

@@ -2,6 +2,12 @@
 # modules programs may import. Run once for each interpreter, outside of the sandbox; it gets no program of anybody's.
 import sys, os, json, marshal, base64
 
+if sys.version_info < (3, 10):
+    print(json.dumps({
+        "executable": sys.executable, "version": list(sys.version_info[:3]), "stdlib": "", "entries": [], "libraries": [],
+        "extensions": [], "modules": [], "worker": "",
+    }))
+    sys.exit()
 request = json.loads(sys.stdin.read())
 there = []
 for name in request["modules"]:

@@ -24,7 +24,16 @@ async fn all_problems_are_told_at_once_and_nothing_is_called() {
     let report = shop.run("import os\nx = device.ShopMCP.order(id=1)\ndevice.ShopMCP.ordr(id=1)\ndevice.ShpMCP.order(id=1)\ndevice.ShopMCP.order(idd=1)\ndevice.ShopMCP.order()\nopen('/etc/passwd')\n().__class__.__subclasses__()\n").await;
     assert!(report.calls.is_empty());
     let told = report.to_text(4_000);
-    insta::assert_snapshot!(told, @r"");
+    insta::assert_snapshot!(told, @r"
+    the program was not run, and no call was made:
+    line 1: `import os` is not possible: programs have no files and no environment: use a tool
+    line 3: `device.ShopMCP` has no tool `ordr`: did you mean `order`?
+    line 4: there is no server `device.ShpMCP`: did you mean `device.ShopMCP`?
+    line 5: device.ShopMCP.order: there is no argument `idd`: did you mean `id`?
+    line 6: device.ShopMCP.order: `id` missing
+    line 7: `open` is not available to programs
+    line 8: the attribute `__subclasses__` is not available to programs (INVALID_PARAMS)
+    ");
 }
 
 #[tokio::test]
@@ -32,10 +41,20 @@ async fn failures_have_lines_and_the_calls_made() {
     let shop = shop!();
     let report = shop.run("def total(rows):\n    return sum(row['price'] for row in rows)\nrows = device.ShopMCP.orders(page=1)['orders']\nprint('so far')\ntotal(rows)\n").await;
     let told = report.to_text(4_000);
-    let told = told.split(" ms").next().unwrap().trim_end_matches(|last: char| last.is_ascii_digit()).to_owned();
-    insta::assert_snapshot!(told, @r"");
+    let told =
+        told.split(" ms").next().unwrap().trim_end_matches(|last: char| last.is_ascii_digit()).trim_end().to_owned();
+    insta::assert_snapshot!(told, @r"
+    KeyError: no key 'price' (line 2, in <genexpr>; line 2, in total; line 5) (TOOL_ERROR)
+    printed:
+    so far
+    calls made:
+    1: shop/orders
+    ");
     let report = shop.run("x = (1,\n").await;
-    insta::assert_snapshot!(report.to_text(4_000), @r"");
+    insta::assert_snapshot!(report.to_text(4_000), @r"
+    SyntaxError: '(' was never closed (line 1): x = (1, (TOOL_ERROR)
+    calls made: none
+    ");
 }
 
 #[tokio::test]
