@@ -53,6 +53,12 @@ pub(crate) const LAYERS: &[Layer] = &[
     Layer::new("helve-builtin", "network, processes, ambient environment or home")
         .free_of(&[FACES, CONFIG_FILES, HOME, OTHER_SDKS])
         .silent_on(&[SOCKETS, CHILDREN, BORROWED_SOCKETS_AND_CHILDREN, SURROUNDINGS, PRINTING]),
+    Layer::new(
+        "helve-code",
+        "policy decisions, a call that is not `PreparedCall::invoke`, network, processes but by a launcher",
+    )
+    .free_of(&[FACES, CONFIG_FILES, HOME, OTHER_SDKS, &["helve-serve", "helve-cli", "helve-config"]])
+    .silent_on(&[SOCKETS, CHILDREN, ENVIRONMENT, PRINTING]),
     Layer::new("helve-python", "logic of its own: a terminal, listeners, printing, protocol")
         .free_of(&[FACES, OTHER_SDKS, &["helve-serve", "helve-cli"]])
         .silent_on(&[PRINTING, OWN_STREAMS, LISTENERS, SOCKETS]),

@@ -32,6 +32,7 @@ mod read;
 mod remove;
 mod resources;
 mod rules;
+mod run;
 mod sandbox;
 mod schema;
 pub(crate) mod search;
@@ -62,6 +63,7 @@ use crate::options::{self, Cli};
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     Call(call::Args),
+    Run(run::Args),
     #[command(visible_alias = "list", alias = "ls")]
     Tools(tools::Args),
     Tool(tool::Args),
@@ -199,6 +201,7 @@ fn dispatch(context: &Context, verb: Option<Verb>) -> Result<(), Failure> {
     match verb {
         None => status::run(context),
         Some(Verb::Call(args)) => call::run(context, args),
+        Some(Verb::Run(args)) => run::run(context, &args),
         Some(Verb::Tools(args)) => tools::run(context, &args),
         Some(Verb::Tool(args)) => tool::run(context, &args),
         Some(Verb::Search(args)) => search::run(context, &args),

@@ -25,6 +25,7 @@
 
 #![warn(missing_docs)]
 
+mod parameters;
 mod prompt;
 mod provider;
 pub mod schema;
@@ -34,6 +35,7 @@ mod system_prompt;
 mod tokens;
 mod tool_text;
 
+pub use parameters::{Parameter, Parameters, parameters};
 pub use prompt::{PromptNotice, PromptNoticeKind, ProviderMessages, provider_messages};
 pub use provider::{
     CallProblem, NoticeKind, Provider, ProviderNotice, ResolvedCall, Strictness, ToolArray, tool_array,

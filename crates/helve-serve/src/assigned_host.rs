@@ -16,6 +16,7 @@ use tokio::sync::OnceCell;
 
 use crate::agent::Agent;
 use crate::catalog::{Catalog, snapshot};
+use crate::discovery::OWN_TOOLBOX;
 use crate::gateway::{Gateway, HostSource, LISTED_WITHIN};
 use crate::ledger::Turns;
 use crate::lookups::{self, Lookup};
@@ -125,7 +126,8 @@ impl Gateway {
         let Some(source) = &self.source else {
             return Ok(AssignedHost { host: self.host.clone(), is_shared: true, has_turns: false, server: shared });
         };
-        let host = if shared.may_be_shared() {
+        // Programs call whatever servers the agent has, and those that keep state are its own.
+        let host = if shared.may_be_shared() && server.as_str() != OWN_TOOLBOX {
             match self.may_be_asked_by(agent, server, &shared) {
                 // Without it the agent still has all but the logs.
                 Asking::InTheNewWay if logs_for_one(agent, &shared) => self.own_host(agent, &**source).await.ok(),

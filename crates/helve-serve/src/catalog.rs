@@ -11,7 +11,7 @@ use helve_model::{Action, Definition as _, QualifiedName, ServerName};
 use helve_policy::Caller;
 
 use crate::assigned_host::may_be_shared;
-use crate::discovery::Discovery;
+use crate::discovery::{Discovery, OWN_TOOLBOX, RUN_CODE};
 use crate::lookups::{self, Lookup};
 use crate::naming::Naming;
 use helve_model::sync::lock;
@@ -123,7 +123,13 @@ impl Catalog {
         };
         entries.retain(|tool| !is_denied(tool));
         let identities: Vec<QualifiedName> = entries.iter().map(|tool| tool.name().clone()).collect();
-        let names = naming.names(&identities);
+        let mut names = naming.names(&identities);
+        // A tool of ours is known by its own name, as search is.
+        for (identity, name) in identities.iter().zip(&mut names) {
+            if identity.server.as_str() == OWN_TOOLBOX && identity.tool.as_str() == RUN_CODE {
+                RUN_CODE.clone_into(name);
+            }
+        }
         let definitions = entries.iter().zip(&names).map(|(tool, name)| {
             let raw = tool.definition().raw();
             if tool.name().tool.as_str() == name { raw.clone() } else { raw.replacing("name", &quoted(name)) }

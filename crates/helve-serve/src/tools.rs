@@ -29,7 +29,7 @@ pub(crate) async fn list(exchange: &Exchange, request: &Request) -> Result<Page,
     let (catalog, cursor) = (exchange.catalog(), request.param("cursor"));
     exchange.agent.lists(catalog.listed(exchange.gateway.options.discovery));
     let page = if exchange.gateway.options.discovery.is_on(&catalog) {
-        discovery::list().page(cursor.as_ref())
+        discovery::list(exchange.gateway.options.discovery, &catalog).page(cursor.as_ref())
     } else {
         catalog.tool_list.page(cursor.as_ref())
     };
@@ -39,8 +39,9 @@ pub(crate) async fn list(exchange: &Exchange, request: &Request) -> Result<Page,
 
 /// What a call means: itself, one by another name, or something that is answered at once.
 pub(crate) fn meant(exchange: &Exchange, catalog: &Catalog, request: &Request) -> Option<Result<Step, RpcError>> {
-    if exchange.gateway.options.discovery.is_on(catalog) {
-        discovery::step(&exchange.gateway.host, catalog, request)
+    let discovery = exchange.gateway.options.discovery;
+    if discovery.is_on(catalog) {
+        discovery::step(discovery, &exchange.gateway.host, catalog, request)
     } else {
         None
     }

@@ -3,6 +3,7 @@
 mod arguments;
 mod authorize;
 mod dispatch;
+mod foresee;
 mod pages;
 pub(crate) mod reading;
 mod record;
@@ -32,6 +33,7 @@ use crate::host_core::HostCore;
 use crate::record::{CallSource, Door};
 use crate::turn::Turns;
 use dispatch::Sent;
+pub use foresee::Foreseen;
 pub use reading::ResourceOutcome;
 use record::Recording;
 pub use sign_in::SignsIn;

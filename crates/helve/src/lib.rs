@@ -129,14 +129,14 @@ pub use helve_wire::BoxFuture;
 pub use ask::{ApprovalAnswer, ApprovalRequest, ApproveAll, Approver, RefusalListener, RunApprovals};
 pub use builder::HostBuilder;
 pub use call::whereabouts::directories as server_directories;
-pub use call::{CallContext, CallOutcome, PreparedCall, ResourceOutcome, SignsIn};
+pub use call::{CallContext, CallOutcome, Foreseen, PreparedCall, ResourceOutcome, SignsIn};
 pub use catalog::{ServerEntry, Snapshot, ToolEntry};
 #[cfg(target_os = "linux")]
 pub use confine::{Confining, sandbox_hints, sandbox_plan};
 pub use error::CallError;
 pub use event::{Events, HostEvent};
 pub use function_tool::{FunctionTool, Structured, ToolOutput};
-pub use host::{Host, ServerChanges};
+pub use host::{Host, ServerChanges, WeakHost};
 pub use keeping::{Duplex, Keeper, KeeperConnection, KeptProgram, fingerprint, lease};
 pub use late_references::{SecretSource, fill};
 pub use listings::ListAge;

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use helve::{Answerer, CallError, Host, Plan, ServerChanges, management_tools};
+use helve_code::{Engine, Limits as CodeLimits, Runner};
 use helve_config::{Configuration, Settings};
 use helve_model::json::ObjectWriter;
 use helve_model::{Action, Origin, Principal, ServerName};
@@ -24,7 +25,7 @@ use crate::failure::Failure;
 use crate::options::duration;
 use crate::reload;
 use crate::running::{block_on, until_stopped};
-use crate::{listening, peer, stdio, token};
+use crate::{code_mode, listening, peer, stdio, token};
 
 /// How often the configuration files are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -69,7 +70,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = wait)]
     wait: Option<Duration>,
 
-    /// What is listed: all, search (three tools), or all up to so many KB
+    /// What is listed: all, search (three tools), code (search and run_code), or all up to so many KB
     #[arg(long, value_name = "WAY", default_value = "128", value_parser = discovery)]
     discover: Discovery,
 
@@ -80,6 +81,10 @@ pub(crate) struct Args {
     /// Let `--unlisted allow` count for agents that bring a token, too
     #[arg(long, requires = "http")]
     unlisted_tokens: bool,
+
+    /// Offer run_code, too: a program that calls tools, in your own Python, confined
+    #[arg(long)]
+    code: bool,
 
     /// Offer tools to list, read and watch resources too; on standard streams
     #[arg(long, conflicts_with = "http")]
@@ -132,6 +137,10 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     if let Some(idle) = args.session_idle {
         options.limits.session_idle = idle;
     }
+    let code = if args.code || args.discover == Discovery::Code { code(context)? } else { None };
+    if code.is_none() && args.discover == Discovery::Code {
+        options.discovery = Discovery::Search;
+    }
     options.limits.private_idle = configuration.settings.private_idle.value;
     let follows = configuration.settings.watch.value;
     options.limits.connections = listening::connections_at_most(options.limits.connections);
@@ -139,11 +148,12 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
         None => {
             let mut recipe = recipe(context, &configuration)?;
             recipe.settings.denies_unlisted = denies_unlisted;
-            block_on(on_standard_streams(context, recipe, args.manage, options, follows))
+            let added = Added { manages: args.manage, code };
+            block_on(on_standard_streams(context, recipe, added, options, follows))
         }
         Some(address) => {
             let guard = guard(context, &args, address)?;
-            block_on(over_http(context, &configuration, options, denies_unlisted, address, guard))
+            block_on(over_http(context, &configuration, options, code, denies_unlisted, address, guard))
         }
     }
 }
@@ -151,12 +161,12 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
 async fn on_standard_streams(
     context: &Context,
     recipe: Recipe,
-    manages: bool,
+    added: Added,
     options: Options,
     follows: bool,
 ) -> Result<(), Failure> {
     let broken = |error: std::io::Error| Failure::other("the agent cannot be served").cause(&error);
-    let source = OneHost { context, recipe, manages, started: OnceLock::new() };
+    let source = OneHost { context, recipe, added, started: OnceLock::new() };
     let (reader, writer) = (stdio::input().map_err(broken)?, stdio::output().map_err(broken)?);
     let served = tokio::select! {
         served = face::stream::serve_alone(&source, options, reader, writer) => match served {
@@ -180,6 +190,7 @@ async fn over_http(
     context: &Context,
     configuration: &Configuration,
     options: Options,
+    code: Option<Engine>,
     denies_unlisted: bool,
     address: SocketAddr,
     mut guard: Guard,
@@ -200,7 +211,7 @@ async fn over_http(
     guard.nesting = recipe.nesting().clone();
     let follows = configuration.settings.watch.value;
     let Some(context_of_hosts) = context.shared() else { return Ok(()) };
-    let source = Arc::new(ManyHosts { context: context_of_hosts, recipe });
+    let source = Arc::new(ManyHosts { context: context_of_hosts, recipe, code });
     let gateway = Gateway::shared(source, options).await?;
     let host = gateway.host().clone();
     let face = Arc::new(HttpFace::new(Arc::clone(&gateway), guard));
@@ -229,8 +240,27 @@ fn recipe(context: &Context, configuration: &Configuration) -> Result<Recipe, Fa
 struct OneHost<'a> {
     context: &'a Context,
     recipe: Recipe,
-    manages: bool,
+    added: Added,
     started: OnceLock<Host>,
+}
+
+/// What is offered besides the servers' tools.
+struct Added {
+    manages: bool,
+    code: Option<Engine>,
+}
+
+/// The engine for programs. Without one they are not offered, and the person is told why.
+fn code(context: &Context) -> Result<Option<Engine>, Failure> {
+    block_on(async {
+        match code_mode::engine(context, None, &CodeLimits::default()).await {
+            Ok(engine) => Ok(Some(engine)),
+            Err(why) => {
+                context.printer.warning(why.to_string());
+                Ok(None)
+            }
+        }
+    })
 }
 
 impl HostSource for OneHost<'_> {
@@ -238,8 +268,12 @@ impl HostSource for OneHost<'_> {
         Box::pin(async move {
             let builder = self.recipe.builder().approver(ApprovalKeeper::new(self.context));
             let host = builder.answerer(Arc::clone(&answerer)).start().await?;
-            if self.manages {
-                manage(&host, answerer)?;
+            let runner = self.added.code.clone().map(|engine| Runner::new(&host, engine, CodeLimits::default()));
+            if let Some(runner) = &runner {
+                runner.offer(&host)?;
+            }
+            if self.added.manages {
+                manage(&host, answerer, runner.as_ref())?;
             }
             Ok(self.started.get_or_init(|| host).clone())
         })
@@ -247,11 +281,15 @@ impl HostSource for OneHost<'_> {
 }
 
 /// Offers the management tools; what is watched with them is told as log messages.
-fn manage(host: &Host, answerer: Arc<dyn Answerer>) -> Result<(), CallError> {
+fn manage(host: &Host, answerer: Arc<dyn Answerer>, runner: Option<&Runner>) -> Result<(), CallError> {
     let name = ServerName::new(MANAGEMENT)
         .map_err(|problem| CallError::new(helve_model::ErrorCode::Config, problem.to_string()))?;
     let watcher = host.watcher();
-    host.put_toolbox(management_tools(name, host, &watcher))?;
+    let toolbox = management_tools(name, host, &watcher);
+    host.put_toolbox(match runner {
+        Some(runner) => toolbox.with(runner.tool(host)),
+        None => toolbox,
+    })?;
     drop(tokio::spawn(async move {
         loop {
             let event = watcher.next().await;
@@ -266,6 +304,7 @@ fn manage(host: &Host, answerer: Arc<dyn Answerer>) -> Result<(), CallError> {
 struct ManyHosts {
     context: Arc<Context>,
     recipe: Recipe,
+    code: Option<Engine>,
 }
 
 impl HostSource for ManyHosts {
@@ -280,7 +319,15 @@ impl HostSource for ManyHosts {
             Some(kept) => builder.approvals(kept.approvals().collect()),
             None => builder,
         };
-        Box::pin(builder.approver(ApprovalKeeper::new(&self.context)).answerer(answerer).start())
+        let builder = builder.approver(ApprovalKeeper::new(&self.context)).answerer(answerer);
+        let code = self.code.clone();
+        Box::pin(async move {
+            let host = builder.start().await?;
+            if let Some(engine) = code {
+                Runner::new(&host, engine, CodeLimits::default()).offer(&host)?;
+            }
+            Ok(host)
+        })
     }
 }
 
@@ -397,10 +444,11 @@ fn discovery(text: &str) -> Result<Discovery, String> {
     match text {
         "all" => Ok(Discovery::All),
         "search" => Ok(Discovery::Search),
+        "code" => Ok(Discovery::Code),
         size => size
             .parse::<usize>()
             .map(|kilobytes| Discovery::Above(kilobytes.saturating_mul(1 << 10)))
-            .map_err(|_| "write all, search, or a number of kilobytes".to_owned()),
+            .map_err(|_| "write all, search, code, or a number of kilobytes".to_owned()),
     }
 }
 

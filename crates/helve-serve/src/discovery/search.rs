@@ -1,12 +1,14 @@
 //! What `search_tools` answers: as data for programs, and as lines within a number of tokens for models.
 
 use helve::{Host, ToolEntry, ToolQuery};
-use helve_model::Outcome;
+use helve_model::name::Spelling;
 use helve_model::json::{ObjectWriter, RawJson};
 use helve_model::text::{folded, nearest};
-use helve_render::{Style, estimated_tokens, first_line, signature};
+use helve_model::{Outcome, QualifiedName};
+use helve_render::{Style, code_signature, estimated_tokens, first_line, signature};
 use helve_wire::RpcError;
 
+use super::{Discovery, OWN_TOOLBOX};
 use crate::catalog::Catalog;
 use crate::refusal::invalid_params;
 
@@ -23,7 +25,12 @@ const TEXT_TOKENS: usize = 2_000;
 const LINE_CHARACTERS: usize = 160;
 const WORD_CHARACTERS: usize = 60;
 
-pub(super) fn answer(shared: &Host, catalog: &Catalog, arguments: &RawJson) -> Result<RawJson, RpcError> {
+pub(super) fn answer(
+    discovery: Discovery,
+    shared: &Host,
+    catalog: &Catalog,
+    arguments: &RawJson,
+) -> Result<RawJson, RpcError> {
     let texts = texts(arguments)?;
     let server = arguments.member_str("server");
     if let Some(unknown) =
@@ -39,13 +46,21 @@ pub(super) fn answer(shared: &Host, catalog: &Catalog, arguments: &RawJson) -> R
         query.server = server.as_deref();
         query.limit = limit;
     });
-    // What is not served has no name here.
-    let matches = searchable.tools.search(&query, &|name| searchable.names.contains_key(name));
-    let found: Vec<Found<'_>> =
-        matches.tools.iter().filter_map(|tool| Some(Found::new(searchable.names.get(tool.name())?, tool))).collect();
+    // What is not served has no name here, and programs do not call what helve itself offers.
+    let in_code = discovery == Discovery::Code;
+    let sees = |name: &QualifiedName| {
+        searchable.names.contains_key(name) && !(in_code && name.server.as_str() == OWN_TOOLBOX)
+    };
+    let matches = searchable.tools.search(&query, &sees);
+    let named = |tool: &ToolEntry| searchable.names.get(tool.name()).cloned();
+    let found: Vec<Found<'_>> = matches
+        .tools
+        .iter()
+        .filter_map(|tool| if in_code { Some(Found::in_code(tool)) } else { Some(Found::new(named(tool)?, tool)) })
+        .collect();
     let tools = found.iter().map(|found| {
         let description = found.tool.view().description.as_deref().unwrap_or_default();
-        let tool = ObjectWriter::new().text("name", found.name).text("description", description);
+        let tool = ObjectWriter::new().text("name", &found.name).text("description", description);
         tool.text("signature", &found.signature).into_text()
     });
     let unmatched = matches.unmatched.iter().map(|word| RawJson::string(word).as_str().to_owned());
@@ -59,14 +74,22 @@ pub(super) fn answer(shared: &Host, catalog: &Catalog, arguments: &RawJson) -> R
 }
 
 struct Found<'a> {
-    name: &'a str,
+    name: String,
     tool: &'a ToolEntry,
     signature: String,
 }
 
 impl<'a> Found<'a> {
-    fn new(name: &'a str, tool: &'a ToolEntry) -> Self {
-        Self { name, tool, signature: signature(&tool.schema_entry(name), Style::Line, SIGNATURE_TOKENS) }
+    fn new(name: String, tool: &'a ToolEntry) -> Self {
+        let signature = signature(&tool.schema_entry(&name), Style::Line, SIGNATURE_TOKENS);
+        Self { name, tool, signature }
+    }
+
+    /// As programs spell it.
+    fn in_code(tool: &'a ToolEntry) -> Self {
+        let name = Spelling::Code.render(tool.name());
+        let signature = code_signature(&name, &tool.schema_entry(&name), SIGNATURE_TOKENS);
+        Self { name, tool, signature }
     }
 }
 
