@@ -7,7 +7,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use helve_model::json::{ObjectWriter, quoted};
-use helve_wire::launch::{Environment, Launched, Launcher, ServerCommand};
+use helve_wire::launch::{ChildEnvironment, Launched, Launcher, ServerCommand};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -143,7 +143,7 @@ fn keep(file: &Path, text: &[u8]) {
 
 /// Runs the probe. It is ours, and reads no program of anybody's: the interpreter is the person's own.
 async fn ask(path: &Path, search: &Search, launcher: &dyn Launcher) -> Result<Python, String> {
-    let mut environment = Environment::default();
+    let mut environment = ChildEnvironment::default();
     // An interpreter may be a script that looks for the real one.
     if let Some(path) = &search.search_path {
         environment.set("PATH", path);
