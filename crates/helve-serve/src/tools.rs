@@ -105,7 +105,11 @@ async fn unknown(exchange: &Exchange, name: &str) -> RpcError {
     let (Some(only), None) = (unheard.next(), unheard.next()) else { return no_such(name) };
     let status = host.server_status(only.name().as_str()).map(|report| report.status);
     match status {
-        Some(ServerStatus::Failed(_) | ServerStatus::NeedsAuth { .. }) => {
+        // Asking for it would try again whether somebody has signed in since, and that takes its time.
+        Some(ServerStatus::NeedsAuth { .. }) => {
+            only.unavailable().map_or_else(|| no_such(name), |error| refusal::of_call(&error))
+        }
+        Some(ServerStatus::Failed(_)) => {
             let why = host.ready(only.name().as_str(), Duration::ZERO).await;
             why.err().map_or_else(|| no_such(name), |error| refusal::of_call(&error))
         }
