@@ -65,6 +65,7 @@ mod form;
 mod output;
 mod prompt_arguments;
 mod sampling;
+mod tool_form;
 mod validate;
 
 pub use coerce::{Coerced, WordError, coerce};
@@ -89,6 +90,7 @@ pub use sampling::{
     SamplingContent, SamplingMessage, SamplingProblem, SamplingRequest, SamplingResult, SamplingRole, ToolChoice,
     ToolResult, ToolUse,
 };
+pub use tool_form::{Control, FilledForm, FormEntry, FormField, FormOption, LineKind, Switch};
 pub use validate::{
     ArgumentVerdict, CheckRefusal, Excess, InvalidArguments, LazyValidator, MAX_EMBEDDED_RESOURCES, MAX_ENUM_VALUES,
     MAX_EXPANDED_SUBSCHEMAS, MAX_NESTED_SUBSCHEMAS, MAX_PATTERN_ATOMS, MAX_PATTERN_ATOMS_IN_SCHEMA, MAX_SUBSCHEMAS,
