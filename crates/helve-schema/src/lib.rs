@@ -90,7 +90,9 @@ pub use sampling::{
     SamplingContent, SamplingMessage, SamplingProblem, SamplingRequest, SamplingResult, SamplingRole, ToolChoice,
     ToolResult, ToolUse,
 };
-pub use tool_form::{Control, FilledForm, FormEntry, FormField, FormOption, LineKind, Switch};
+pub use tool_form::{
+    Control, FilledForm, FormEntry, FormField, FormOption, LineKind, MAX_FORM_ITEMS, Switch, ToolForm,
+};
 pub use validate::{
     ArgumentVerdict, CheckRefusal, Excess, InvalidArguments, LazyValidator, MAX_EMBEDDED_RESOURCES, MAX_ENUM_VALUES,
     MAX_EXPANDED_SUBSCHEMAS, MAX_NESTED_SUBSCHEMAS, MAX_PATTERN_ATOMS, MAX_PATTERN_ATOMS_IN_SCHEMA, MAX_SUBSCHEMAS,
