@@ -5,3 +5,4 @@ mod markup;
 mod samples;
 mod size;
 mod snapshots;
+mod vendored;

@@ -5,20 +5,18 @@ use helve_page::{json_tree, line_diff, live, page};
 use helve_schema::ToolForm;
 
 /// A screen and its HTML.
-pub struct Sample {
+pub(crate) struct Sample {
     /// The name of its picture.
-    pub name: &'static str,
-    /// Where it would be.
-    pub path: &'static str,
+    pub(crate) name: &'static str,
     /// The page.
-    pub html: String,
+    pub(crate) html: String,
 }
 
 /// What turns the words of a stranger into those that are shown.
-pub type Say<'a> = &'a dyn Fn(&str) -> String;
+pub(crate) type Say<'a> = &'a dyn Fn(&str) -> String;
 
 /// Every screen.
-pub fn screens(say: Say<'_>) -> Vec<Sample> {
+pub(crate) fn screens(say: Say<'_>) -> Vec<Sample> {
     let frame = |section| Frame {
         section,
         csrf: "c5rf".into(),
@@ -27,60 +25,42 @@ pub fn screens(say: Say<'_>) -> Vec<Sample> {
         said: None,
         address: "127.0.0.1:7333".into(),
     };
-    let sample = |name, path, html| Sample { name, path, html };
+    let sample = |name, html| Sample { name, html };
     let mut told = frame(Section::Servers);
     told.said = Some(Said { tone: Tone::Good, text: "github was restarted.".into(), link: None });
     let mut lost = frame(Section::Hub);
     lost.lost_records = 12;
     let server = |tab| Server { head: head(say), tab };
     vec![
-        sample("overview", "/", page::overview(&frame(Section::Overview), &overview(say))),
-        sample("overview-new", "/?new", page::overview(&frame(Section::Overview), &new_overview())),
-        sample("servers", "/servers", page::servers(&told, &servers(say))),
-        sample("add", "/servers/new", page::add(&frame(Section::Servers), &Add::default())),
-        sample("add-understood", "/servers/new?u", page::add(&frame(Section::Servers), &understood(say))),
-        sample("server-tools", "/servers/github", page::server(&frame(Section::Servers), &server(tools(say)))),
-        sample(
-            "server-settings",
-            "/servers/github/settings",
-            page::server(&frame(Section::Servers), &server(settings(say))),
-        ),
-        sample(
-            "server-text",
-            "/servers/github/settings?as=text",
-            page::server(&frame(Section::Servers), &server(text_settings(say))),
-        ),
-        sample("server-log", "/servers/github/log", page::server(&frame(Section::Servers), &server(log(say)))),
+        sample("overview", page::overview(&frame(Section::Overview), &overview(say))),
+        sample("overview-new", page::overview(&frame(Section::Overview), &new_overview())),
+        sample("servers", page::servers(&told, &servers(say))),
+        sample("add", page::add(&frame(Section::Servers), &Add::default())),
+        sample("add-understood", page::add(&frame(Section::Servers), &understood(say))),
+        sample("server-tools", page::server(&frame(Section::Servers), &server(tools(say)))),
+        sample("server-settings", page::server(&frame(Section::Servers), &server(settings(say)))),
+        sample("server-text", page::server(&frame(Section::Servers), &server(text_settings(say)))),
+        sample("server-log", page::server(&frame(Section::Servers), &server(log(say)))),
         sample(
             "server-calls",
-            "/servers/github/calls",
             page::server(&frame(Section::Servers), &server(Tab::Calls { rows: rows(say, 12), paging: paging() })),
         ),
-        sample(
-            "try",
-            "/servers/github/tools/create_issue",
-            page::try_tool(&frame(Section::Servers), &try_tool(say, done(say))),
-        ),
-        sample(
-            "try-ask",
-            "/servers/github/tools/create_issue?ask",
-            page::try_tool(&frame(Section::Servers), &try_tool(say, ask(say))),
-        ),
-        sample("calls", "/calls", page::calls(&frame(Section::Calls), &calls(say, 100))),
-        sample("call", "/calls/1a2b", page::call(&frame(Section::Calls), &call(say))),
-        sample("rules", "/rules", page::rules(&frame(Section::Rules), &rules(say))),
-        sample("rules-edit", "/rules?edit", page::rules(&frame(Section::Rules), &rules_edit(say))),
-        sample("tokens", "/tokens", page::tokens(&frame(Section::Tokens), &tokens(say))),
-        sample("changes", "/changes", page::changes(&frame(Section::Changes), &changes(say))),
-        sample("change", "/changes/41", page::change(&frame(Section::Changes), &change(say))),
-        sample("conflict", "/conflict", page::conflict(&frame(Section::Servers), &conflict(say))),
-        sample("hub", "/hub", page::hub(&lost, &hub())),
-        sample("trust", "/trust", page::trust(&frame(Section::Servers), &trust(say))),
-        sample("approvals", "/approvals", page::approvals(&frame(Section::Approvals), &approvals(say))),
-        sample("link", "/link", page::link_needed(&LinkNeeded { said: "This link was used already.".into() })),
+        sample("try", page::try_tool(&frame(Section::Servers), &try_tool(say, done(say)))),
+        sample("try-ask", page::try_tool(&frame(Section::Servers), &try_tool(say, ask(say)))),
+        sample("calls", page::calls(&frame(Section::Calls), &calls(say, 100))),
+        sample("call", page::call(&frame(Section::Calls), &call(say))),
+        sample("rules", page::rules(&frame(Section::Rules), &rules(say))),
+        sample("rules-edit", page::rules(&frame(Section::Rules), &rules_edit(say))),
+        sample("tokens", page::tokens(&frame(Section::Tokens), &tokens(say))),
+        sample("changes", page::changes(&frame(Section::Changes), &changes(say))),
+        sample("change", page::change(&frame(Section::Changes), &change(say))),
+        sample("conflict", page::conflict(&frame(Section::Servers), &conflict(say))),
+        sample("hub", page::hub(&lost, &hub())),
+        sample("trust", page::trust(&frame(Section::Servers), &trust(say))),
+        sample("approvals", page::approvals(&frame(Section::Approvals), &approvals(say))),
+        sample("link", page::link_needed(&LinkNeeded { said: "This link was used already.".into() })),
         sample(
             "error",
-            "/error",
             page::error(&ErrorPage {
                 status: 404,
                 what: format!("There is no server called {}.", say("githb")),
@@ -92,7 +72,7 @@ pub fn screens(say: Say<'_>) -> Vec<Sample> {
 }
 
 /// Every part that changes by itself.
-pub fn fragments(say: Say<'_>) -> Vec<(&'static str, String)> {
+pub(crate) fn fragments(say: Say<'_>) -> Vec<(&'static str, String)> {
     let Tab::Log { lines, dropped } = log(say) else { return Vec::new() };
     let failing = understood(say).understood.and_then(|found| found.test).unwrap_or_default();
     let running = TryOutcome::Running {
@@ -491,7 +471,7 @@ fn log(say: Say<'_>) -> Tab {
 }
 
 /// A schema with everything a form has to manage.
-pub const SCHEMA: &str = r##"{"type": "object", "required": ["title", "target"], "properties": {
+pub(crate) const SCHEMA: &str = r##"{"type": "object", "required": ["title", "target"], "properties": {
     "title": {"type": "string", "description": "What it is about"},
     "body": {"type": "string"},
     "state": {"enum": ["open", "closed"], "default": "open"},
