@@ -13,6 +13,7 @@ use helve_policy::Caller;
 use crate::assigned_host::may_be_shared;
 use crate::discovery::Discovery;
 use crate::naming::Naming;
+use crate::reach::Reach;
 use helve_model::sync::lock;
 
 /// A list longer than this is given in pages.
@@ -76,21 +77,26 @@ pub(crate) struct Pages {
 impl Catalogs {
     /// What there is now.
     pub(crate) fn current(&self, host: &Host, naming: &Naming) -> Arc<Catalog> {
-        self.made_of(&host.snapshot(), None, naming)
+        self.made_of(&host.snapshot(), None, naming, &Reach::default())
+    }
+
+    /// What there is now for whoever may see no more than this.
+    pub(crate) fn within(&self, host: &Host, naming: &Naming, reach: &Reach) -> Arc<Catalog> {
+        self.made_of(&host.snapshot(), None, naming, reach)
     }
 
     /// What there is now for an agent that has servers of its own.
-    pub(crate) fn of_agent(&self, shared: &Host, own: &Host, naming: &Naming) -> Arc<Catalog> {
-        self.made_of(&shared.snapshot(), Some(&own.snapshot()), naming)
+    pub(crate) fn of_agent(&self, shared: &Host, own: &Host, naming: &Naming, reach: &Reach) -> Arc<Catalog> {
+        self.made_of(&shared.snapshot(), Some(&own.snapshot()), naming, reach)
     }
 
-    fn made_of(&self, shared: &Snapshot, own: Option<&Snapshot>, naming: &Naming) -> Arc<Catalog> {
+    fn made_of(&self, shared: &Snapshot, own: Option<&Snapshot>, naming: &Naming, reach: &Reach) -> Arc<Catalog> {
         let generation = (shared.generation(), own.map_or(0, Snapshot::generation));
         let mut newest = lock(&self.newest);
         match &*newest {
             Some(catalog) if catalog.generation == generation => Arc::clone(catalog),
             _ => {
-                let catalog = Arc::new(Catalog::new(generation, shared, own, naming));
+                let catalog = Arc::new(Catalog::new(generation, shared, own, naming, reach));
                 *newest = Some(Arc::clone(&catalog));
                 catalog
             }
@@ -99,14 +105,17 @@ impl Catalogs {
 }
 
 impl Catalog {
-    fn new(generation: (u64, u64), shared: &Snapshot, own: Option<&Snapshot>, naming: &Naming) -> Self {
-        let servers: Vec<&Arc<ServerEntry>> = shared.servers().map(|server| newest(server, own)).collect();
+    fn new(generation: (u64, u64), shared: &Snapshot, own: Option<&Snapshot>, naming: &Naming, reach: &Reach) -> Self {
+        let is_within = |server: &&Arc<ServerEntry>| reach.within().is_none_or(|within| within == server.name());
+        let servers: Vec<&Arc<ServerEntry>> =
+            shared.servers().filter(is_within).map(|server| newest(server, own)).collect();
+        let naming = reach.naming(naming);
         // The names of one server are given in its own order; several have a common one.
         let mut entries: Vec<&Arc<ToolEntry>> = match servers.as_slice() {
             [only] => only.tools_as_listed().collect(),
             several => several.iter().flat_map(|server| server.tools()).collect(),
         };
-        entries.retain(|tool| !is_denied(tool));
+        entries.retain(|tool| !is_denied(tool) && (reach.is_everything() || reach.includes(tool)));
         let identities: Vec<QualifiedName> = entries.iter().map(|tool| tool.name().clone()).collect();
         let names = naming.names(&identities);
         let definitions = entries.iter().zip(&names).map(|(tool, name)| {

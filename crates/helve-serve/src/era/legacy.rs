@@ -48,12 +48,12 @@ pub(crate) async fn answer(exchange: &Exchange, request: &Request, meta: Meta) -
         "logging/setLevel" => set_log_level(exchange, request).await,
         "tools/list" => tools::list(exchange, request).await.map(|page| page.result),
         "tools/call" => call_tool(exchange, request, &meta).await,
-        "resources/list" => resources::list(gateway, request).await.map(|page| page.result),
-        "resources/templates/list" => resources::list_templates(gateway, request).await.map(|page| page.result),
+        "resources/list" => resources::list(exchange, request).await.map(|page| page.result),
+        "resources/templates/list" => resources::list_templates(exchange, request).await.map(|page| page.result),
         "resources/read" => read_resource(exchange, request, &meta).await,
         "resources/subscribe" => subscribe(exchange, request, &meta).await,
         "resources/unsubscribe" => unsubscribe(exchange, request).await,
-        "prompts/list" => resources::list_prompts(gateway, request).await.map(|page| page.result),
+        "prompts/list" => resources::list_prompts(exchange, request).await.map(|page| page.result),
         "prompts/get" => get_prompt(exchange, request, &meta).await,
         "completion/complete" => gate::complete(exchange, request, &meta).await,
         "tasks/get" | "tasks/result" | "tasks/cancel" => tasks::relay(exchange, request, &meta).await,
@@ -134,7 +134,7 @@ fn initialize(exchange: &Exchange, request: &Request) -> Result<RawJson, RpcErro
         .text("protocolVersion", &version)
         .raw("capabilities", capabilities)
         .raw("serverInfo", &gateway.server_info)
-        .optional_text("instructions", gateway.instructions());
+        .optional_text("instructions", gateway.instructions(&exchange.agent));
     if let Some(capabilities) = request.param("capabilities") {
         exchange.agent.declare(&capabilities);
     }
@@ -181,7 +181,7 @@ async fn read_resource(exchange: &Exchange, request: &Request, meta: &Meta) -> R
 }
 
 async fn get_prompt(exchange: &Exchange, request: &Request, meta: &Meta) -> Result<RawJson, RpcError> {
-    let place = resources::place_of_prompt(&exchange.gateway, &request.required("name")?).await?;
+    let place = resources::place_of_prompt(exchange, &request.required("name")?).await?;
     let assigned = exchange.host_for(&place.server).await.map_err(|error| refusal::of_call(&error))?;
     let arguments = request.param("arguments").unwrap_or_else(RawJson::empty_object);
     let context = exchange.context(&place.server, request, meta);

@@ -67,17 +67,19 @@ pub(crate) async fn answer(exchange: &Exchange, request: &Request, meta: Meta) -
     let result = match request.method.as_str() {
         DISCOVER => {
             gateway.introduce().await;
-            Ok(discover(gateway))
+            Ok(discover(exchange))
         }
         "tools/list" => tools::list(exchange, request).await.map(|page| cacheable(&page.result, page.count_for)),
         "tools/call" => call_tool(exchange, request, meta).await,
-        "resources/list" => resources::list(gateway, request).await.map(|page| cacheable(&page.result, page.count_for)),
+        "resources/list" => {
+            resources::list(exchange, request).await.map(|page| cacheable(&page.result, page.count_for))
+        }
         "resources/templates/list" => {
-            resources::list_templates(gateway, request).await.map(|page| cacheable(&page.result, page.count_for))
+            resources::list_templates(exchange, request).await.map(|page| cacheable(&page.result, page.count_for))
         }
         "resources/read" => read_resource(exchange, request, meta).await.map(|read| fresh(&read)),
         "prompts/list" => {
-            resources::list_prompts(gateway, request).await.map(|page| cacheable(&page.result, page.count_for))
+            resources::list_prompts(exchange, request).await.map(|page| cacheable(&page.result, page.count_for))
         }
         "prompts/get" => get_prompt(exchange, request, meta).await,
         "completion/complete" => gate::complete(exchange, request, &meta).await,
@@ -104,11 +106,12 @@ fn unsupported(version: &str) -> RpcError {
     }
 }
 
-fn discover(gateway: &Gateway) -> RawJson {
+fn discover(exchange: &Exchange) -> RawJson {
+    let gateway = &exchange.gateway;
     let told = ObjectWriter::new()
         .array("supportedVersions", VERSIONS.map(quoted))
         .raw("capabilities", gateway.offers().modern())
-        .optional_text("instructions", gateway.instructions());
+        .optional_text("instructions", gateway.instructions(&exchange.agent));
     cacheable(&told.finish(), None)
 }
 
@@ -146,7 +149,7 @@ async fn read_resource(exchange: &Exchange, request: &Request, meta: Meta) -> Re
 }
 
 async fn get_prompt(exchange: &Exchange, request: &Request, meta: Meta) -> Result<RawJson, RpcError> {
-    let place = resources::place_of_prompt(&exchange.gateway, &request.required("name")?).await?;
+    let place = resources::place_of_prompt(exchange, &request.required("name")?).await?;
     let arguments = request.param("arguments").unwrap_or_else(RawJson::empty_object);
     let server = place.server.clone();
     in_rounds(exchange, request, meta, &server, |assigned, context| {
