@@ -62,6 +62,8 @@ fn problems_are_said_at_their_field_and_only_when_it_is_to_be_called() {
     let mut call = wrong.to_vec();
     call.push(("do", "call"));
     let filled = issue().fill(&posted(&call));
+    // The fourth is inside of `at`, at its own field.
+    assert_eq!(filled.problems, 4);
     let said: Vec<String> = filled
         .fields
         .iter()
@@ -70,7 +72,6 @@ fn problems_are_said_at_their_field_and_only_when_it_is_to_be_called() {
     insta::assert_snapshot!(said.join("\n"), @r"
     title is required
     count is not a whole number
-    at is required
     meta is not valid JSON: EOF while parsing an object at line 1 column 1
     ");
 }
@@ -85,9 +86,9 @@ fn lists_grow_and_shrink_by_buttons() {
         let Control::List { items, .. } = &filled.fields[2].control else { panic!("no list") };
         (items.len(), filled.arguments)
     };
-    assert_eq!(with("add:/labels"), (4, r#"{"title":"x","labels":["a","b","c"]}"#.to_owned()));
-    assert_eq!(with("remove:/labels/1"), (2, r#"{"title":"x","labels":["a","c"]}"#.to_owned()));
-    assert_eq!(with("remove:/labels/9"), (3, r#"{"title":"x","labels":["a","b","c"]}"#.to_owned()));
+    assert_eq!(with("add:/labels"), (4, r#"{"title":"x","labels":["a","b","c"],"at":{}}"#.to_owned()));
+    assert_eq!(with("remove:/labels/1"), (2, r#"{"title":"x","labels":["a","c"],"at":{}}"#.to_owned()));
+    assert_eq!(with("remove:/labels/9"), (3, r#"{"title":"x","labels":["a","b","c"],"at":{}}"#.to_owned()));
 }
 
 #[test]
