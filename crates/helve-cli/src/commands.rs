@@ -17,6 +17,7 @@ mod enable;
 mod expand;
 mod explain;
 mod get;
+mod hub;
 mod import;
 mod init;
 mod keep;
@@ -78,6 +79,7 @@ pub(crate) enum Verb {
     #[command(visible_aliases = ["status", "mcp"])]
     Servers(servers::Args),
     Serve(serve::Args),
+    Hub(hub::Args),
     Keep(keep::Args),
     Builtin(builtin::Args),
     Expand(expand::Args),
@@ -180,6 +182,7 @@ pub(crate) fn serves(arguments: &[String]) -> bool {
         std::iter::once("helve").chain(arguments.iter().map(String::as_str)).map(Into::into).collect();
     match parse(&words) {
         Ok(Cli { verb: Some(Verb::Serve(_)), .. }) => true,
+        Ok(Cli { verb: Some(Verb::Hub(args)), .. }) => args.runs(),
         Ok(Cli { verb: Some(Verb::Keep(args)), .. }) => args.is_run(),
         Ok(_) => false,
         // It may be a shell that knows the rest.
@@ -189,7 +192,7 @@ pub(crate) fn serves(arguments: &[String]) -> bool {
 
 /// True when a word, or a text of words, may name a verb that serves.
 pub(crate) fn may_serve(text: &str) -> bool {
-    text.contains("serve") || text.contains("keep") || text.contains('$')
+    text.contains("serve") || text.contains("keep") || text.contains("hub") || text.contains('$')
 }
 
 fn dispatch(context: &Context, verb: Option<Verb>) -> Result<(), Failure> {
@@ -214,6 +217,7 @@ fn dispatch(context: &Context, verb: Option<Verb>) -> Result<(), Failure> {
         Some(Verb::Logs(args)) => logs::run(context, &args),
         Some(Verb::Servers(args)) => servers::run(context, &args),
         Some(Verb::Serve(args)) => serve::run(context, args),
+        Some(Verb::Hub(args)) => hub::run(context, args),
         Some(Verb::Keep(args)) => keep::run(context, &args),
         Some(Verb::Builtin(args)) => builtin::run(context, &args),
         Some(Verb::Expand(args)) => expand::run(context, &args),

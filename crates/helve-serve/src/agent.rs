@@ -37,6 +37,7 @@ use crate::outbox::Outlet;
 use crate::owner_store::{Bounds, OwnerStore};
 use crate::pending_questions::PendingQuestions;
 use crate::principal::Principal;
+use crate::reach::Reach;
 use crate::refusal;
 use crate::running::Running;
 use crate::tasks::{OpenTasks, Tasks};
@@ -67,6 +68,8 @@ const MADE_TASKS: Bounds = Bounds { entries: 1_024, bytes: 256 << 10, time: Dura
 /// One agent.
 pub(crate) struct Agent {
     pub(crate) principal: Principal,
+    /// What it may see and call at most.
+    pub(crate) reach: Reach,
     clients: Clients,
     /// No other agent has it.
     number: u64,
@@ -159,6 +162,7 @@ impl Agent {
         let session = (clients == Clients::One).then(|| Arc::from(format!("a1-{number}")));
         Self {
             principal,
+            reach: Reach::default(),
             clients,
             number,
             source: CallSource::new(door).by(None, session),
@@ -182,6 +186,12 @@ impl Agent {
             presence: OnceLock::new(),
             seen: Mutex::default(),
         }
+    }
+
+    /// The same agent, who may see and call no more than this.
+    pub(crate) fn reaching(mut self, reach: Reach) -> Self {
+        self.reach = reach;
+        self
     }
 
     /// The agent says what it is; the first time counts.
@@ -377,8 +387,8 @@ impl Agent {
     pub(crate) fn catalog(&self, gateway: &Gateway) -> Arc<Catalog> {
         let own = lock(&self.own).clone();
         match own {
-            Some(own) => own.catalogs.of_agent(&gateway.host, &own.host, &gateway.options.naming),
-            None => gateway.catalog(),
+            Some(own) => own.catalogs.of_agent(&gateway.host, &own.host, &gateway.options.naming, &self.reach),
+            None => gateway.catalog_of(&self.principal, &self.reach),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use helve_policy::Scope;
 use secrecy::{ExposeSecret as _, SecretString};
 use subtle::ConstantTimeEq as _;
 
@@ -18,6 +19,12 @@ pub trait Authenticate: fmt::Debug + Send + Sync {
     /// # Errors
     /// When nobody that may come in: what was missing. What cannot be told is an error.
     fn authenticate(&self, credentials: &RequestCredentials<'_>) -> Result<Principal, Unauthenticated>;
+
+    /// What this principal may see and call at most, whatever the rules allow. It is asked after
+    /// [`Authenticate::authenticate`] let it in.
+    fn scope(&self, _principal: &Principal) -> Scope {
+        Scope::everything(None)
+    }
 
     /// True when the user a connection belongs to decides. A listener that cannot tell it then refuses to start.
     fn wants_user(&self) -> bool;

@@ -14,6 +14,7 @@ use crate::assigned_host::may_be_shared;
 use crate::discovery::{Discovery, OWN_TOOLBOX, RUN_CODE};
 use crate::lookups::{self, Lookup};
 use crate::naming::Naming;
+use crate::reach::Reach;
 use helve_model::sync::lock;
 
 /// A list longer than this is given in pages.
@@ -90,22 +91,33 @@ pub(crate) struct Pages {
 impl Catalogs {
     /// What there is now.
     pub(crate) fn current(&self, host: &Host, naming: &Naming) -> Arc<Catalog> {
-        self.made_of(snapshot(host), None, naming)
+        self.made_of(snapshot(host), None, naming, &Reach::default())
+    }
+
+    /// What there is now for whoever may see no more than this.
+    pub(crate) fn within(&self, host: &Host, naming: &Naming, reach: &Reach) -> Arc<Catalog> {
+        self.made_of(snapshot(host), None, naming, reach)
     }
 
     /// What there is now for an agent that has servers of its own.
-    pub(crate) fn of_agent(&self, shared: &Host, own: &Host, naming: &Naming) -> Arc<Catalog> {
-        self.made_of(snapshot(shared), Some(snapshot(own)), naming)
+    pub(crate) fn of_agent(&self, shared: &Host, own: &Host, naming: &Naming, reach: &Reach) -> Arc<Catalog> {
+        self.made_of(snapshot(shared), Some(snapshot(own)), naming, reach)
     }
 
-    fn made_of(&self, shared: Arc<Snapshot>, own: Option<Arc<Snapshot>>, naming: &Naming) -> Arc<Catalog> {
+    fn made_of(
+        &self,
+        shared: Arc<Snapshot>,
+        own: Option<Arc<Snapshot>>,
+        naming: &Naming,
+        reach: &Reach,
+    ) -> Arc<Catalog> {
         lookups::note(Lookup::Catalog);
         let generation = (shared.generation(), own.as_ref().map_or(0, |own| own.generation()));
         let mut newest = lock(&self.newest);
         match &*newest {
             Some(catalog) if catalog.generation == generation => Arc::clone(catalog),
             _ => {
-                let catalog = Arc::new(Catalog::new(generation, shared, own, naming));
+                let catalog = Arc::new(Catalog::new(generation, shared, own, naming, reach));
                 *newest = Some(Arc::clone(&catalog));
                 catalog
             }
@@ -114,14 +126,23 @@ impl Catalogs {
 }
 
 impl Catalog {
-    fn new(generation: (u64, u64), shared: Arc<Snapshot>, own: Option<Arc<Snapshot>>, naming: &Naming) -> Self {
-        let servers: Vec<&Arc<ServerEntry>> = shared.servers().map(|server| newest(server, own.as_deref())).collect();
+    fn new(
+        generation: (u64, u64),
+        shared: Arc<Snapshot>,
+        own: Option<Arc<Snapshot>>,
+        naming: &Naming,
+        reach: &Reach,
+    ) -> Self {
+        let is_within = |server: &&Arc<ServerEntry>| reach.within().is_none_or(|within| within == server.name());
+        let servers: Vec<&Arc<ServerEntry>> =
+            shared.servers().filter(is_within).map(|server| newest(server, own.as_deref())).collect();
+        let naming = reach.naming(naming);
         // The names of one server are given in its own order; several have a common one.
         let mut entries: Vec<&Arc<ToolEntry>> = match servers.as_slice() {
             [only] => only.tools_as_listed().collect(),
             several => several.iter().flat_map(|server| server.tools()).collect(),
         };
-        entries.retain(|tool| !is_denied(tool));
+        entries.retain(|tool| !is_denied(tool) && (reach.is_everything() || reach.includes(tool)));
         let identities: Vec<QualifiedName> = entries.iter().map(|tool| tool.name().clone()).collect();
         let mut names = naming.names(&identities);
         // A tool of ours is known by its own name, as search is.

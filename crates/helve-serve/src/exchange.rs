@@ -95,6 +95,7 @@ impl Exchange {
     ) -> CallContext {
         let mut context = CallContext::new(Caller::Agent);
         context.principal = self.agent.principal.clone();
+        context.scope = self.agent.reach.scope().clone();
         context.source = self.agent.source(meta.client_info.as_ref());
         context.meta = meta.rest.as_ref().map(|meta| self.gateway.tasks.meta_for_server(&self.owner(server), meta));
         context.more = request.more();
@@ -121,11 +122,12 @@ impl Exchange {
         let answerer: Arc<dyn Answerer> = Arc::new(self.clone());
         let approver = ElicitingApprover::of(&answerer, self.lasting()).filter(|_| meta.protocol_version.is_none());
         let approvals = Some(self.agent.approvals.clone());
-        let principal = self.agent.principal.clone();
+        let (principal, scope) = (self.agent.principal.clone(), self.agent.reach.scope().clone());
         let (leaves_unlisted, refusals) = (self.leaves_unlisted(), self.refusals());
         let source = self.agent.source(meta.client_info.as_ref());
         CallContext::new(Caller::Agent).with(|context| {
             context.principal = principal;
+            context.scope = scope;
             context.source = source;
             context.approver = approver;
             context.leaves_unlisted = leaves_unlisted;

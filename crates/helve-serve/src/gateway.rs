@@ -30,6 +30,7 @@ use crate::offers::{self, Offering};
 use crate::outbox::Nowhere;
 use crate::own_hosts::OwnHosts;
 use crate::principal::{Principal, PrincipalKind};
+use crate::reach::Reach;
 use crate::refusal;
 use crate::seal::Seal;
 use crate::shared_answerer::SharedAnswerer;
@@ -42,6 +43,9 @@ pub(crate) const LISTED_WITHIN: Duration = Duration::from_secs(2);
 
 /// How long the first lists wait for servers of which no list was kept.
 const FIRST_LISTS_WITHIN: Duration = Duration::from_secs(5);
+
+/// So many narrowed catalogs are kept.
+const NARROWED_KEPT: usize = 256;
 
 /// Starts hosts.
 pub trait HostSource: Send + Sync {
@@ -68,6 +72,8 @@ pub struct Gateway {
     pub(crate) options: Options,
     pub(crate) listeners: Arc<Listeners>,
     catalogs: Catalogs,
+    /// Of principals that may not see everything, and at the addresses of single servers.
+    narrowed: Mutex<HashMap<(Principal, Option<ServerName>), Arc<Catalogs>>>,
     pub(crate) offer_index: OfferIndex,
     pub(crate) tasks: Arc<Tasks>,
     pub(crate) links: Links,
@@ -229,6 +235,7 @@ impl Gateway {
             offer_index: OfferIndex::new(&listeners),
             listeners,
             catalogs: Catalogs::default(),
+            narrowed: Mutex::default(),
             tasks,
             links: Links::default(),
             suspended_calls: SuspendedCalls::default(),
@@ -264,6 +271,27 @@ impl Gateway {
         self.catalogs.current(&self.host, &self.options.naming)
     }
 
+    /// What an agent sees now that may see no more than this.
+    pub(crate) fn catalog_of(&self, principal: &Principal, reach: &Reach) -> Arc<Catalog> {
+        if reach.is_everything() {
+            return self.catalog();
+        }
+        let catalogs = {
+            let mut narrowed = lock(&self.narrowed);
+            if narrowed.len() >= NARROWED_KEPT {
+                narrowed.clear();
+            }
+            Arc::clone(narrowed.entry((principal.clone(), reach.within().cloned())).or_default())
+        };
+        catalogs.within(&self.host, &self.options.naming, reach)
+    }
+
+    /// Ends everything that this principal has here: its agents, and what runs for them.
+    pub(crate) fn end_principal(&self, principal: &Principal) {
+        lock(&self.narrowed).retain(|(of, _), _| of != principal);
+        self.forget_agents(|agent| agent.principal == *principal);
+    }
+
     /// Asks servers for their tools again whose lists are older than they may be, where this agent uses them, and waits a
     /// little. A server that takes longer is announced.
     pub(crate) async fn list_again(&self, agent: &Arc<Agent>, age: ListAge, which: impl Fn(&ServerName) -> bool) {
@@ -288,7 +316,12 @@ impl Gateway {
     ///
     /// # Errors
     /// When the capabilities are too large, or the principal is too many agents that all are busy.
-    pub(crate) fn agent(&self, principal: &Principal, capabilities: &RawJson) -> Result<Arc<Agent>, RpcError> {
+    pub(crate) fn agent(
+        &self,
+        principal: &Principal,
+        reach: &Reach,
+        capabilities: &RawJson,
+    ) -> Result<Arc<Agent>, RpcError> {
         let limits = &self.options.limits;
         let (bytes, at_most) = (capabilities.as_str().len(), limits.capability_bytes);
         if bytes > at_most {
@@ -296,7 +329,8 @@ impl Gateway {
             return Err(refusal::invalid_params(message));
         }
         // What servers are told of them: members that nobody knows make no other agent.
-        let key = (principal.clone(), capabilities::read(capabilities).to_json());
+        let within = reach.within().map_or("", ServerName::as_str);
+        let key = (principal.clone(), format!("{}{within}", capabilities::read(capabilities).to_json()));
         let mut agents = lock(&self.agents);
         if let Some(agent) = agents.get(&key) {
             agent.touch();
@@ -310,7 +344,8 @@ impl Gateway {
             };
             agents.remove(&oldest).iter().for_each(|agent| agent.end());
         }
-        let agent = Arc::new(Agent::of(Clients::Several, principal.clone(), Door::Http, Arc::new(Nowhere)));
+        let agent = Agent::of(Clients::Several, principal.clone(), Door::Http, Arc::new(Nowhere));
+        let agent = Arc::new(agent.reaching(reach.clone()));
         agent.declare(capabilities);
         agent.knows(&self.tasks);
         agent.sees(self.weak());
@@ -359,10 +394,10 @@ impl Gateway {
     }
 
     /// What the servers want a model to know.
-    pub(crate) fn instructions(&self) -> Option<String> {
-        let catalog = self.catalog();
+    pub(crate) fn instructions(&self, agent: &Agent) -> Option<String> {
+        let catalog = agent.catalog(self);
         let own = discovery::instructions(self.options.discovery, &catalog, offers::are_all_known(&self.host));
-        let told: Vec<String> = own.into_iter().chain(offers::instructions(&self.host)).collect();
+        let told: Vec<String> = own.into_iter().chain(offers::instructions(&self.host, &agent.reach)).collect();
         (!told.is_empty()).then(|| told.join("\n\n"))
     }
 

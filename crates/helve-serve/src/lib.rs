@@ -40,6 +40,7 @@ mod own_hosts;
 mod owner_store;
 mod pending_questions;
 mod principal;
+mod reach;
 mod refusal;
 mod resources;
 mod running;

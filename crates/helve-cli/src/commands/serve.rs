@@ -28,7 +28,7 @@ use crate::running::{block_on, until_stopped};
 use crate::{code_mode, listening, peer, stdio, token};
 
 /// How often the configuration files are looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
+pub(super) const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Agents know best how long they want to wait: without a word about it in any file, calls may take so long.
 const CALL_TIME: Duration = Duration::from_secs(10 * 60);
@@ -109,7 +109,7 @@ pub(crate) struct Args {
 
 /// What happens to calls that no rule mentions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum UnlistedCalls {
+pub(super) enum UnlistedCalls {
     /// You are asked through the agent, or the call is refused
     Ask,
     /// They run: the agent asks you itself
@@ -227,7 +227,7 @@ async fn over_http(
     served
 }
 
-fn recipe(context: &Context, configuration: &Configuration) -> Result<Recipe, Failure> {
+pub(super) fn recipe(context: &Context, configuration: &Configuration) -> Result<Recipe, Failure> {
     let mut recipe = Recipe::new(&context.setup, configuration, Wanted::All, Lifetime::Long)?;
     context.setup.hurry(&mut recipe.plan);
     if configuration.settings.call_timeout.origin == Origin::BuiltIn {
@@ -301,10 +301,10 @@ fn manage(host: &Host, answerer: Arc<dyn Answerer>, runner: Option<&Runner>) -> 
 }
 
 /// Starts the host that all agents share, and hosts for agents that need servers of their own.
-struct ManyHosts {
-    context: Arc<Context>,
-    recipe: Recipe,
-    code: Option<Engine>,
+pub(super) struct ManyHosts {
+    pub(super) context: Arc<Context>,
+    pub(super) recipe: Recipe,
+    pub(super) code: Option<Engine>,
 }
 
 impl HostSource for ManyHosts {
@@ -367,7 +367,7 @@ fn guard(context: &Context, args: &Args, address: SocketAddr) -> Result<Guard, F
 }
 
 /// An address that leads here: who listens at all of them is reached at none of that name.
-fn reachable(bound: SocketAddr) -> SocketAddr {
+pub(super) fn reachable(bound: SocketAddr) -> SocketAddr {
     match bound.ip() {
         IpAddr::V4(address) if address.is_unspecified() => (Ipv4Addr::LOCALHOST, bound.port()).into(),
         IpAddr::V6(address) if address.is_unspecified() => (Ipv6Addr::LOCALHOST, bound.port()).into(),
@@ -377,7 +377,12 @@ fn reachable(bound: SocketAddr) -> SocketAddr {
 
 /// What calls meet that no rule mentions: as the command line says, else as the person's settings do.
 fn unlisted_action(settings: &Settings, args: &Args) -> Action {
-    match args.unlisted {
+    said_or_set(settings, args.unlisted)
+}
+
+/// The same for whoever has that option too.
+pub(super) const fn said_or_set(settings: &Settings, said: Option<UnlistedCalls>) -> Action {
+    match said {
         Some(UnlistedCalls::Ask) => Action::Ask,
         Some(UnlistedCalls::Allow) => Action::Allow,
         Some(UnlistedCalls::Deny) => Action::Deny,
@@ -394,7 +399,7 @@ fn unlisted(settings: &Settings, args: &Args) -> Unlisted {
 }
 
 /// Whom a changed configuration is handed to.
-trait Reloads {
+pub(super) trait Reloads {
     /// Is there somebody to hand it to?
     fn is_started(&self) -> bool;
     /// Takes the servers and rules that there are now.
@@ -424,7 +429,7 @@ impl Reloads for Gateway {
     }
 }
 
-async fn follow_configuration(context: &Context, reloads: &impl Reloads) -> Infallible {
+pub(super) async fn follow_configuration(context: &Context, reloads: &impl Reloads) -> Infallible {
     let mut reloader = Reloader::new(Arc::clone(&context.setup));
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
@@ -435,12 +440,12 @@ async fn follow_configuration(context: &Context, reloads: &impl Reloads) -> Infa
 }
 
 /// A time, or none at all.
-fn wait(text: &str) -> Result<Duration, String> {
+pub(super) fn wait(text: &str) -> Result<Duration, String> {
     if text == "0" { Ok(Duration::ZERO) } else { duration(text) }
 }
 
 /// When agents get the three tools of discovery instead of all.
-fn discovery(text: &str) -> Result<Discovery, String> {
+pub(super) fn discovery(text: &str) -> Result<Discovery, String> {
     match text {
         "all" => Ok(Discovery::All),
         "search" => Ok(Discovery::Search),
@@ -453,7 +458,7 @@ fn discovery(text: &str) -> Result<Discovery, String> {
 }
 
 /// An address with its port, or a port of this machine.
-fn address(text: &str) -> Result<SocketAddr, String> {
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     let whole =
         if text.bytes().all(|byte| byte.is_ascii_digit()) { format!("127.0.0.1:{text}") } else { text.to_owned() };
     let whole = whole.replacen("localhost:", "127.0.0.1:", 1);

@@ -82,12 +82,12 @@ async fn answer(exchange: &Exchange, request: &Request, meta: Meta) -> Result<Ra
         methods::LOGGING_SET_LEVEL => set_log_level(exchange, request).await,
         methods::TOOLS_LIST => tools::list(exchange, request).await.map(|page| page.result),
         methods::TOOLS_CALL => call_tool(exchange, request, &meta).await,
-        methods::RESOURCES_LIST => resources::list(gateway, request).await.map(|page| page.result),
-        methods::RESOURCE_TEMPLATES_LIST => resources::list_templates(gateway, request).await.map(|page| page.result),
+        methods::RESOURCES_LIST => resources::list(exchange, request).await.map(|page| page.result),
+        methods::RESOURCE_TEMPLATES_LIST => resources::list_templates(exchange, request).await.map(|page| page.result),
         methods::RESOURCES_READ => read_resource(exchange, request, &meta).await,
         methods::RESOURCES_SUBSCRIBE => subscribe(exchange, request, &meta).await,
         methods::RESOURCES_UNSUBSCRIBE => unsubscribe(exchange, request).await,
-        methods::PROMPTS_LIST => resources::list_prompts(gateway, request).await.map(|page| page.result),
+        methods::PROMPTS_LIST => resources::list_prompts(exchange, request).await.map(|page| page.result),
         methods::PROMPTS_GET => get_prompt(exchange, request, &meta).await,
         methods::COMPLETION_COMPLETE => gate::complete(exchange, request, &meta).await,
         methods::TASKS_GET | methods::TASKS_RESULT | methods::TASKS_CANCEL => {
@@ -165,7 +165,7 @@ fn initialize(exchange: &Exchange, request: &Request) -> Result<RawJson, RpcErro
         .text("protocolVersion", &version)
         .raw("capabilities", capabilities)
         .raw("serverInfo", &gateway.server_info)
-        .optional_text("instructions", gateway.instructions());
+        .optional_text("instructions", gateway.instructions(&exchange.agent));
     if let Some(capabilities) = request.param("capabilities") {
         exchange.agent.declare(&capabilities);
     }
@@ -214,7 +214,7 @@ async fn read_resource(exchange: &Exchange, request: &Request, meta: &Meta) -> R
 }
 
 async fn get_prompt(exchange: &Exchange, request: &Request, meta: &Meta) -> Result<RawJson, RpcError> {
-    let place = resources::place_of_prompt(&exchange.gateway, &request.required("name")?).await?;
+    let place = resources::place_of_prompt(exchange, &request.required("name")?).await?;
     let assigned = exchange.host_for(&place.server).await.map_err(|error| refusal::of_call(&error))?;
     let arguments = request.param("arguments").unwrap_or_else(RawJson::empty_object);
     let context = exchange.context(&assigned, &place.server, request, meta);

@@ -82,19 +82,19 @@ async fn answer(exchange: &Exchange, request: &Request, meta: Meta) -> Result<Ra
     let result = match request.method.as_str() {
         methods::SERVER_DISCOVER => {
             gateway.introduce().await;
-            Ok(discover(gateway))
+            Ok(discover(exchange))
         }
         methods::TOOLS_LIST => tools::list(exchange, request).await.map(|page| cacheable(&page.result, page.count_for)),
         methods::TOOLS_CALL => call_tool(exchange, request, meta).await,
         methods::RESOURCES_LIST => {
-            resources::list(gateway, request).await.map(|page| cacheable(&page.result, page.count_for))
+            resources::list(exchange, request).await.map(|page| cacheable(&page.result, page.count_for))
         }
         methods::RESOURCE_TEMPLATES_LIST => {
-            resources::list_templates(gateway, request).await.map(|page| cacheable(&page.result, page.count_for))
+            resources::list_templates(exchange, request).await.map(|page| cacheable(&page.result, page.count_for))
         }
         methods::RESOURCES_READ => read_resource(exchange, request, meta).await.map(|read| fresh(&read)),
         methods::PROMPTS_LIST => {
-            resources::list_prompts(gateway, request).await.map(|page| cacheable(&page.result, page.count_for))
+            resources::list_prompts(exchange, request).await.map(|page| cacheable(&page.result, page.count_for))
         }
         methods::PROMPTS_GET => get_prompt(exchange, request, meta).await,
         methods::COMPLETION_COMPLETE => gate::complete(exchange, request, &meta).await,
@@ -121,11 +121,12 @@ fn unsupported(version: &str) -> RpcError {
     }
 }
 
-fn discover(gateway: &Gateway) -> RawJson {
+fn discover(exchange: &Exchange) -> RawJson {
+    let gateway = &exchange.gateway;
     let told = ObjectWriter::new()
         .array("supportedVersions", VERSIONS.map(quoted))
         .raw("capabilities", gateway.offers().modern())
-        .optional_text("instructions", gateway.instructions());
+        .optional_text("instructions", gateway.instructions(&exchange.agent));
     cacheable(&told.finish(), None)
 }
 
@@ -165,7 +166,7 @@ async fn read_resource(exchange: &Exchange, request: &Request, meta: Meta) -> Re
 }
 
 async fn get_prompt(exchange: &Exchange, request: &Request, meta: Meta) -> Result<RawJson, RpcError> {
-    let place = resources::place_of_prompt(&exchange.gateway, &request.required("name")?).await?;
+    let place = resources::place_of_prompt(exchange, &request.required("name")?).await?;
     let arguments = request.param("arguments").unwrap_or_else(RawJson::empty_object);
     let server = place.server.clone();
     in_rounds(exchange, request, meta, &server, None, |assigned, context| {

@@ -23,7 +23,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytestring::ByteString;
-use helve_model::PrivateIdle;
+use helve_model::{PrivateIdle, ServerName};
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use hyper::body::Body as HttpBody;
 use tokio::task::AbortHandle;
@@ -37,6 +37,7 @@ use crate::gate::{self, Passed};
 use crate::gateway::Gateway;
 use crate::ledger::Exceeded;
 use crate::principal::{Peer, Principal};
+use crate::reach::Reach;
 use body::RequestHolds;
 use connections::Connections;
 use guard::Barred;
@@ -73,6 +74,8 @@ struct Incoming {
     headers: HeaderMap,
     body: ByteString,
     principal: Principal,
+    /// What it may see and call at most.
+    reach: Reach,
     /// The number of the connection it came on.
     connection: u64,
     /// The message in the body, once somebody has looked.
@@ -167,10 +170,18 @@ impl HttpFace {
         connection: u64,
     ) -> Response<Body> {
         let query = head.uri.query().unwrap_or_default().to_owned();
-        let path = head.uri.path().to_owned();
+        let (within, path) = match within(head.uri.path()) {
+            Some((server, path)) => (Some(server), path.to_owned()),
+            None => (None, head.uri.path().to_owned()),
+        };
+        let within = match within.map(ServerName::new).transpose() {
+            Ok(within) if within.as_ref().is_none_or(|server| self.has_server(server)) => within,
+            _ => return plain(StatusCode::NOT_FOUND, "there is no server of this name"),
+        };
+        let reach = Reach::new(self.shared.guard.authenticate.scope(&principal), within);
+        let (method, headers) = (head.method, head.headers);
         let read = OnceLock::new();
-        let incoming =
-            Incoming { method: head.method, query, headers: head.headers, body, principal, connection, read };
+        let incoming = Incoming { method, query, headers, body, principal, reach, connection, read };
         let asks_who = path == "/" && incoming.method == Method::GET && incoming.header(legacy::SESSION).is_none();
         match path.as_str() {
             "/" if asks_who => plain(StatusCode::OK, WHO),
@@ -179,6 +190,26 @@ impl HttpFace {
             sse::MESSAGES => sse::post(&self.shared, &incoming),
             _ => plain(StatusCode::NOT_FOUND, "agents are served at /mcp"),
         }
+    }
+
+    /// Why a request may not come in whoever sends it: for whom it is meant, or which page it comes from. Whoever serves
+    /// something else beside agents asks this first.
+    #[must_use]
+    pub fn bars(&self, uri: &http::Uri, headers: &HeaderMap) -> Option<(StatusCode, String)> {
+        let barred = self.shared.guard.check_names(uri, headers).err()?;
+        Some((bar(barred).status(), barred.to_string()))
+    }
+
+    fn has_server(&self, server: &ServerName) -> bool {
+        self.shared.gateway.host.snapshot().server(server.as_str()).is_some()
+    }
+
+    /// Ends everything that a principal has here, at once: sessions, open streams, connections, what runs for it.
+    pub fn end_principal(&self, principal: &Principal) {
+        self.shared.sessions.end_principal(principal);
+        self.shared.old_sessions.end_principal(principal);
+        self.shared.gateway.end_principal(principal);
+        self.shared.connections.end_principal(principal);
     }
 
     /// True when the user of the machine that a connection belongs to decides. Where tokens say who comes, it does not.
@@ -211,6 +242,12 @@ fn looked_every(idle: PrivateIdle) -> Duration {
         PrivateIdle::After(time) => (time / 8).clamp(*LOOKED_EVERY.start(), *LOOKED_EVERY.end()),
         PrivateIdle::Never => *LOOKED_EVERY.end(),
     }
+}
+
+/// The server whose own address this is, and the path there: `/s/NAME/mcp`.
+fn within(path: &str) -> Option<(&str, &str)> {
+    let (server, rest) = path.strip_prefix("/s/")?.split_once('/')?;
+    (rest == "mcp" || rest == "mcp/").then_some((server, "/mcp"))
 }
 
 async fn streamable(shared: &Arc<Shared>, incoming: Incoming) -> Response<Body> {

@@ -70,7 +70,7 @@ pub(crate) async fn complete(exchange: &Exchange, request: &Request, meta: &Meta
     let params = request.params_for_server().ok_or_else(incomplete)?;
     let reference = params.member("ref").ok_or_else(incomplete)?;
     let (Place { server, name }, key) = match (reference.member_str("name"), reference.member_str("uri")) {
-        (Some(name), None) => (place_of_prompt(&exchange.gateway, &name).await?, "name"),
+        (Some(name), None) => (place_of_prompt(exchange, &name).await?, "name"),
         (None, Some(uri)) => (place_of_resource(exchange, &uri).await?, "uri"),
         _ => return Err(incomplete()),
     };

@@ -92,6 +92,14 @@ impl Guard {
     }
 
     pub(super) fn admit(&self, uri: &Uri, headers: &HeaderMap, peer: Peer) -> Result<Principal, Barred> {
+        self.check_names(uri, headers)?;
+        let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+        let bearer = text(header::AUTHORIZATION).and_then(bearer);
+        Ok(self.authenticate.authenticate(&RequestCredentials::new(peer, bearer))?)
+    }
+
+    /// Is a request meant for us, and does it come from a page of ours if it comes from one?
+    pub(super) fn check_names(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Barred> {
         if is_doubled(headers) {
             return Err(Barred::Doubled);
         }
@@ -104,8 +112,7 @@ impl Guard {
         if text(header::ORIGIN).is_some_and(|origin| !self.knows_origin(origin)) {
             return Err(Barred::Origin);
         }
-        let bearer = text(header::AUTHORIZATION).and_then(bearer);
-        Ok(self.authenticate.authenticate(&RequestCredentials::new(peer, bearer))?)
+        Ok(())
     }
 
     /// A request that has come through this very gateway, or from a host that runs too deep, goes round in a circle. A depth

@@ -24,7 +24,7 @@ pub(super) fn check(shared: &Shared, incoming: &Incoming, request: &Request, met
     let name = request.required(named_by).ok();
     expect(incoming, "mcp-name", name.as_deref())?;
     if request.method == methods::TOOLS_CALL {
-        let catalog = shared.gateway.catalog();
+        let catalog = shared.gateway.catalog_of(&incoming.principal, &incoming.reach);
         let Some(tool) = name.and_then(|name| catalog.tool(&name).cloned()) else { return Ok(()) };
         let arguments = request.param("arguments").unwrap_or_else(RawJson::empty_object);
         for (header, value) in plane::param_headers(tool.definition(), &arguments) {

@@ -42,7 +42,12 @@ pub(super) async fn post(shared: &Arc<Shared>, mut incoming: Incoming) -> Respon
     };
     let opens = request.as_ref().is_some_and(|request| request.method == methods::INITIALIZE);
     let session = if opens {
-        match shared.sessions.open(&shared.gateway, &shared.connections, incoming.principal.clone()) {
+        match shared.sessions.open(
+            &shared.gateway,
+            &shared.connections,
+            incoming.principal.clone(),
+            incoming.reach.clone(),
+        ) {
             Ok(session) => session,
             Err(unopened) => return no_session(unopened, request.as_ref().map(|request| &request.id)),
         }
@@ -209,7 +214,7 @@ fn find(
     if incoming.header(VERSION).is_some_and(|version| !Legacy.speaks(version)) {
         return Err(refuse(StatusCode::BAD_REQUEST, "Bad Request: unsupported protocol version"));
     }
-    let session = shared.sessions.find(id, &incoming.principal);
+    let session = shared.sessions.find(id, &incoming.principal, incoming.reach.within());
     session.iter().for_each(|session| session.came_by(incoming.connection));
     session.ok_or_else(|| refuse(StatusCode::NOT_FOUND, "there is no such session"))
 }

@@ -64,7 +64,7 @@ pub(super) async fn post(shared: &Arc<Shared>, mut incoming: Incoming) -> Respon
     let outlet: Arc<dyn Outlet> = Arc::<EventStream>::clone(&stream);
     let gateway = Arc::clone(&shared.gateway);
     let capabilities = meta.client_capabilities.clone().unwrap_or_else(RawJson::empty_object);
-    let agent = match gateway.agent(&incoming.principal, &capabilities) {
+    let agent = match gateway.agent(&incoming.principal, &incoming.reach, &capabilities) {
         Ok(agent) => agent,
         Err(error) => return refused(StatusCode::BAD_REQUEST, Some(&request.id), &error),
     };

@@ -26,7 +26,8 @@ pub(super) fn open(shared: &Arc<Shared>, incoming: &Incoming) -> Response<Body> 
     if incoming.method != Method::GET {
         return not_allowed("GET");
     }
-    let session = match shared.old_sessions.open(&shared.gateway, &shared.connections, incoming.principal.clone()) {
+    let (principal, reach) = (incoming.principal.clone(), incoming.reach.clone());
+    let session = match shared.old_sessions.open(&shared.gateway, &shared.connections, principal, reach) {
         Ok(session) => session,
         Err(unopened) => return no_session(unopened, None),
     };
@@ -51,7 +52,7 @@ pub(super) fn post(shared: &Arc<Shared>, incoming: &Incoming) -> Response<Body> 
         return not_allowed("POST");
     }
     let id = incoming.query.split('&').find_map(|pair| pair.strip_prefix("sessionId=")).unwrap_or_default();
-    let Some(session) = shared.old_sessions.find(id, &incoming.principal) else {
+    let Some(session) = shared.old_sessions.find(id, &incoming.principal, None) else {
         return plain(StatusCode::NOT_FOUND, "there is no such session");
     };
     if batch::is_batch(&incoming.body) {
