@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use helve_model::{Principal, PrincipalKind};
 use helve_policy::Scope;
-use helve_serve::{Authenticate, Credentials, Unauthenticated};
+use helve_serve::{Authenticate, RequestCredentials, Unauthenticated};
 use helve_store::{Moment, TokenKind};
 
 use crate::tokens::Tokens;
@@ -31,7 +31,7 @@ impl HubAuthenticate {
 }
 
 impl Authenticate for HubAuthenticate {
-    fn authenticate(&self, credentials: &Credentials<'_>) -> Result<Principal, Unauthenticated> {
+    fn authenticate(&self, credentials: &RequestCredentials<'_>) -> Result<Principal, Unauthenticated> {
         if let Some(bearer) = credentials.bearer {
             let holder = self.tokens.holder(bearer, Moment::from((self.clock)())).ok_or(Unauthenticated::Token)?;
             return if holder.kind == TokenKind::Agent { Ok(holder.principal) } else { Err(Unauthenticated::Token) };

@@ -154,7 +154,7 @@ impl Scope {
     /// What a call of this meets before any rule is asked; `None`: nothing, the rules decide.
     #[must_use]
     pub fn refuse(&self, name: &QualifiedName, kind: CallKind, risk: Risk) -> Option<Refusal> {
-        let writes = (self.reads_only && risk != Risk::Low).then_some(LeftOut::MayWrite);
+        let writes = (self.reads_only && risk != Risk::Low).then_some(ScopeExclusion::MayWrite);
         let left_out = self.leaves_out(name).or(writes)?;
         Some(Refusal::of(name.clone(), kind, Ground { decider: Decider::OutOfScope(left_out), risk }))
     }
