@@ -40,11 +40,7 @@ pub(crate) async fn list(exchange: &Exchange, request: &Request) -> Result<Page,
 /// What a call means: itself, one by another name, or something that is answered at once.
 pub(crate) fn meant(exchange: &Exchange, catalog: &Catalog, request: &Request) -> Option<Result<Step, RpcError>> {
     let discovery = exchange.gateway.options.discovery;
-    if discovery.is_on(catalog) {
-        discovery::step(discovery, &exchange.gateway.host, catalog, request)
-    } else {
-        None
-    }
+    if discovery.is_on(catalog) { discovery::step(discovery, &exchange.gateway.host, catalog, request) } else { None }
 }
 
 /// A tool, and the catalog that it was found in.

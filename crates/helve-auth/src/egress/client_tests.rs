@@ -60,7 +60,7 @@ async fn no_spelling_of_a_place_inside_is_connected_to_by_any_endpoint() {
     for spelling in spellings() {
         let Ok(mut url) = Url::parse(&spelling) else { continue };
         // Where somebody listens: a connection would be seen.
-        drop(url.set_port(Some(port)));
+        let _: Result<(), ()> = url.set_port(Some(port));
         for purpose in PURPOSES {
             let error = client.send(request(purpose, url.clone())).await.unwrap_err();
             assert_eq!(*error.kind(), ErrorKind::EgressDenied, "{purpose} at {url}");

@@ -187,7 +187,8 @@ async fn over_http(context: &Context, args: RunArgs, place: Place) -> Result<(),
     let options = options(context, &configuration.settings, &args);
     let follows = configuration.settings.watch.value;
     let Some(context_of_hosts) = context.shared() else { return Ok(()) };
-    let gateway = Gateway::shared(Arc::new(ManyHosts { context: context_of_hosts, recipe }), options).await?;
+    let gateway =
+        Gateway::shared(Arc::new(ManyHosts { context: context_of_hosts, recipe, code: None }), options).await?;
     let host = gateway.host().clone();
     let face = Arc::new(HttpFace::new(Arc::clone(&gateway), guard));
     let is_open = args.public.is_some();

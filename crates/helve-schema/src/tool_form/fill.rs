@@ -4,7 +4,7 @@ use helve_model::json::ObjectWriter;
 use helve_model::text::cut;
 use helve_render::ArgumentLimits;
 use helve_render::schema::json::{Json, parse, push_pointer};
-use helve_render::schema::types::{Field, ObjectType, Others, Type};
+use helve_render::schema::types::{ObjectField, ObjectType, Others, Type};
 
 use super::filled::{Control, FilledForm, FormEntry, FormField, FormOption, LineKind, Switch};
 use super::{MAX_FORM_ITEMS, Posted, prefill};
@@ -458,7 +458,7 @@ impl Walk {
     }
 }
 
-fn asked(place: &str, field: &Field, is_active: bool) -> Asked {
+fn asked(place: &str, field: &ObjectField, is_active: bool) -> Asked {
     let mut inside = place.to_owned();
     push_pointer(&mut inside, &field.name);
     Asked {

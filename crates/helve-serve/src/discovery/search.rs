@@ -1,8 +1,8 @@
 //! What `search_tools` answers: as data for programs, and as lines within a number of tokens for models.
 
 use helve::{Host, ToolEntry, ToolQuery};
-use helve_model::name::Spelling;
 use helve_model::json::{ObjectWriter, RawJson};
+use helve_model::name::Spelling;
 use helve_model::text::{folded, nearest};
 use helve_model::{Outcome, QualifiedName};
 use helve_render::{Style, code_signature, estimated_tokens, first_line, signature};
@@ -48,9 +48,8 @@ pub(super) fn answer(
     });
     // What is not served has no name here, and programs do not call what helve itself offers.
     let in_code = discovery == Discovery::Code;
-    let sees = |name: &QualifiedName| {
-        searchable.names.contains_key(name) && !(in_code && name.server.as_str() == OWN_TOOLBOX)
-    };
+    let sees =
+        |name: &QualifiedName| searchable.names.contains_key(name) && !(in_code && name.server.as_str() == OWN_TOOLBOX);
     let matches = searchable.tools.search(&query, &sees);
     let named = |tool: &ToolEntry| searchable.names.get(tool.name()).cloned();
     let found: Vec<Found<'_>> = matches
