@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve::{AgentTools, CallContext, CallError, CallOutcome, Caller, Definitions, Narrowing, Provider, RawJson};
+use helve::{
+    AgentTools, CallContext, CallError, CallOutcome, Caller, Definitions, Narrowing, PromptDetail, Provider, RawJson,
+};
 use helve_model::Definition as _;
 use helve_model::json::{ObjectWriter, quoted};
 use helve_render::provider_messages;
@@ -166,6 +168,20 @@ impl View {
             .filter(|name| self.tools.includes(name))
             .map(ToString::to_string)
             .collect())
+    }
+
+    /// The tools that fit some words, the best first, as the protocol has them under the names that models know.
+    fn search(&self, py: Python<'_>, query: &str, limit: usize) -> PyResult<Py<PyAny>> {
+        check_process(py, self.process)?;
+        let found = self.tools.search(query).into_iter().take(limit);
+        let listed = found.map(|(name, tool)| tool.definition().raw().replacing("name", &quoted(&name)));
+        loads(py, RawJson::array(listed).as_str())
+    }
+
+    /// What a model reads about these tools beforehand.
+    fn system_prompt(&self, py: Python<'_>, signatures: bool) -> PyResult<String> {
+        check_process(py, self.process)?;
+        Ok(self.tools.system_prompt(if signatures { PromptDetail::Signatures } else { PromptDetail::Names }))
     }
 
     /// Reads a resource.

@@ -161,3 +161,31 @@ def test_a_time_that_is_none_is_a_value_error(demo):
             host.using(timeout=-1)
 
     with_host(demo, body)
+
+
+def test_tools_are_found_by_words(demo):
+    async def work():
+        async with helve.Host(**demo) as host:
+            await host.ready()
+            found = host.search("echo again")
+            assert found[0]["name"] == "mcp__demo__echo" and found[0]["inputSchema"]["type"] == "object"
+            assert len(host.search("", limit=2)) == 2 and host.search("no such words at all") == []
+            assert host.scope(only=["demo/fail"]).search("echo") == []
+            with pytest.raises(ValueError):
+                host.search("echo", limit=-1)
+
+    run(work())
+
+
+def test_a_model_is_told_about_its_tools_beforehand(demo):
+    async def work():
+        async with helve.Host(**demo) as host:
+            assert host.scope(only=[]).system_prompt() == ""
+            await host.ready()
+            names = host.system_prompt()
+            assert "## demo" in names and "- mcp__demo__echo\n" in names and "text: str" not in names
+            signatures = host.scope(only=["demo/echo"]).system_prompt(signatures=True)
+            assert "- mcp__demo__echo(text: str" in signatures and "> Says it again" in signatures
+            assert "fail" not in signatures
+
+    run(work())

@@ -26,7 +26,7 @@ mod logs;
 mod man;
 mod pin;
 mod poll;
-mod prompt;
+pub(crate) mod prompt;
 mod prompts;
 mod read;
 mod remove;

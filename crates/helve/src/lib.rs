@@ -140,7 +140,7 @@ pub use listings::ListAge;
 pub use manage::management_tools;
 pub use offers::{Offered, Offers};
 pub use record::{AgentInfo, CallEnd, CallId, CallRecord, CallSource, Door, Recorder};
-pub use registry::{AgentTools, Clash, Definitions, Registry};
+pub use registry::{AgentTools, Clash, Definitions, PromptDetail, Registry};
 pub use save::SavedHost;
 pub use schema_cache::{CacheKey, CachedIndex, CachedServer, IndexedTool, SchemaCache};
 pub use settings::{Builtins, HostSettings, Plan, Planned, Surroundings};

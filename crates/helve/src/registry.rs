@@ -4,6 +4,8 @@
 //! [`AgentTools`] are what one agent sees of it: the tools within its [`Scope`]. A sub-agent's are made from its parent's
 //! and can only be fewer.
 
+mod system_prompt;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::pin::pin;
@@ -21,6 +23,8 @@ use crate::catalog::{Snapshot, ToolEntry};
 use crate::error::CallError;
 use crate::host::Host;
 use crate::tool::{Tool, Toolbox};
+
+pub use system_prompt::PromptDetail;
 
 /// The tools of one program for its models: its own, under their bare names, and those of the host's servers.
 ///

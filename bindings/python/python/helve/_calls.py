@@ -110,6 +110,18 @@ class Calls:
         """The tools as they are now, as `server/tool`. Does not wait."""
         return self._view().names()
 
+    def search(self, query: str, *, limit: int = 10) -> list[dict[str, Any]]:
+        """The tools whose names or descriptions have some of these words, the best first, as `tools("mcp")` gives them. Does not wait."""
+        if limit < 0:
+            raise ValueError("a limit is not negative")
+        return self._view().search(query, limit)
+
+    def system_prompt(self, *, signatures: bool = False) -> str:
+        """The part of a system prompt that is about these tools: each server with what it wants a model to know, and its tools by name.
+        `signatures` says how each is called, for models that get no definitions. Does not wait; empty when there are no tools.
+        """
+        return self._view().system_prompt(signatures)
+
     def _narrowed(self, only: Iterable[str] | None, without: Iterable[str]) -> _helve.View:
         for globs in (only, without):
             if isinstance(globs, str):
