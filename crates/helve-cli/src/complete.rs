@@ -89,6 +89,7 @@ fn show(shell: Shell, candidate: &CompletionCandidate, kept: usize) -> Option<St
     let help = text::one_line(help.lines().next().unwrap_or_default()).into_owned();
     Some(match shell {
         // bash puts the word on the line as it is.
+        Shell::Bash if value.chars().all(is_plain_in_bash) => value.to_owned(),
         Shell::Bash => shell_words::quote(value).into_owned(),
         Shell::Zsh => {
             let value = value.replace('\\', "\\\\").replace(':', "\\:");
@@ -98,6 +99,11 @@ fn show(shell: Shell, candidate: &CompletionCandidate, kept: usize) -> Option<St
         Shell::Fish if help.is_empty() => value.to_owned(),
         Shell::Fish => format!("{value}\t{help}"),
     })
+}
+
+/// True for what bash takes as it is in an argument: also `=`, behind which the script puts no space.
+fn is_plain_in_bash(character: char) -> bool {
+    character.is_ascii_alphanumeric() || "_-./:=@%+,".contains(character)
 }
 
 /// The argument that the command line found to be the one to complete, and what is typed of it. It is looked up afterwards: only then is
