@@ -86,8 +86,10 @@ def test_pyright(tmp_path):
 
 
 def test_pyright_finds_a_type_for_everything_that_is_public(tmp_path):
-    environment = {**os.environ, "HOME": REAL_HOME}
-    checker = [pyright(), "--pythonpath", sys.executable, "--verifytypes", "helve", "--ignoreexternal"]
+    # Here pyright asks the `python` of the path where packages are, whatever it is told.
+    path = os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ.get("PATH", "")])
+    environment = {**os.environ, "HOME": REAL_HOME, "PATH": path}
+    checker = [pyright(), "--verifytypes", "helve", "--ignoreexternal"]
     done = subprocess.run(checker, capture_output=True, text=True, timeout=300, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
 
