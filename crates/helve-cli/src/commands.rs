@@ -27,7 +27,7 @@ mod logs;
 mod man;
 mod pin;
 mod poll;
-mod prompt;
+pub(crate) mod prompt;
 mod prompts;
 mod read;
 mod remove;

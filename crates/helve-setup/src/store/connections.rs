@@ -29,6 +29,26 @@ pub struct ApplicationConnection {
     pub server: String,
     /// The program and its arguments, or the address, as they were written.
     pub words: Vec<String>,
+    /// The servers that moved from that file into a file of helve's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moved: Vec<Moved>,
+    /// The whole file before anything was changed, kept while servers are moved: they can be put back only as they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// The hash of the file when everything had been changed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub after: String,
+}
+
+/// A server that moved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moved {
+    /// Its name.
+    pub server: String,
+    /// The file it stands in now.
+    pub file: PathBuf,
+    /// The hash of its entry there, as it was written.
+    pub entry: String,
 }
 
 impl Connections {
