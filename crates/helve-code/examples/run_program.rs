@@ -2,6 +2,8 @@
 //!
 //! `cargo run -p helve-code --example run_program -- FILE.py`
 
+#![expect(clippy::disallowed_methods, reason = "a program reads its own environment")]
+
 use std::process::ExitCode;
 
 use helve::{CallContext, Caller, FunctionTool, Host, Toolbox};

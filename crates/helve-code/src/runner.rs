@@ -41,11 +41,14 @@ pub(crate) struct Inner {
     pub(crate) has_gate: bool,
 }
 
+/// Told of every text that a program prints.
+pub(crate) type PrintCallback = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// Who hears what a program does while it runs.
 #[derive(Clone, Default)]
 pub(crate) struct Listener {
     pub(crate) on_progress: Option<ProgressCallback>,
-    pub(crate) on_print: Option<Arc<dyn Fn(&str) + Send + Sync>>,
+    pub(crate) on_print: Option<PrintCallback>,
 }
 
 /// A worker that keeps its variables between programs.
@@ -94,7 +97,7 @@ impl Runner {
             Some(place) => (Some(std::mem::take(place)), Some(place)),
             None => (None, None),
         };
-        let (report, left) = tool::reported(lent, prepared.invoke(arguments, context)).await?;
+        let (report, left) = Box::pin(tool::reported(lent, prepared.invoke(arguments, context))).await?;
         if let (Some(place), Some(left)) = (place, left) {
             *place = left;
         }

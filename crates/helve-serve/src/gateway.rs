@@ -62,6 +62,9 @@ pub enum HostPurpose {
     OneAgent,
 }
 
+/// Whose catalog it is, and of which server alone.
+type ReachKey = (Principal, Option<ServerName>);
+
 /// A host, shown as one MCP server. Faces hand it what agents ask.
 pub struct Gateway {
     pub(crate) host: Host,
@@ -73,7 +76,7 @@ pub struct Gateway {
     pub(crate) listeners: Arc<Listeners>,
     catalogs: Catalogs,
     /// Of principals that may not see everything, and at the addresses of single servers.
-    narrowed: Mutex<HashMap<(Principal, Option<ServerName>), Arc<Catalogs>>>,
+    narrowed: Mutex<HashMap<ReachKey, Arc<Catalogs>>>,
     pub(crate) offer_index: OfferIndex,
     pub(crate) tasks: Arc<Tasks>,
     pub(crate) links: Links,

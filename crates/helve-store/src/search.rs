@@ -132,13 +132,12 @@ pub(crate) fn one(connection: &Connection, seq: i64) -> Result<Option<Call>, Sto
     Ok(statement.query_row([seq], from_row).optional()?)
 }
 
+/// Who called which tool, how that was decided, by which rule, and how often.
+pub type Habit = (String, String, Decided, Option<String>, u64);
+
 /// How often each tool was called by whom, and how that was decided, between two moments: at most so many lines, the most
 /// frequent first.
-pub(crate) fn habits(
-    connection: &Connection,
-    from: Moment,
-    most: usize,
-) -> Result<Vec<(String, String, Decided, Option<String>, u64)>, StoreError> {
+pub(crate) fn habits(connection: &Connection, from: Moment, most: usize) -> Result<Vec<Habit>, StoreError> {
     let mut statement = connection.prepare_cached(
         "SELECT p.text, t.text, x.decision, r.text, x.count FROM (
             SELECT principal, tool, decision, rule, count(*) AS count FROM call INDEXED BY call_at

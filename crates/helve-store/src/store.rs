@@ -9,7 +9,7 @@ use std::time::Duration;
 use helve_model::sync::lock;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::calls::{Call, Decided, IntoCall};
+use crate::calls::{Call, IntoCall};
 use crate::chain::{self, ChainReport};
 use crate::changes::{self, Change, NewChange};
 use crate::definitions::{self, Seen, SeenDefinition};
@@ -143,11 +143,7 @@ impl Store {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub fn habits(
-        &self,
-        from: Moment,
-        most: usize,
-    ) -> Result<Vec<(String, String, Decided, Option<String>, u64)>, StoreError> {
+    pub fn habits(&self, from: Moment, most: usize) -> Result<Vec<search::Habit>, StoreError> {
         self.read(|connection| search::habits(connection, from, most))
     }
 

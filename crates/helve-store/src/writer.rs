@@ -110,8 +110,11 @@ struct Writing {
     names: Names,
     head: Head,
     progress: Arc<Progress>,
-    on_written: Box<dyn Fn(&[Call]) + Send>,
+    on_written: OnWritten,
 }
+
+/// Who hears of calls that were written.
+type OnWritten = Box<dyn Fn(&[Call]) + Send>;
 
 impl Writing {
     fn run(mut self, orders: &Receiver<Order>) {

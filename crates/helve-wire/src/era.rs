@@ -93,7 +93,7 @@ impl Greeting {
     #[must_use]
     pub fn about(&self) -> Option<String> {
         let info = self.server_info.as_ref()?;
-        let said = |key| info.member_str(key).map(|text| text.to_string()).filter(|text| !text.trim().is_empty());
+        let said = |key| info.member_str(key).filter(|text| !text.trim().is_empty());
         said("description").or_else(|| said("title"))
     }
 }

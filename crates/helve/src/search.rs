@@ -72,6 +72,9 @@ pub struct ToolSearch {
     servers: Vec<Vec<Arc<ToolEntry>>>,
 }
 
+/// Parts of one server, each by the fingerprint of what it lists.
+type KeptParts = Vec<(u64, Arc<ServerIndex>)>;
+
 /// The tools that a search gives, before they are put into words.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
@@ -88,7 +91,7 @@ pub struct Matches {
 #[derive(Debug, Default)]
 pub(crate) struct IndexParts {
     /// The newest first.
-    parts: Mutex<HashMap<ServerName, Vec<(u64, Arc<ServerIndex>)>>>,
+    parts: Mutex<HashMap<ServerName, KeptParts>>,
 }
 
 impl<'a> ToolQuery<'a> {
@@ -192,7 +195,8 @@ pub(crate) fn described(snapshot: &Snapshot, matches: Matches) -> FoundTools {
 
 /// What a system prompt says of the tools that somebody sees.
 pub(crate) fn prompt(snapshot: &Snapshot, budget: Option<usize>, sees: &dyn Fn(&QualifiedName) -> bool) -> String {
-    let servers: Vec<(&Arc<ServerEntry>, Option<String>, Vec<Arc<ToolEntry>>)> = snapshot
+    type Shown<'a> = (&'a Arc<ServerEntry>, Option<String>, Vec<Arc<ToolEntry>>);
+    let servers: Vec<Shown<'_>> = snapshot
         .servers()
         .map(|server| {
             let about = server.last_greeting().and_then(|greeting| greeting.about());

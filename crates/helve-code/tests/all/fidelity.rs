@@ -22,6 +22,7 @@ fn programs() -> Vec<(String, String, Value)> {
 
 /// The Pythons of this machine: the first on the path, and those of pyenv that are new enough.
 fn pythons() -> Vec<Option<PathBuf>> {
+    #[expect(clippy::disallowed_methods, reason = "a test looks for every Python of this machine")]
     let versions = std::env::home_dir().map(|home| home.join(".pyenv/versions"));
     let entries = versions.and_then(|versions| fs_err::read_dir(versions).ok()).into_iter().flatten();
     let mut found: Vec<PathBuf> = entries.map_while(Result::ok).map(|entry| entry.path().join("bin/python3")).collect();
@@ -31,7 +32,6 @@ fn pythons() -> Vec<Option<PathBuf>> {
 }
 
 #[tokio::test]
-#[expect(clippy::print_stdout, reason = "what was run where is told")]
 async fn programs_as_models_write_them() {
     let programs = programs();
     assert!(programs.len() >= 60, "{}", programs.len());

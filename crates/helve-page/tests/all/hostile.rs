@@ -36,7 +36,7 @@ fn skeleton(html: &str) -> Vec<(String, Vec<String>)> {
 }
 
 fn all(say: &dyn Fn(&str) -> String) -> Vec<(String, String)> {
-    let pages = screens(say).into_iter().map(|Sample { name, html, .. }| (format!("page {name}"), html));
+    let pages = screens(say).into_iter().map(|Sample { name, html }| (format!("page {name}"), html));
     pages.chain(fragments(say).into_iter().map(|(name, html)| (format!("live {name}"), html))).collect()
 }
 

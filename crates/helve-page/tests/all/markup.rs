@@ -24,7 +24,7 @@ pub(crate) fn elements(html: &str) -> Vec<Element> {
         } else if let Some(after) = rest.strip_prefix("</") {
             let end = after.find('>').expect("an end ends");
             let name = &after[..end];
-            assert_eq!(open.pop().as_deref(), Some(name), "before {:.120}", after);
+            assert_eq!(open.pop().as_deref(), Some(name), "before {after:.120}");
             rest = &after[end + 1..];
         } else {
             let (element, is_closed, after) = element(&rest[1..]);

@@ -31,9 +31,9 @@ fn vendored_files_are_as_published() {
 #[test]
 fn templates_hold_no_script_and_no_style() {
     let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("templates");
-    for entry in std::fs::read_dir(directory).unwrap() {
+    for entry in fs_err::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
-        let text = std::fs::read_to_string(&path).unwrap();
+        let text = fs_err::read_to_string(&path).unwrap();
         for refused in [
             "hx-on",
             "hx-vals",

@@ -130,7 +130,7 @@ impl Walk {
         let place = asked.place.clone();
         let is_free = matches!(kind, Type::Any | Type::Again(_) | Type::Never | Type::Null);
         if self.action == Action::Controls(place.clone()) {
-            self.to_controls(&place, &kind);
+            self.show_controls(&place, &kind);
         }
         if is_free || self.posted.get('m', &place) == Some("json") {
             return self.json(asked, &kind, is_free);
@@ -170,7 +170,6 @@ impl Walk {
         (field, value)
     }
 
-    #[expect(clippy::type_complexity, reason = "a control with its problem, and the value")]
     fn controls(&mut self, asked: &Asked, kind: &Type) -> ((Control, Option<String>), Option<String>) {
         let place = asked.place.as_str();
         let is_given = self.posted.is_given(place);
@@ -245,7 +244,6 @@ impl Walk {
         (Control::Line { value, kind }, sent)
     }
 
-    #[expect(clippy::type_complexity, reason = "a control with its problem, and the value")]
     fn number(&self, place: &str, kind: &Type) -> ((Control, Option<String>), Option<String>) {
         let value = self.posted.get('a', place).unwrap_or_default().trim().to_owned();
         let is_whole = *kind == Type::Integer;
@@ -260,7 +258,6 @@ impl Walk {
         ((Control::Line { value, kind }, problem), sent)
     }
 
-    #[expect(clippy::type_complexity, reason = "a control with its problem, and the value")]
     fn choice(&self, place: &str, values: &[Json]) -> ((Control, Option<String>), Option<String>) {
         let chosen = self.posted.get('a', place).and_then(|index| index.parse::<usize>().ok());
         let options = options(values, |index| chosen == Some(index));
@@ -432,7 +429,7 @@ impl Walk {
     }
 
     /// JSON that was written, as what the controls would post; it stays JSON where they cannot.
-    fn to_controls(&mut self, place: &str, kind: &Type) {
+    fn show_controls(&mut self, place: &str, kind: &Type) {
         let written = self.posted.get('a', place).unwrap_or_default().to_owned();
         if written.trim().is_empty() {
             self.posted.clear(place);

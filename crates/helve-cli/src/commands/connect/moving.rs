@@ -4,7 +4,7 @@
 //! A server moves only as a whole: one whose entry says something that helve's file has no place for stays where it is.
 
 use helve_config::edit::{Change, EditError, carry, edit_file, edit_text, restore_file};
-use helve_config::trust::{Trust, TrustHash};
+use helve_config::trust::{ServerTrust, TrustHash};
 use helve_config::{ConfiguredServer, FilePlace, read_text};
 use helve_model::ErrorCode;
 use helve_setup::store::connections::{ApplicationConnection, Moved};
@@ -57,7 +57,7 @@ pub(super) fn run(
 
 /// Whether a server can move, and whether it takes a secret along; else why it cannot.
 fn movable(context: &Context, place: &FilePlace, server: &ConfiguredServer, own: &FilePlace) -> Result<bool, String> {
-    if server.trust == Trust::Untrusted {
+    if server.trust == ServerTrust::Untrusted {
         return Err("nobody has trusted it yet".to_owned());
     }
     let text = read(place).map_err(|failure| failure.message().to_owned())?;
