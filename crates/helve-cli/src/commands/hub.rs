@@ -257,9 +257,11 @@ fn tell(context: &Context, args: &RunArgs, hub: &Hub) -> Result<(), Failure> {
         }
     }
     context.printer.say(&Line::plain("connect an agent:".to_owned()));
-    for line in connect_lines(hub.address(), None) {
-        let text = line.line.replace('\n', "\n    ");
-        context.printer.say(&Line::plain(format!("  {} ({}):\n    {text}", line.application, line.place)));
+    for connect in connect_lines(hub.address(), None) {
+        context.printer.say(&Line::plain(format!("  {} ({}):", connect.application, connect.place)));
+        for line in connect.line.lines() {
+            context.printer.say(&Line::plain(format!("    {line}")));
+        }
     }
     Ok(())
 }

@@ -1,0 +1,4 @@
+//! What the hub promises at its doors.
+
+mod doors;
+mod world;
