@@ -20,7 +20,11 @@ pub(crate) fn stage() -> WardenProgram {
 }
 
 /// The engine with this Python; `None` when it is not there, or nothing can be confined here.
-#[expect(clippy::print_stdout, clippy::disallowed_methods, reason = "what is looked for on this machine and not found is told")]
+#[expect(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "what is looked for on this machine and not found is told"
+)]
 pub(crate) async fn engine_with(python: Option<PathBuf>, limits: &Limits) -> Option<Engine> {
     let setup = EngineSetup::new(Some(stage())).with(|setup| {
         setup.python = python;
