@@ -61,6 +61,9 @@ pub enum Purpose {
     OneAgent,
 }
 
+/// Catalogs by whose they are, and at the address of which server.
+type NarrowedCatalogs = HashMap<(Principal, Option<ServerName>), Arc<Catalogs>>;
+
 /// A host, shown as one MCP server. Faces hand it what agents ask.
 pub struct Gateway {
     pub(crate) host: Host,
@@ -72,7 +75,7 @@ pub struct Gateway {
     pub(crate) listeners: Arc<Listeners>,
     catalogs: Catalogs,
     /// Of principals that may not see everything, and at the addresses of single servers.
-    narrowed: Mutex<HashMap<(Principal, Option<ServerName>), Arc<Catalogs>>>,
+    narrowed: Mutex<NarrowedCatalogs>,
     pub(crate) offer_index: OfferIndex,
     pub(crate) tasks: Arc<Tasks>,
     pub(crate) links: Links,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use helve_model::sync::lock;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::calls::{Call, Decided, IntoCall};
+use crate::calls::{Call, IntoCall};
 use crate::chain::{self, ChainReport};
 use crate::changes::{self, Change, NewChange};
 use crate::definitions::{self, Seen, SeenDefinition};
@@ -137,18 +137,6 @@ impl Store {
     /// The file cannot be read.
     pub fn call(&self, seq: i64) -> Result<Option<Call>, StoreError> {
         self.read(|connection| search::one(connection, seq))
-    }
-
-    /// Who called which tool how often since a moment, and how that was decided by what: at most so many lines.
-    ///
-    /// # Errors
-    /// The file cannot be read.
-    pub fn habits(
-        &self,
-        from: Moment,
-        most: usize,
-    ) -> Result<Vec<(String, String, Decided, Option<String>, u64)>, StoreError> {
-        self.read(|connection| search::habits(connection, from, most))
     }
 
     /// The calls of a time by minute, of one server or all.

@@ -105,12 +105,15 @@ impl Drop for Writer {
     }
 }
 
+/// Is told every batch that is in the file.
+type OnWritten = Box<dyn Fn(&[Call]) + Send>;
+
 struct Writing {
     connection: Connection,
     names: Names,
     head: Head,
     progress: Arc<Progress>,
-    on_written: Box<dyn Fn(&[Call]) + Send>,
+    on_written: OnWritten,
 }
 
 impl Writing {

@@ -84,7 +84,7 @@ pub(super) fn view(hub: &Hub) -> Result<HubView, HubError> {
     };
     let environment = hub.setup.environment();
     let files = hub.setup.read_configuration().files.into_iter().map(|file| FileVersion {
-        path: environment.shown(&file.place.path).to_string(),
+        path: environment.shown(&file.place.path),
         version: String::new(),
         locked: None,
     });
@@ -103,7 +103,7 @@ pub(super) fn view(hub: &Hub) -> Result<HubView, HubError> {
             limit: retention.bytes,
         }],
         store: vec![
-            fact("File", environment.shown(&status.sizes.file).to_string()),
+            fact("File", environment.shown(&status.sizes.file)),
             fact("Calls", status.sizes.calls.to_string()),
             fact("Oldest call", status.sizes.oldest.map_or_else(|| "none".to_owned(), |at| moment(at, now).said)),
             fact("Waiting to be written", health.waiting.to_string()),

@@ -37,7 +37,7 @@ pub(crate) fn bytes(count: u64) -> String {
         0..1_024 => format!("{count} B"),
         1_024..1_048_576 => format!("{} KB", count >> 10),
         1_048_576..1_073_741_824 => format!("{} MB", count >> 20),
-        _ => format!("{}.{} GB", count >> 30, (count & ((1 << 30) - 1)) * 10 >> 30),
+        _ => format!("{}.{} GB", count >> 30, ((count & ((1 << 30) - 1)) * 10) >> 30),
     }
 }
 

@@ -145,7 +145,7 @@ fn apply(
         actor: actor.name(),
         verb: verb.to_owned(),
         object: format!("server {name}"),
-        file: Some(hub.setup.environment().shown(&edited.path).to_string()),
+        file: Some(hub.setup.environment().shown(&edited.path)),
         before: Some(version_of(&edited.before)),
         after: Some(version_of(&edited.after)),
         diff,
@@ -164,7 +164,7 @@ pub(crate) fn may_change_programs(hub: &Hub, actor: &Actor) -> Result<(), HubErr
 }
 
 fn changed_meanwhile(hub: &Hub, path: &Path) -> HubError {
-    let path = hub.setup.environment().shown(path).to_string();
+    let path = hub.setup.environment().shown(path);
     HubError::conflict(format!("{path} was changed since: nothing was written"))
 }
 
@@ -173,7 +173,7 @@ fn place_of(hub: &Hub, configuration: &Configuration, server: &ConfiguredServer)
     let path = file_of(&server.origin).ok_or_else(|| HubError::conflict("it is in no file"))?;
     let file = configuration.files.iter().find(|file| file.place.path == path);
     let place = file.map(|file| file.place.clone()).ok_or_else(|| HubError::conflict("its file was not read"))?;
-    let shown = hub.setup.environment().shown(path).to_string();
+    let shown = hub.setup.environment().shown(path);
     if place.dialect != Dialect::Helve && place.layer != Layer::Explicit {
         return Err(HubError::conflict(format!(
             "{shown} belongs to {}: it is shown, never written",
