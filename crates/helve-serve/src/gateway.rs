@@ -62,8 +62,8 @@ pub enum HostPurpose {
     OneAgent,
 }
 
-/// Whose catalog it is, and of which server alone.
-type ReachKey = (Principal, Option<ServerName>);
+/// Catalogs by whose they are, and at the address of which server.
+type NarrowedCatalogs = HashMap<(Principal, Option<ServerName>), Arc<Catalogs>>;
 
 /// A host, shown as one MCP server. Faces hand it what agents ask.
 pub struct Gateway {
@@ -76,7 +76,7 @@ pub struct Gateway {
     pub(crate) listeners: Arc<Listeners>,
     catalogs: Catalogs,
     /// Of principals that may not see everything, and at the addresses of single servers.
-    narrowed: Mutex<HashMap<ReachKey, Arc<Catalogs>>>,
+    narrowed: Mutex<NarrowedCatalogs>,
     pub(crate) offer_index: OfferIndex,
     pub(crate) tasks: Arc<Tasks>,
     pub(crate) links: Links,

@@ -131,28 +131,3 @@ pub(crate) fn one(connection: &Connection, seq: i64) -> Result<Option<Call>, Sto
     let mut statement = connection.prepare_cached(&format!("{SELECT} WHERE call.seq = ?"))?;
     Ok(statement.query_row([seq], from_row).optional()?)
 }
-
-/// Who called which tool, how that was decided, by which rule, and how often.
-pub type Habit = (String, String, Decided, Option<String>, u64);
-
-/// How often each tool was called by whom, and how that was decided, between two moments: at most so many lines, the most
-/// frequent first.
-pub(crate) fn habits(connection: &Connection, from: Moment, most: usize) -> Result<Vec<Habit>, StoreError> {
-    let mut statement = connection.prepare_cached(
-        "SELECT p.text, t.text, x.decision, r.text, x.count FROM (
-            SELECT principal, tool, decision, rule, count(*) AS count FROM call INDEXED BY call_at
-            WHERE at >= ?1 AND tool IS NOT NULL GROUP BY principal, tool, decision, rule ORDER BY count DESC LIMIT ?2
-         ) x JOIN name p ON p.id = x.principal JOIN name t ON t.id = x.tool LEFT JOIN name r ON r.id = x.rule",
-    )?;
-    let rows = statement.query_map(params![from.micros(), i64::try_from(most).unwrap_or(i64::MAX)], |row| {
-        let decision = match row.get::<_, i64>(2)? {
-            1 => Decided::Allow,
-            2 => Decided::Ask,
-            3 => Decided::Deny,
-            _ => Decided::Not,
-        };
-        let count = u64::try_from(row.get::<_, i64>(4)?).unwrap_or_default();
-        Ok((row.get(0)?, row.get(1)?, decision, row.get(3)?, count))
-    })?;
-    Ok(rows.collect::<Result<_, _>>()?)
-}

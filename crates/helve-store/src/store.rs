@@ -139,14 +139,6 @@ impl Store {
         self.read(|connection| search::one(connection, seq))
     }
 
-    /// Who called which tool how often since a moment, and how that was decided by what: at most so many lines.
-    ///
-    /// # Errors
-    /// The file cannot be read.
-    pub fn habits(&self, from: Moment, most: usize) -> Result<Vec<search::Habit>, StoreError> {
-        self.read(|connection| search::habits(connection, from, most))
-    }
-
     /// The calls of a time by minute, of one server or all.
     ///
     /// # Errors

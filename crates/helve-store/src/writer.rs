@@ -105,6 +105,9 @@ impl Drop for Writer {
     }
 }
 
+/// Is told every batch that is in the file.
+type OnWritten = Box<dyn Fn(&[Call]) + Send>;
+
 struct Writing {
     connection: Connection,
     names: Names,

@@ -1,6 +1,6 @@
 //! What the store promises, on real files.
 
-#![expect(clippy::expect_used, reason = "a helper that fails fails its test")]
+#![expect(clippy::expect_used, reason = "a test that cannot go on says so")]
 
 mod calls;
 mod keeping;
