@@ -31,7 +31,7 @@ pub use changes::{Change, NewChange};
 pub use definitions::{Seen, SeenDefinition};
 pub use error::StoreError;
 pub use retention::{Retained, Retention};
-pub use search::{Found, Habit, Search};
+pub use search::{Found, Search};
 pub use store::{Health, Sizes, Store};
 pub use time::Moment;
 pub use tokens::{NewToken, Token, TokenKind};

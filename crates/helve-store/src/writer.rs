@@ -116,8 +116,6 @@ struct Writing {
     on_written: OnWritten,
 }
 
-/// Who hears of calls that were written.
-type OnWritten = Box<dyn Fn(&[Call]) + Send>;
 
 impl Writing {
     fn run(mut self, orders: &Receiver<Order>) {
