@@ -83,7 +83,7 @@ struct Beside {
     rounds: Option<usize>,
 }
 
-/// The pure crates: loading configuration, deciding, validating, validators that are not used
+/// The pure crates: loading configuration, deciding, validating, validators that are not used, searching tools
 ///
 /// Medians over many short rounds in one process. Fails when a goal is missed.
 #[derive(Debug, Args)]
@@ -91,7 +91,7 @@ struct Pure {
     /// End with one line of JSON: {"measures": [{"name", "ratio", "goal", "met"}]}
     #[arg(long)]
     json: bool,
-    /// Only this measure: load, decide, validate, lazy
+    /// Only this measure: load, decide, validate, lazy, search
     #[arg(long, value_name = "MEASURE")]
     only: Option<String>,
     /// Rounds to take medians over [default: 101]

@@ -42,6 +42,9 @@ pub(crate) const LAYERS: &[Layer] = &[
     Layer::new("helve", "a terminal, listeners, ambient environment or home")
         .free_of(&[FACES, CONFIG_FILES, HOME, OTHER_SDKS])
         .silent_on(&[ENVIRONMENT, PRINTING]),
+    Layer::new("helve-store", "HTTP, MCP, a clock, an `await`, a plain secret; SQL of the hub exists nowhere else")
+        .free_of(&[RUNTIMES, NETWORK, PROCESSES, HOME, FACES, CONFIG_FILES, OTHER_SDKS, MCP])
+        .silent_on(&[ASYNC, CLOCK, SOCKETS, CHILDREN, ENVIRONMENT, PRINTING]),
     Layer::new("helve-setup", "a terminal, clap, printing, listeners, ambient environment or home")
         .free_of(&[FACES, HOME, OTHER_SDKS, &["helve-serve", "helve-cli"]])
         .silent_on(&[ENVIRONMENT, PRINTING, OWN_STREAMS, LISTENERS, CLOCK_OF_THE_DAY]),
@@ -49,10 +52,22 @@ pub(crate) const LAYERS: &[Layer] = &[
         .free_of(&[FACES, CONFIG_FILES, HOME, OTHER_SDKS])
         .silent_on(&[SOCKETS, BORROWED_SOCKETS, CHILDREN, SURROUNDINGS, PRINTING])
         .versions_under("src/era"),
+    Layer::new("helve-page", "I/O, async, a clock, a decision; script or style inside a page")
+        .free_of(&[RUNTIMES, NETWORK, PROCESSES, SYSTEM_CALLS, FILES, FACES])
+        .silent_on(PURE),
+    Layer::new("helve-hub", "listeners, SQL, HTML, a clock of its own, a terminal, ambient environment or home")
+        .free_of(&[FACES, HOME, OTHER_SDKS, &["helve-cli"]])
+        .silent_on(&[SOCKETS, BORROWED_SOCKETS, CHILDREN, SURROUNDINGS, PRINTING, OWN_STREAMS, CLOCK_OF_THE_DAY]),
     Layer::new("helve-cli", "protocol logic").free_of(&[OTHER_SDKS]).silent_on(&[PRINTING]),
     Layer::new("helve-builtin", "network, processes, ambient environment or home")
         .free_of(&[FACES, CONFIG_FILES, HOME, OTHER_SDKS])
         .silent_on(&[SOCKETS, CHILDREN, BORROWED_SOCKETS_AND_CHILDREN, SURROUNDINGS, PRINTING]),
+    Layer::new(
+        "helve-code",
+        "policy decisions, a call that is not `PreparedCall::invoke`, network, processes but by a launcher",
+    )
+    .free_of(&[FACES, CONFIG_FILES, HOME, OTHER_SDKS, &["helve-serve", "helve-cli", "helve-config"]])
+    .silent_on(&[SOCKETS, CHILDREN, ENVIRONMENT, PRINTING]),
     Layer::new("helve-python", "logic of its own: a terminal, listeners, printing, protocol")
         .free_of(&[FACES, OTHER_SDKS, &["helve-serve", "helve-cli"]])
         .silent_on(&[PRINTING, OWN_STREAMS, LISTENERS, SOCKETS]),
@@ -86,7 +101,7 @@ pub(crate) const KEPT_TO: &[KeptTo] = &[
 pub(crate) const DEVELOPMENT_ONLY: &[&str] = &["helve-testkit", "xtask"];
 
 /// What only era modules say.
-pub(crate) const COMPARES_VERSIONS: Words = &["protocol::version"];
+pub(crate) const COMPARES_VERSIONS: Words = &["protocol::version", "Era::Legacy", "Era::Modern"];
 
 /// Every revision of the protocol; only `helve_model::protocol` spells them.
 pub(crate) const PROTOCOL_VERSIONS: &[&str] = &["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"];

@@ -22,6 +22,7 @@ mod programs;
 mod seeds;
 mod soak;
 mod tidy;
+mod tokens;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -52,6 +53,7 @@ enum Chore {
     Seeds(seeds::Seeds),
     Soak(soak::Soak),
     Tidy(tidy::Tidy),
+    Tokens(tokens::Tokens),
 }
 
 fn main() -> ExitCode {
@@ -81,6 +83,7 @@ fn main() -> ExitCode {
         Chore::Seeds(seeds) => seeds.run(&root),
         Chore::Soak(soak) => soak.run(&root),
         Chore::Tidy(tidy) => tidy.run(&root),
+        Chore::Tokens(tokens) => tokens.run(&root),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -5,6 +5,7 @@
 mod archive;
 mod deb;
 mod npm;
+mod portable;
 mod tree;
 mod wheel;
 
@@ -14,7 +15,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
 
-use crate::programs::{Profile, build, build_unless};
+use crate::programs::build_unless;
 
 /// Make the packages that people install, and try each in a clean place
 #[derive(Debug, Args)]
@@ -61,19 +62,43 @@ impl Package {
         fs_err::create_dir_all(&output)?;
         let program = match (&self.program, self.quick) {
             (given @ Some(_), _) | (given @ None, true) => build_unless(given.as_deref(), root, "helve-cli", "helve")?,
-            (None, false) => build(root, "helve-cli", Profile::Release, &["helve"])?.remove(0),
+            (None, false) => portable::program(root, &output)?,
         };
         let materials = Materials { root, output, program, quick: self.quick };
         let kinds = if self.kinds.is_empty() { Kind::value_variants() } else { &self.kinds };
         for kind in kinds {
-            match kind {
-                Kind::Wheel => wheel::package(&materials, self.test)?,
-                Kind::Tar => archive::package(&materials, self.test)?,
-                Kind::Deb => deb::package(&materials, self.test)?,
-                Kind::Npm => npm::package(&materials, self.test)?,
+            let package = kind.make(&materials)?;
+            let sum = checksum(&package)?;
+            made(&package, &sum)?;
+            if self.test {
+                let again = checksum(&kind.make(&materials)?)?;
+                ensure!(sum == again, "{} is another file when it is made twice", package.display());
+                kind.try_out(&materials, &package)?;
             }
         }
         Ok(())
+    }
+}
+
+impl Kind {
+    /// Makes the package, and says where it is.
+    fn make(self, materials: &Materials<'_>) -> Result<PathBuf> {
+        match self {
+            Self::Wheel => wheel::make(materials),
+            Self::Tar => archive::make(materials),
+            Self::Deb => deb::make(materials),
+            Self::Npm => npm::make(materials),
+        }
+    }
+
+    /// Installs it where nothing else is, tries it there, and takes it away again.
+    fn try_out(self, materials: &Materials<'_>, package: &Path) -> Result<()> {
+        match self {
+            Self::Wheel => wheel::try_out(materials, package),
+            Self::Tar => archive::try_out(materials, package),
+            Self::Deb => deb::try_out(materials, package),
+            Self::Npm => npm::try_out(materials, package),
+        }
     }
 }
 
@@ -89,10 +114,7 @@ fn date(root: &Path) -> Result<String> {
 
 /// Tries an installed program as a person would: it reads a file, and serves a client that speaks the protocol.
 fn try_program(program: &Path, scratch: &Path) -> Result<()> {
-    if scratch.exists() {
-        fs_err::remove_dir_all(scratch)?;
-    }
-    fs_err::create_dir_all(scratch)?;
+    empty(scratch)?;
     fs_err::write(scratch.join("note.txt"), "a note")?;
     let mut call = Command::new(program);
     call.args(["call", "filesystem/read_file", "path=note.txt"]).current_dir(scratch).env("HOME", scratch);
@@ -126,12 +148,25 @@ fn quietly(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-#[expect(clippy::print_stdout, reason = "what a chore made is its output")]
-fn made(path: &Path) -> Result<()> {
+fn checksum(path: &Path) -> Result<String> {
     let said = Command::new("sha256sum").arg(path).output().context("sha256sum cannot be started")?;
     let sum = String::from_utf8(said.stdout)?.split_whitespace().next().unwrap_or_default().to_owned();
+    ensure!(!sum.is_empty(), "sha256sum says nothing of {}", path.display());
+    Ok(sum)
+}
+
+#[expect(clippy::print_stdout, reason = "what a chore made is its output")]
+fn made(path: &Path, sum: &str) -> Result<()> {
     let name = path.file_name().unwrap_or_default().display().to_string();
     fs_err::write(format!("{}.sha256", path.display()), format!("{sum}  {name}\n"))?;
     println!("{} ({} bytes, sha256 {sum})", path.display(), fs_err::metadata(path)?.len());
     Ok(())
+}
+
+/// An empty directory.
+fn empty(directory: &Path) -> Result<()> {
+    if directory.exists() {
+        fs_err::remove_dir_all(directory)?;
+    }
+    Ok(fs_err::create_dir_all(directory)?)
 }

@@ -179,7 +179,7 @@ fn a_library_does_not_print_but_its_binary_may() {
 
 #[test]
 fn the_protocols_words_are_spelled_in_one_place_and_in_tests_only() {
-    let words = "//! Knows 2025-11-25.\nconst VERSION: &str = \"2025-11-25\";\nconst KEY: &str = \"io.modelcontextprotocol/x\";\nconst CODE: i64 = -32_601;\nconst OTHER: i64 = 32_768;\n";
+    let words = "//! Knows 2025-11-25.\nconst VERSION: &str = \"2025-11-25\";\nconst KEY: &str = \"io.modelcontextprotocol/x\";\nconst CODE: i64 = -32_601;\nconst OTHER: i64 = 32_768;\nconst METHOD: &str = \"tools/call\";\nconst WORD: &str = \"ping\";\n";
     let tree = Tree::new()
         .package("helve-model", &[])
         .package("helve-wire", &[])
@@ -193,12 +193,14 @@ fn the_protocols_words_are_spelled_in_one_place_and_in_tests_only() {
         help: helve_model::protocol has it under a name
     crates/helve-wire/src/era/legacy.rs:4: spells the error code -32601
         help: helve_model::protocol has it under a name
+    crates/helve-wire/src/era/legacy.rs:6: spells the method tools/call
+        help: helve_model::protocol has it under a name
     ");
 }
 
 #[test]
 fn only_era_modules_compare_versions() {
-    let compares = "//! Compares.\nuse helve_model::protocol::version;\n";
+    let compares = "//! Compares.\nuse helve_model::protocol::version;\nuse helve_wire::Era;\nfn new(era: Era) -> bool { era == Era::Modern }\n";
     let tree = Tree::new()
         .package("helve-wire", &[])
         .file("crates/helve-wire/src/session.rs", compares)
@@ -206,6 +208,8 @@ fn only_era_modules_compare_versions() {
         .file("crates/helve-wire/src/era/legacy.rs", compares);
     insta::assert_snapshot!(tree.findings(), @"
     crates/helve-wire/src/session.rs:2: says protocol::version (helve_model::protocol::version)
+        help: eras meet in the era modules of helve-wire and helve-serve: ask them instead
+    crates/helve-wire/src/session.rs:4: says Era::Modern (Era::Modern)
         help: eras meet in the era modules of helve-wire and helve-serve: ask them instead
     ");
 }

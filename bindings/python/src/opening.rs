@@ -9,12 +9,12 @@ use helve::wire::EraPreference;
 use helve::{ErrorCode, Host, Recorder, SamplingLimits};
 use helve_config::trust::{TrustRequest, TrustStore as _};
 use helve_config::{
-    Blocker, CommandLine, Configuration, Diagnostic, Dialect, ExplicitFile, FilePlace, Request, Severity, discover,
+    Blocker, CommandLine, Configuration, Diagnostic, Dialect, ExplicitFile, FilePlace, LoadRequest, Severity, discover,
     read_text,
 };
 use helve_model::{Layer, ServerSpec};
 use helve_setup::store::trust::TrustFile;
-use helve_setup::store::{MemoryStore, StateStore, Stores};
+use helve_setup::store::{MemoryStateStore, StateStore, Stores};
 use helve_setup::{Choices, ConfiguredRoots, Environment, Lifetime, OwnProgram, Recipe, Setup, SetupError, Wanted};
 use serde::Deserialize;
 
@@ -73,7 +73,7 @@ impl Opening {
         });
         if self.alone {
             // What the person trusts, approved and pinned is about their own configuration.
-            setup = setup.with_state_store(Arc::new(MemoryStore::default()) as Arc<dyn StateStore>);
+            setup = setup.with_state_store(Arc::new(MemoryStateStore::default()) as Arc<dyn StateStore>);
         }
         let setup = Arc::new(setup);
         // Files are read, which may take a while.
@@ -135,7 +135,7 @@ pub(crate) fn servers(setup: &Setup, document: &str) -> Result<Vec<ServerSpec>, 
 fn recipe(setup: &Setup, document: Option<&str>, empty: bool) -> Result<(Recipe, Configuration), SetupError> {
     let choices = setup.choices();
     let trust: TrustFile = setup.stores().and_then(|stores| stores.read()).unwrap_or_default();
-    let configuration = helve_config::load(Request {
+    let configuration = helve_config::load(LoadRequest {
         environment: setup.known_to_configuration(),
         discover: !choices.only_files,
         files: choices.files.iter().map(|path| ExplicitFile { path: path.clone(), dialect: choices.dialect }).collect(),

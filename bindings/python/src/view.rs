@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve::{AgentTools, CallContext, CallError, CallOutcome, Caller, Definitions, Narrowing, Provider, RawJson};
+use helve::{
+    AgentTools, CallContext, CallError, CallOutcome, Caller, Definitions, Narrowing, Provider, RawJson, ToolQuery,
+};
 use helve_model::Definition as _;
 use helve_model::json::{ObjectWriter, quoted};
 use helve_render::provider_messages;
@@ -166,6 +168,24 @@ impl View {
             .filter(|name| self.tools.includes(name))
             .map(ToString::to_string)
             .collect())
+    }
+
+    /// The tools that fit some words, the best first: name, signature and first line of each.
+    fn search(&self, py: Python<'_>, query: &str, limit: usize, server: Option<&str>) -> PyResult<Py<PyAny>> {
+        check_process(py, self.process)?;
+        let query = ToolQuery::new(query).with(|query| (query.limit, query.server) = (limit, server));
+        let found = self.tools.search(&query);
+        let listed = found.tools.iter().map(|found| {
+            let tool = ObjectWriter::new().text("name", &found.name).text("signature", &found.signature);
+            tool.text("description", &found.description).into_text()
+        });
+        loads(py, RawJson::array(listed).as_str())
+    }
+
+    /// What a model reads about these tools beforehand, within so many tokens.
+    fn system_prompt(&self, py: Python<'_>, budget: Option<usize>) -> PyResult<String> {
+        check_process(py, self.process)?;
+        Ok(self.tools.system_prompt(budget))
     }
 
     /// Reads a resource.

@@ -1,8 +1,6 @@
-"""Tools of a host in other frameworks: each against the real package, where it is installed."""
+"""Tools of a host in other frameworks: each against the real package."""
 
 import json
-
-import pytest
 
 import helve
 from conftest import run
@@ -18,7 +16,6 @@ def with_host(options, body):
 
 
 def test_langchain(demo):
-    pytest.importorskip("langchain_core")
     from helve.integrations.langchain import tools
 
     async def body(host):
@@ -36,7 +33,6 @@ def test_langchain(demo):
 
 
 def test_pydantic_ai(demo):
-    pytest.importorskip("pydantic_ai")
     from helve.integrations.pydantic_ai import toolset
     from pydantic_ai import Agent
     from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturnPart
@@ -60,7 +56,6 @@ def test_pydantic_ai(demo):
 
 
 def test_openai_agents(demo):
-    pytest.importorskip("agents")
     from helve.integrations.openai_agents import tools
 
     async def body(host):

@@ -161,3 +161,29 @@ def test_a_time_that_is_none_is_a_value_error(demo):
             host.using(timeout=-1)
 
     with_host(demo, body)
+
+
+def test_tools_are_found_by_words(demo):
+    async def work():
+        async with helve.Host(**demo) as host:
+            await host.ready()
+            found = host.search("echo again")
+            assert found[0]["name"] == "device.DemoMCP.echo" and "text: str" in found[0]["signature"]
+            assert len(host.search("", limit=2)) == 2 and host.search("quetzalcoatl") == []
+            assert host.scope(only=["demo/fail"]).search("echo") == []
+            with pytest.raises(ValueError):
+                host.search("echo", limit=-1)
+
+    run(work())
+
+
+def test_a_model_is_told_about_its_tools_beforehand(demo):
+    async def work():
+        async with helve.Host(**demo) as host:
+            await host.ready()
+            everything = host.system_prompt()
+            assert "### DemoMCP" in everything and "device.DemoMCP.echo(text: str" in everything
+            assert "device.DemoMCP.fail" not in host.scope(only=["demo/echo"]).system_prompt()
+            assert len(host.system_prompt(budget=60)) < len(everything)
+
+    run(work())

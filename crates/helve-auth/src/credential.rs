@@ -107,6 +107,8 @@ pub(crate) struct Credential {
     pub(crate) resource: Option<String>,
     /// What was asked for: a step up asks for this and more.
     pub(crate) requested: Vec<String>,
+    /// What the server has wanted beyond that since: the next login asks for it too.
+    pub(crate) wanted: Vec<String>,
     pub(crate) granted: Vec<String>,
     pub(crate) access_token: SecretString,
     pub(crate) token_type: TokenType,
@@ -153,6 +155,7 @@ impl Credential {
             "client": self.client.to_json(),
             "resource": self.resource,
             "requested": self.requested,
+            "wanted": self.wanted,
             "granted": self.granted,
             "access_token": self.access_token.expose_secret(),
             "token_type": match self.token_type { TokenType::Bearer => "bearer", TokenType::Dpop => "dpop" },
@@ -177,6 +180,7 @@ impl Credential {
             client: Client::from_json(&object.object("client")?)?,
             resource: object.owned("resource"),
             requested: object.list("requested").unwrap_or_default(),
+            wanted: object.list("wanted").unwrap_or_default(),
             granted: object.list("granted").unwrap_or_default(),
             access_token: SecretString::from(object.owned("access_token")?),
             token_type: if object.text("token_type") == Some("dpop") { TokenType::Dpop } else { TokenType::Bearer },

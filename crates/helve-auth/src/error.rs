@@ -80,6 +80,12 @@ impl AuthError {
         Self(Box::new(Inner { kind, message: message.into(), advice: None, source: None }))
     }
 
+    /// The person does not want to sign in.
+    #[must_use]
+    pub fn declined(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::LoginRequired, message).with_advice(Advice::LogIn)
+    }
+
     /// An error of a store that somebody else wrote.
     pub fn store(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Store, message)

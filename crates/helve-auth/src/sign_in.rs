@@ -7,13 +7,13 @@
 mod obtain;
 mod renew;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwapOption;
 use http::header::AUTHORIZATION;
 use http::{HeaderName, HeaderValue, Method};
-use secrecy::ExposeSecret as _;
+use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
 use crate::challenge::Challenge;
@@ -40,6 +40,8 @@ pub struct SignIn {
     resource: String,
     name: RecordName,
     current: ArcSwapOption<Current>,
+    /// How many tokens there have been.
+    generation: AtomicU64,
     /// The store has been looked at.
     loaded: AtomicBool,
     renewal: Flight<Option<Arc<Current>>>,
@@ -97,6 +99,7 @@ impl SignIn {
             resource,
             name,
             current: ArcSwapOption::empty(),
+            generation: AtomicU64::new(0),
             loaded: AtomicBool::new(false),
             renewal: Flight::default(),
             refused: Mutex::new(None),
@@ -181,6 +184,24 @@ impl SignIn {
         &self.name
     }
 
+    /// A number that changes with the token.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// What of the login must not be said: its tokens, and what the client proves itself with.
+    #[must_use]
+    pub fn secrets(&self) -> Vec<SecretString> {
+        let current = self.current.load_full();
+        let credential = current.iter().map(|current| &current.credential);
+        let of_login = |credential: &Credential| {
+            let optional = [credential.refresh_token.clone(), self.client_of(credential).secret];
+            [credential.access_token.clone()].into_iter().chain(optional.into_iter().flatten()).collect::<Vec<_>>()
+        };
+        credential.flat_map(of_login).collect()
+    }
+
     fn headers_of(
         &self,
         current: &Current,
@@ -228,6 +249,7 @@ impl SignIn {
             self.login_required(&format!("the server wants more rights: {}", missing.join(" ")))
         };
         if self.settings.needs_person() {
+            self.note_wanted(missing.into_iter().map(str::to_owned).collect()).await;
             return Next::NeedsPerson(error);
         }
         match self.obtained(challenge, had).await {
@@ -248,6 +270,7 @@ impl SignIn {
     fn adopt(&self, credential: Credential) -> Result<Arc<Current>> {
         let current = Arc::new(Current::new(credential)?);
         self.current.store(Some(Arc::clone(&current)));
+        self.generation.fetch_add(1, Ordering::Release);
         self.loaded.store(true, Ordering::Release);
         Ok(current)
     }

@@ -140,6 +140,22 @@ pub(crate) fn known_names(context: &Context, configuration: &Configuration) -> V
     names
 }
 
+/// The same, as they are.
+pub(crate) fn known_identities(context: &Context, configuration: &Configuration) -> Vec<QualifiedName> {
+    let Ok(plan) = context.setup.plan(configuration) else { return Vec::new() };
+    let kept = KeptLists::open(&context.setup, configuration, Freshness::Recent);
+    let mut names = Vec::new();
+    for planned in plan.servers.iter().filter(|planned| planned.held.is_none()) {
+        if let Ok(Some((KnownTools::Definitions(definitions), _))) = kept.of(planned, Depth::Definitions) {
+            let server = &planned.spec.name;
+            names.extend(
+                definitions.iter().map(|definition| QualifiedName::new(server.clone(), definition.name().clone())),
+            );
+        }
+    }
+    names
+}
+
 /// The definition of one tool, if nobody has to be asked for it.
 pub(crate) fn known_definition(
     context: &Context,

@@ -17,6 +17,7 @@ mod enable;
 mod expand;
 mod explain;
 mod get;
+mod hub;
 mod import;
 mod init;
 mod keep;
@@ -26,15 +27,17 @@ mod logs;
 mod man;
 mod pin;
 mod poll;
-mod prompt;
+pub(crate) mod prompt;
 mod prompts;
 mod read;
 mod remove;
 mod resources;
 mod rules;
+mod run;
 mod sandbox;
 mod schema;
-pub(crate) mod secret;
+pub(crate) mod search;
+mod secret;
 mod serve;
 mod servers;
 mod status;
@@ -61,9 +64,11 @@ use crate::options::{self, Cli};
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     Call(call::Args),
+    Run(run::Args),
     #[command(visible_alias = "list", alias = "ls")]
     Tools(tools::Args),
     Tool(tool::Args),
+    Search(search::Args),
     Resources(resources::Args),
     Read(read::Args),
     Prompts(prompts::Args),
@@ -74,6 +79,7 @@ pub(crate) enum Verb {
     #[command(visible_aliases = ["status", "mcp"])]
     Servers(servers::Args),
     Serve(serve::Args),
+    Hub(hub::Args),
     Keep(keep::Args),
     Builtin(builtin::Args),
     Expand(expand::Args),
@@ -176,6 +182,7 @@ pub(crate) fn serves(arguments: &[String]) -> bool {
         std::iter::once("helve").chain(arguments.iter().map(String::as_str)).map(Into::into).collect();
     match parse(&words) {
         Ok(Cli { verb: Some(Verb::Serve(_)), .. }) => true,
+        Ok(Cli { verb: Some(Verb::Hub(args)), .. }) => args.runs(),
         Ok(Cli { verb: Some(Verb::Keep(args)), .. }) => args.is_run(),
         Ok(_) => false,
         // It may be a shell that knows the rest.
@@ -185,7 +192,7 @@ pub(crate) fn serves(arguments: &[String]) -> bool {
 
 /// True when a word, or a text of words, may name a verb that serves.
 pub(crate) fn may_serve(text: &str) -> bool {
-    text.contains("serve") || text.contains("keep") || text.contains('$')
+    text.contains("serve") || text.contains("keep") || text.contains("hub") || text.contains('$')
 }
 
 fn dispatch(context: &Context, verb: Option<Verb>) -> Result<(), Failure> {
@@ -197,8 +204,10 @@ fn dispatch(context: &Context, verb: Option<Verb>) -> Result<(), Failure> {
     match verb {
         None => status::run(context),
         Some(Verb::Call(args)) => call::run(context, args),
+        Some(Verb::Run(args)) => run::run(context, &args),
         Some(Verb::Tools(args)) => tools::run(context, &args),
         Some(Verb::Tool(args)) => tool::run(context, &args),
+        Some(Verb::Search(args)) => search::run(context, &args),
         Some(Verb::Resources(args)) => resources::run(context, &args),
         Some(Verb::Read(args)) => read::run(context, &args),
         Some(Verb::Prompts(args)) => prompts::run(context, &args),
@@ -208,6 +217,7 @@ fn dispatch(context: &Context, verb: Option<Verb>) -> Result<(), Failure> {
         Some(Verb::Logs(args)) => logs::run(context, &args),
         Some(Verb::Servers(args)) => servers::run(context, &args),
         Some(Verb::Serve(args)) => serve::run(context, args),
+        Some(Verb::Hub(args)) => hub::run(context, args),
         Some(Verb::Keep(args)) => keep::run(context, &args),
         Some(Verb::Builtin(args)) => builtin::run(context, &args),
         Some(Verb::Expand(args)) => expand::run(context, &args),

@@ -2,12 +2,15 @@
 //!
 //! Commands, options and their values come from the definition of the command line. An argument whose value is called
 //! `SERVER` gets the configured servers, one called `TOOL` gets their tools, and one called `PROMPT` the beginnings of
-//! their names: nobody keeps lists of prompts.
+//! their names: nobody keeps lists of prompts. What stands in arguments and URIs is another module's.
 
-use std::ffi::OsString;
+mod arguments;
+
+use std::ffi::{OsStr, OsString};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::CommandFactory as _;
-use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate};
 use helve_model::text;
 
 use crate::catalog;
@@ -47,10 +50,19 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         Shell::Zsh | Shell::Fish => 0,
     };
 
-    let mut command = with_names(context, Cli::command());
+    let asked = Asked::default();
+    let mut command = with_names(context, Cli::command(), &asked);
     let directory = Some(context.env.working_directory());
-    let candidates =
-        clap_complete::engine::complete(&mut command, words, last, directory).map_err(|error| Failure::file(&error))?;
+    let mut candidates = clap_complete::engine::complete(&mut command, words.clone(), last, directory)
+        .map_err(|error| Failure::file(&error))?;
+    if let Some((kind, typed)) = asked.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        let line = words.get(..last).unwrap_or_default();
+        candidates.extend(
+            arguments::candidates(context, line, kind, &typed)
+                .into_iter()
+                .map(|(value, help)| CompletionCandidate::new(value).help((!help.is_empty()).then(|| help.into()))),
+        );
+    }
     let is_option = |candidate: &CompletionCandidate| candidate.get_value().as_encoded_bytes().starts_with(b"-");
     // Options are offered to who began one, or where nothing else could come.
     let has_words = !whole.starts_with('-') && candidates.iter().any(|candidate| !is_option(candidate));
@@ -77,6 +89,7 @@ fn show(shell: Shell, candidate: &CompletionCandidate, kept: usize) -> Option<St
     let help = text::one_line(help.lines().next().unwrap_or_default()).into_owned();
     Some(match shell {
         // bash puts the word on the line as it is.
+        Shell::Bash if value.chars().all(is_plain_in_bash) => value.to_owned(),
         Shell::Bash => shell_words::quote(value).into_owned(),
         Shell::Zsh => {
             let value = value.replace('\\', "\\\\").replace(':', "\\:");
@@ -88,8 +101,30 @@ fn show(shell: Shell, candidate: &CompletionCandidate, kept: usize) -> Option<St
     })
 }
 
+/// True for what bash takes as it is in an argument: also `=`, behind which the script puts no space.
+fn is_plain_in_bash(character: char) -> bool {
+    character.is_ascii_alphanumeric() || "_-./:=@%+,".contains(character)
+}
+
+/// The argument that the command line found to be the one to complete, and what is typed of it. It is looked up afterwards: only then is
+/// there somebody who may ask a server.
+#[derive(Debug, Clone, Default)]
+struct Asked(Arc<Mutex<Option<(arguments::Kind, String)>>>);
+
+impl Asked {
+    fn completer(&self, kind: arguments::Kind) -> ArgValueCompleter {
+        let asked = Arc::clone(&self.0);
+        ArgValueCompleter::new(move |typed: &OsStr| {
+            if let Some(typed) = typed.to_str() {
+                *asked.lock().unwrap_or_else(PoisonError::into_inner) = Some((kind, typed.to_owned()));
+            }
+            Vec::new()
+        })
+    }
+}
+
 /// The command line with the names that only the configuration knows.
-fn with_names(context: &Context, command: clap::Command) -> clap::Command {
+fn with_names(context: &Context, command: clap::Command, asked: &Asked) -> clap::Command {
     let servers = servers(context);
     let tools = tools(context, &servers);
     let prompts: Vec<String> = servers.iter().map(|server| format!("{server}/")).collect();
@@ -99,6 +134,8 @@ fn with_names(context: &Context, command: clap::Command) -> clap::Command {
                 Some("SERVER") => servers.clone(),
                 Some("TOOL") => tools.clone(),
                 Some("PROMPT") => prompts.clone(),
+                Some("KEY=VALUE" | "URI|KEY=VALUE") => return argument.add(asked.completer(arguments::Kind::Word)),
+                Some("URI") => return argument.add(asked.completer(arguments::Kind::Uri)),
                 _ => return argument,
             };
             argument.add(ArgValueCandidates::new(move || names.iter().map(CompletionCandidate::new).collect()))

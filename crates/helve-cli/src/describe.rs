@@ -187,6 +187,7 @@ pub(crate) fn details(context: &Context, spec: &ServerSpec, secrets: Secrets) ->
         "also",
         [
             flag(spec.inherit_environment, "gets your whole environment"),
+            flag(spec.leaves_results, "its results may show its secrets"),
             flag(access.trust_annotations, "is believed when it calls a tool harmless"),
             flag(spec.required, "helve does not start without it"),
             flag(spec.lazy, "starts at first use"),

@@ -11,7 +11,7 @@ use helve::{ApprovalAnswer, ApprovalRequest, Approver, CallError};
 use helve_model::text::one_line;
 use helve_model::{ErrorCode, Hint};
 use helve_policy::{Approval, Decider};
-use helve_serve::{Notice, Observer};
+use helve_serve::{AgentNotice, Observer};
 use helve_setup::store::Stores;
 use helve_setup::store::approvals::ApprovalFile;
 use helve_wire::BoxFuture;
@@ -113,16 +113,16 @@ fn now() -> Instant {
 }
 
 impl Observer for DoorKeeper {
-    fn notice(&self, notice: Notice<'_>) {
+    fn notice(&self, notice: AgentNotice<'_>) {
         match notice {
-            Notice::Came(visitor) => {
+            AgentNotice::Came(visitor) => {
                 self.told(&Line::styled(Style::Dim, "came: ").then(Style::Plain, visitor.to_string()))
             }
-            Notice::Left(visitor) => {
+            AgentNotice::Left(visitor) => {
                 self.told(&Line::styled(Style::Dim, "left: ").then(Style::Plain, visitor.to_string()))
             }
-            Notice::Refused(visitor, error) => self.refused(&visitor.to_string(), error),
-            Notice::Barred(why) => {
+            AgentNotice::Refused(visitor, error) => self.refused(&visitor.to_string(), error),
+            AgentNotice::Barred(why) => {
                 let why = format!("a request: {}", one_line(why));
                 self.told(&Line::styled(Style::Warning, "refused: ").then(Style::Plain, why));
             }

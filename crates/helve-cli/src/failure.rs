@@ -17,7 +17,7 @@ use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
 use helve_config::edit::EditError;
-use helve_model::{ErrorCode, Hint};
+use helve_model::{ErrorCode, Hint, ServerName};
 use serde::Serialize;
 
 use crate::hint_words::HintWords;
@@ -35,6 +35,7 @@ struct Inner {
     server: Option<String>,
     tool: Option<String>,
     may_have_run: bool,
+    challenge: Option<String>,
     hints: Vec<Hint>,
     is_said: bool,
 }
@@ -51,6 +52,9 @@ pub(crate) struct JsonFailure<'a> {
     /// The tool may have run although no answer arrived.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     may_have_run: bool,
+    /// What the server wants to be authorised with, as it said it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    challenge: Option<&'a str>,
     hints: Vec<String>,
 }
 
@@ -123,6 +127,7 @@ impl Failure {
             server: None,
             tool: None,
             may_have_run: false,
+            challenge: None,
             hints: Vec::new(),
             is_said: false,
         }))
@@ -154,6 +159,21 @@ impl Failure {
     pub(crate) fn with_may_have_run(mut self, may_have_run: bool) -> Self {
         self.0.may_have_run = may_have_run;
         self
+    }
+
+    /// Says what the server wants to be authorised with.
+    #[must_use]
+    pub(crate) fn with_challenge(mut self, challenge: Option<&str>) -> Self {
+        self.0.challenge = challenge.map(str::to_owned);
+        self
+    }
+
+    /// The server that a person can sign in to, where that is the way out.
+    pub(crate) fn wants_login(&self) -> Option<&ServerName> {
+        self.0.hints.iter().find_map(|hint| match hint {
+            Hint::SignIn { server } => Some(server),
+            _ => None,
+        })
     }
 
     /// True when a project has to be trusted first.
@@ -250,6 +270,7 @@ impl Failure {
             server: inner.server.as_deref(),
             tool: inner.tool.as_deref(),
             may_have_run: inner.may_have_run,
+            challenge: inner.challenge.as_deref(),
             hints: words.say_all(&inner.hints),
         }
     }

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use helve_config::trust::Trust;
+use helve_config::trust::ServerTrust;
 use helve_config::{Blocker, Configuration, ConfiguredServer, Input};
 use helve_model::{ErrorCode, ServerName};
 use helve_setup::file_of;
@@ -53,7 +53,7 @@ fn questions(configuration: &Configuration, is_meant: impl Fn(&ServerName) -> bo
 
 /// Nobody should answer for nothing, and nobody gives a secret to a project that is not trusted.
 fn lacks_only_answers(server: &ConfiguredServer) -> bool {
-    server.trust != Trust::Untrusted
+    server.trust != ServerTrust::Untrusted
         && server.disabled_by.is_none()
         && server.spec.as_ref().is_some_and(|spec| spec.enabled)
         && server.blockers.iter().all(|blocker| matches!(blocker, Blocker::NeedsInput { .. }))

@@ -3,6 +3,8 @@
 mod punctual;
 
 use std::convert::Infallible;
+use std::error::Error;
+use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,8 +12,10 @@ use std::time::Duration;
 
 use helve_serve::face::http::HttpFace;
 use helve_serve::{Peer, behind_the_others};
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
+use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 #[cfg(target_os = "linux")]
 use tokio::io::AsyncWriteExt as _;
@@ -39,6 +43,34 @@ const ACCEPTED_AT_A_TIME: u64 = 8;
 /// Files that are not for connections: those of servers, lists and records.
 const FILES_BESIDES: u64 = 256;
 
+/// What answers the requests of a connection.
+pub(crate) trait Answers: Send + Sync + 'static {
+    /// What it answers with.
+    type Body: hyper::body::Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static;
+
+    /// The door for agents: it knows which connections there are.
+    fn face(&self) -> &HttpFace;
+
+    /// Answers one request.
+    fn answer(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+        peer: Peer,
+    ) -> impl Future<Output = Response<Self::Body>> + Send;
+}
+
+impl Answers for HttpFace {
+    type Body = helve_serve::face::http::Body;
+
+    fn face(&self) -> &HttpFace {
+        self
+    }
+
+    async fn answer(self: Arc<Self>, request: Request<Incoming>, peer: Peer) -> Response<Self::Body> {
+        self.handle(request, peer).await
+    }
+}
+
 /// As many connections as the machine lets a process have files for, besides those it needs otherwise.
 pub(crate) fn connections_at_most(wanted: usize) -> usize {
     let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
@@ -56,13 +88,13 @@ pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 /// Serves whoever comes, for ever. In a task of its own, so that those who come wait behind those who are there.
-pub(crate) async fn serve(listener: TcpListener, face: Arc<HttpFace>) {
+pub(crate) async fn serve<A: Answers>(listener: TcpListener, answers: Arc<A>) {
     let mut number = 0;
     loop {
         match listener.accept().await {
             Ok((stream, address)) => {
                 number += 1;
-                tokio::spawn(connection(stream, address, number, Arc::clone(&face)));
+                tokio::spawn(connection(stream, address, number, Arc::clone(&answers)));
                 if number % ACCEPTED_AT_A_TIME == 0 {
                     behind_the_others().await;
                 }
@@ -75,7 +107,8 @@ pub(crate) async fn serve(listener: TcpListener, face: Arc<HttpFace>) {
     }
 }
 
-async fn connection(stream: TcpStream, address: SocketAddr, number: u64, face: Arc<HttpFace>) {
+async fn connection<A: Answers>(stream: TcpStream, address: SocketAddr, number: u64, answers: Arc<A>) {
+    let face = answers.face();
     #[cfg(target_os = "linux")]
     if is_confined(&stream, address).await {
         tracing::warn!("a server that runs in a sandbox tried to be an agent here, and was refused");
@@ -97,8 +130,8 @@ async fn connection(stream: TcpStream, address: SocketAddr, number: u64, face: A
     let heads = Heads::new(&place);
     let service = service_fn(|request| {
         heads.is_read();
-        let face = Arc::clone(&face);
-        async move { Ok::<_, Infallible>(face.handle(request, peer).await) }
+        let answers = Arc::clone(&answers);
+        async move { Ok::<_, Infallible>(answers.answer(request, peer).await) }
     });
     let mut builder = http1::Builder::new();
     // It would count the silence between two requests too.

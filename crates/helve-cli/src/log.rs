@@ -11,6 +11,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use crate::console::variable;
 use crate::failure::Failure;
 use crate::printer::{Printer, Verbosity};
+use crate::redact::HidingStderr;
 
 /// The crates whose lines `-v` is about.
 const OWN_TARGET: &str = "helve";
@@ -27,7 +28,7 @@ pub(crate) fn start(env: &Environment, printer: &Printer) -> Result<(), Failure>
         (None, Verbosity::Quiet | Verbosity::Normal) => return Ok(()),
     };
     let lines = fmt::layer()
-        .with_writer(std::io::stderr)
+        .with_writer(|| HidingStderr)
         // Colours would need a part of the library that is left out; asked for without it, it complains on stderr.
         .with_ansi(false)
         .with_timer(fmt::time::uptime());

@@ -5,6 +5,7 @@ mod applications;
 mod approve;
 mod catalog;
 mod certificates;
+mod code_mode;
 mod commands;
 mod complete;
 mod confinement;

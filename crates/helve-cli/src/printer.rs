@@ -129,7 +129,7 @@ impl Printer {
         if rows().next().is_none() {
             return Ok(());
         }
-        table::render_long(heading, rows, (self.stdout, self.width), write_data)
+        table::render_long(heading, rows, (self.stdout, self.width), |text| write_data(&redact::hide(text)))
     }
 
     /// Data: JSON.
@@ -142,7 +142,7 @@ impl Printer {
     pub(crate) fn json_line(&self, value: &impl Serialize) -> Result<(), Failure> {
         let text =
             json::render_line(value).map_err(|error| Failure::other("the answer is not valid JSON").cause(&error))?;
-        write_data(&text)
+        write_data(&redact::hide(&text))
     }
 
     /// Talk: what a program of the person's own says on its stderr.

@@ -14,7 +14,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Notify;
 
 use helve_setup::Recipe;
-use helve_setup::keep::{ENDING, LOOK_EVERY, Place, Preface, Report, STARTING, Told, hear, open_private, say};
+use helve_setup::keep::{ENDING, KeeperReport, LOOK_EVERY, Place, Preface, STARTING, Told, hear, open_private, say};
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -155,7 +155,7 @@ impl Keep {
         Ok(program)
     }
 
-    fn report(&self) -> Report {
+    fn report(&self) -> KeeperReport {
         let state = |(name, slot): (&String, &Arc<Slot>)| {
             let slot = slot.try_lock().ok();
             let word = match slot.as_ref().and_then(|slot| slot.as_ref()) {
@@ -165,7 +165,7 @@ impl Keep {
             };
             (name.clone(), word.to_owned())
         };
-        Report {
+        KeeperReport {
             process: std::process::id(),
             directory: self.directory.clone(),
             running_seconds: self.begun.elapsed().as_secs(),

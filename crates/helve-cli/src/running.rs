@@ -245,7 +245,9 @@ pub(crate) async fn until_stopped() -> Result<(), Failure> {
 
 impl From<CallError> for Failure {
     fn from(error: CallError) -> Self {
-        let mut failure = Self::new(error.code(), error.chain()).with_may_have_run(error.may_have_run());
+        let mut failure = Self::new(error.code(), error.chain())
+            .with_may_have_run(error.may_have_run())
+            .with_challenge(error.challenge());
         if let Some(server) = error.server() {
             failure = failure.at_server(server.as_str());
         }

@@ -12,6 +12,7 @@ use rustix::fs::OFlags;
 use secrecy::{SecretString, zeroize::Zeroizing};
 
 use crate::failure::Failure;
+use crate::redact;
 
 /// A file that is longer holds something else.
 const MAX_BYTES: u64 = 4 * 1024;
@@ -61,6 +62,7 @@ fn token(text: &str) -> Result<SecretString, &'static str> {
     if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err("holds a blank, or something else that no token has");
     }
+    redact::remember(text);
     Ok(SecretString::from(text))
 }
 

@@ -1,7 +1,7 @@
 //! Whether a new server starts in a sandbox: found out by starting it once, before its entry is written.
 
 use helve_config::edit::{Change, EditError, NewServer, NewTransport, edit_text};
-use helve_config::trust::Trust;
+use helve_config::trust::ServerTrust;
 use helve_config::{ConfiguredServer, Dialect, FilePlace, read_text};
 use helve_model::sandbox::Choice;
 use helve_model::{ErrorCode, SandboxSpec, ServerStatus};
@@ -122,7 +122,7 @@ fn candidate(context: &Context, place: &FilePlace, name: &str, server: &NewServe
     };
     let content = read_text(place, &after.ok()?, context.environment());
     let mut found = content.servers.into_iter().find(|found| found.name.as_str() == name)?;
-    found.trust = Trust::Own;
+    found.trust = ServerTrust::Own;
     let spec = found.spec.as_ref()?;
     (spec.sandbox.is_none() && context.setup.held(&found).is_none()).then_some(found)
 }

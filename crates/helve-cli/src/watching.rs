@@ -1,6 +1,6 @@
 //! What happens at each change of something that is watched: a line, the new content, or a command.
 
-use helve::{Change, WatchEvent};
+use helve::{WatchChange, WatchEvent};
 use helve_model::json::RawJson;
 use helve_setup::{Bounds, Program};
 use serde_json::{Map, Value, json};
@@ -159,14 +159,14 @@ impl Subject<'_> {
 pub(crate) fn meaning<'e>(context: &Context, event: &'e WatchEvent) -> Result<Option<Told<'e>>, Failure> {
     let told = |word, content| Ok(Some(Told { word, content, superseded: event.superseded }));
     match &event.change {
-        Change::Updated(_) => told("changed", None),
-        Change::MayHaveChanged => told("may have changed", None),
-        Change::Content(content) => told("changed", Some(content)),
-        Change::Failed(error) => {
+        WatchChange::Updated(_) => told("changed", None),
+        WatchChange::MayHaveChanged => told("may have changed", None),
+        WatchChange::Content(content) => told("changed", Some(content)),
+        WatchChange::Failed(error) => {
             context.printer.warning(format!("{}; it is tried again", error.chain()));
             Ok(None)
         }
-        Change::Ended(error) => {
+        WatchChange::Ended(error) => {
             let mut failure = Failure::new(error.code(), error.chain()).at_server(event.server.as_str());
             for hint in error.hints() {
                 failure = failure.hint(hint);

@@ -30,7 +30,7 @@ use crate::source::Source;
 pub use carry::{CarriedServer, carry};
 pub use render::{NewServer, NewTransport};
 pub use rules::{NewRule, RuleChange, edit_rules, edit_rules_text, find_rule};
-pub use write::{Edited, edit_file};
+pub use write::{Edited, edit_file, restore_file};
 
 use render::Written;
 

@@ -81,6 +81,7 @@ fn describe(values: &mut Values<'_, '_>, transport: TransportSpec) {
     spec.shared = values.bool(Field::Shared);
     spec.private_idle = private_idle(values);
     spec.inherit_environment = values.bool(Field::InheritEnvironment).unwrap_or(false);
+    spec.leaves_results = values.bool(Field::Redact) == Some(false);
     spec.protocol_version = values.string(Field::ProtocolVersion).map(|(version, _)| version.to_owned());
     spec.max_retries = values.count(Field::MaxRetries);
     spec.validation = values.word(Field::Validation, &Validation::WORDS);

@@ -44,6 +44,8 @@ pub(crate) enum Field {
     Lazy,
     OneAtATime,
     Shared,
+    /// Secrets are taken out of results.
+    Redact,
     /// How long an agent's own runs on without it.
     PrivateIdle,
     Parallel,

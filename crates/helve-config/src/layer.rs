@@ -19,7 +19,7 @@ use crate::reader::{FileContent, FilePlace, block};
 use crate::reading::Budget;
 use crate::server::{AsWritten, ConfiguredServer, Input, Switch, SwitchKind};
 use crate::settings::{Setting, Settings, SettingsPatch};
-use crate::trust::{self, Covered, Trust, TrustHash, TrustRequest, TrustStore, TrustSubject, hashing_budget};
+use crate::trust::{self, Covered, ServerTrust, TrustHash, TrustRequest, TrustStore, TrustSubject, hashing_budget};
 
 /// Everything all files say, merged.
 #[derive(Debug)]
@@ -158,8 +158,8 @@ pub fn merge(mut contents: Vec<FileContent>, command_line: CommandLine, store: &
 /// a setting that the person wrote themselves.
 fn confine_by_default(server: &mut ConfiguredServer, proposed: &Setting<Choice>) {
     let choice = match (server.trust, server.chosen_sandbox) {
-        (Trust::Trusted, Some(chosen)) => chosen,
-        (Trust::Trusted, None) if proposed.origin == Origin::BuiltIn => Choice::Off,
+        (ServerTrust::Trusted, Some(chosen)) => chosen,
+        (ServerTrust::Trusted, None) if proposed.origin == Origin::BuiltIn => Choice::Off,
         _ => proposed.value,
     };
     if let Some(spec) = &mut server.spec
@@ -219,7 +219,7 @@ fn from_command_line(spec: ServerSpec) -> ConfiguredServer {
         blockers: Vec::new(),
         rules: Vec::new(),
         variables: Vec::new(),
-        trust: Trust::Own,
+        trust: ServerTrust::Own,
         trust_hash: None,
         chosen_sandbox: None,
         files: Vec::new(),
@@ -240,13 +240,13 @@ fn trust_servers(
     let project = real_path(&content.place.project);
     for server in &mut content.servers {
         if server.spec.is_none() {
-            server.trust = Trust::Untrusted;
+            server.trust = ServerTrust::Untrusted;
             continue;
         }
         let Covered { parts, files } = match trust::of_server(server, &content.inputs, &project, budget) {
             Ok(covered) => covered,
             Err(unhashed) => {
-                server.trust = Trust::Untrusted;
+                server.trust = ServerTrust::Untrusted;
                 let (name, file) = (quoted(server.name.as_str()), quoted(&unhashed.file.to_string_lossy()));
                 let message = format!("server {name} is off: it would run {file}, and {}", unhashed.reason);
                 let mut diagnostic = Diagnostic::error(Code::Unreadable, message).for_server(&server.name);
@@ -260,9 +260,9 @@ fn trust_servers(
         let request = TrustRequest::new(project.clone(), content.place.path.clone(), subject, parts);
         server.files = files;
         server.trust_hash = Some(request.hash);
-        server.trust = if store.is_trusted(&request) { Trust::Trusted } else { Trust::Untrusted };
+        server.trust = if store.is_trusted(&request) { ServerTrust::Trusted } else { ServerTrust::Untrusted };
         server.chosen_sandbox = store.sandbox(&request);
-        if server.trust == Trust::Untrusted && server.disabled_by.is_none() {
+        if server.trust == ServerTrust::Untrusted && server.disabled_by.is_none() {
             untrusted.push(request);
         }
     }
@@ -324,7 +324,7 @@ impl Configuration {
     pub fn specs(&self) -> impl Iterator<Item = &ServerSpec> {
         self.servers
             .iter()
-            .filter(|server| server.blockers.is_empty() && server.trust != Trust::Untrusted)
+            .filter(|server| server.blockers.is_empty() && server.trust != ServerTrust::Untrusted)
             .filter_map(|server| server.spec.as_ref())
     }
 
@@ -355,7 +355,7 @@ impl Configuration {
         let (switches, candidates): (Vec<ConfiguredServer>, Vec<ConfiguredServer>) =
             candidates.into_iter().partition(ConfiguredServer::is_switch);
         for candidate in candidates {
-            if candidate.trust == Trust::Untrusted {
+            if candidate.trust == ServerTrust::Untrusted {
                 waiting.push(candidate);
             } else {
                 self.place(candidate, &mut names);
@@ -367,7 +367,7 @@ impl Configuration {
                 continue;
             };
             let by = winner.origin.clone();
-            if winner.trust == Trust::Untrusted {
+            if winner.trust == ServerTrust::Untrusted {
                 self.shadowed.push(Shadowed { server: candidate, by, reason: ShadowReason::EarlierFile });
                 continue;
             }
@@ -399,7 +399,7 @@ impl Configuration {
             };
             let reason = match () {
                 () if is_same(winner, &server) => ShadowReason::Same,
-                () if server.trust == Trust::Untrusted => ShadowReason::Untrusted,
+                () if server.trust == ServerTrust::Untrusted => ShadowReason::Untrusted,
                 () => ShadowReason::EarlierFile,
             };
             self.shadowed.push(Shadowed { by: winner.origin.clone(), server, reason });
@@ -441,7 +441,7 @@ impl Configuration {
     fn add_server_rules(&mut self) {
         for server in &self.servers {
             for rule in &server.rules {
-                if server.trust == Trust::Untrusted && rule.action == Action::Allow {
+                if server.trust == ServerTrust::Untrusted && rule.action == Action::Allow {
                     self.withheld_rules.push(rule.clone());
                 } else {
                     self.rules.push(rule.clone());
@@ -457,7 +457,7 @@ impl Configuration {
             let is_off = server.disabled_by.is_some();
             let counts = |diagnostic: &&Diagnostic| !(is_off && is_about_values(diagnostic));
             self.diagnostics.extend(server.diagnostics.iter().filter(counts).cloned());
-            if server.trust == Trust::Untrusted && !is_off && server.spec.is_some() {
+            if server.trust == ServerTrust::Untrusted && !is_off && server.spec.is_some() {
                 let message = format!(
                     "server {} comes from this project and nobody has trusted it yet",
                     quoted(server.name.as_str())

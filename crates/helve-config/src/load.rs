@@ -30,7 +30,7 @@ struct Allowances {
 }
 
 /// What to load.
-pub struct Request<'a> {
+pub struct LoadRequest<'a> {
     /// The surroundings.
     pub environment: &'a Environment,
     /// Look for files where the applications keep them.
@@ -52,7 +52,7 @@ pub struct ExplicitFile {
     pub dialect: Option<Dialect>,
 }
 
-impl<'a> Request<'a> {
+impl<'a> LoadRequest<'a> {
     /// Everything that is found, and nothing trusted.
     #[must_use]
     pub fn new(environment: &'a Environment) -> Self {
@@ -66,10 +66,10 @@ impl<'a> Request<'a> {
     }
 }
 
-impl std::fmt::Debug for Request<'_> {
+impl std::fmt::Debug for LoadRequest<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter
-            .debug_struct("Request")
+            .debug_struct("LoadRequest")
             .field("environment", self.environment)
             .field("discover", &self.discover)
             .field("files", &self.files)
@@ -80,7 +80,7 @@ impl std::fmt::Debug for Request<'_> {
 
 /// Loads a configuration. Never fails: whatever cannot be used is a diagnostic, and the rest works.
 #[must_use]
-pub fn load(request: Request<'_>) -> Configuration {
+pub fn load(request: LoadRequest<'_>) -> Configuration {
     let environment = request.environment;
     let mut contents = Vec::new();
     let mut diagnostics = Vec::new();

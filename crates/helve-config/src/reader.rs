@@ -21,7 +21,7 @@ use crate::secret;
 use crate::server::{AsWritten, Blocker, ConfiguredServer, Input, Switch};
 use crate::settings::{Setting, SettingsPatch};
 use crate::source::{Source, Span};
-use crate::trust::Trust;
+use crate::trust::ServerTrust;
 
 /// Every key under which some application keeps its servers.
 pub(crate) const ROOTS: &[&[&str]] = &[
@@ -289,7 +289,7 @@ impl FileReader<'_> {
             disabled_by: None,
             rules: Vec::new(),
             variables: Vec::new(),
-            trust: Trust::Own,
+            trust: ServerTrust::Own,
             trust_hash: None,
             chosen_sandbox: None,
             files: Vec::new(),

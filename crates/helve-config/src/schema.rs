@@ -145,6 +145,9 @@ fn setting(key: &str) -> Value {
             "enum": sandbox::profile_names(),
             "default": "standard"
         }),
+        "vault_key" => {
+            text("The program that prints the key of the vault, as ${cmd:…}; counts in your own files only.")
+        }
         "roots" => texts("The directories that servers are told to work in; none unless they are named here."),
         "sampling" => json!({
             "description": "The model that servers may use; none without a command.",
@@ -284,6 +287,9 @@ fn server_key(known: &Known) -> Value {
             "description": "Agents that are served share it, or each has one of its own; as its protocol allows when left away.",
             "type": "boolean"
         }),
+        Field::Redact => {
+            flag("Take the server's own secrets out of its results; elsewhere they are always hidden.", true)
+        }
         Field::PrivateIdle => idle_time(
             "How long an agent's own one runs on after its session was abandoned; as the setting says when left away.",
             None,

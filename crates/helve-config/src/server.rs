@@ -8,7 +8,7 @@ use helve_model::{Layer, Origin, Rule, ServerName, ServerSpec, Validation};
 
 use crate::diagnostic::Diagnostic;
 use crate::dialect::Dialect;
-use crate::trust::{CoveredFile, Trust, TrustHash};
+use crate::trust::{CoveredFile, ServerTrust, TrustHash};
 
 /// One entry of a configuration file.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,7 +36,7 @@ pub struct ConfiguredServer {
     /// The variables it refers to: what a person should see before trusting a project.
     pub variables: Vec<String>,
     /// Does the person stand behind it?
-    pub trust: Trust,
+    pub trust: ServerTrust,
     /// The hash of what would run; for servers of a project only.
     pub trust_hash: Option<TrustHash>,
     /// The sandbox that the person chose when they trusted it; for servers of a project only.
@@ -149,7 +149,7 @@ impl ConfiguredServer {
         self.spec.as_ref().is_some_and(|spec| spec.enabled)
             && self.blockers.is_empty()
             && self.disabled_by.is_none()
-            && self.trust != Trust::Untrusted
+            && self.trust != ServerTrust::Untrusted
     }
 
     /// True when it configures nothing and switches off what another file configures under its name.

@@ -60,6 +60,8 @@ pub struct Settings {
     pub import: Setting<Import>,
     /// The directories that servers are told to work in.
     pub roots: Setting<Vec<PathBuf>>,
+    /// The program that prints the key of the vault; `None`: the key is elsewhere. A file of the person's own alone says it.
+    pub vault_key: Setting<Option<String>>,
     /// The program that answers for the model servers may use, and its arguments; empty: they may use none.
     pub sampling_command: Setting<Vec<String>>,
     /// How often each server may use it.
@@ -115,6 +117,8 @@ pub struct SettingsPatch {
     pub import: Option<Setting<Import>>,
     /// See [`Settings::roots`].
     pub roots: Option<Setting<Vec<PathBuf>>>,
+    /// See [`Settings::vault_key`].
+    pub vault_key: Option<Setting<Option<String>>>,
     /// See [`Settings::sampling_command`].
     pub sampling_command: Option<Setting<Vec<String>>>,
     /// See [`Settings::sampling_calls`].
@@ -159,6 +163,7 @@ impl Settings {
         replace(&mut self.sandbox, patch.sandbox.as_ref());
         replace(&mut self.import, patch.import.as_ref());
         replace(&mut self.roots, patch.roots.as_ref());
+        replace(&mut self.vault_key, patch.vault_key.as_ref());
         replace(&mut self.sampling_command, patch.sampling_command.as_ref());
         replace(&mut self.sampling_calls, patch.sampling_calls.as_ref());
         replace(&mut self.sampling_tokens, patch.sampling_tokens.as_ref());
@@ -215,6 +220,7 @@ impl Default for Settings {
             sandbox: built_in(Choice::In(Profile::Standard)),
             import: built_in(Import::All),
             roots: built_in(Vec::new()),
+            vault_key: built_in(None),
             sampling_command: built_in(Vec::new()),
             sampling_calls: built_in(100),
             sampling_tokens: built_in(200_000),

@@ -49,7 +49,7 @@ pub const fn hashing_budget() -> Budget {
 
 /// Does the person stand behind a server?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Trust {
+pub enum ServerTrust {
     /// It comes from the person's own files.
     Own,
     /// It comes from a project, and the person trusts exactly this.

@@ -21,6 +21,7 @@ mod principal;
 pub mod protocol;
 mod rule;
 pub mod sandbox;
+mod secret_set;
 mod spec;
 mod spec_builder;
 mod status;
@@ -43,6 +44,7 @@ pub use owner::Owner;
 pub use principal::{Principal, PrincipalKind};
 pub use rule::{Action, CallKind, Risk, Rule};
 pub use sandbox::SandboxSpec;
+pub use secret_set::{HIDDEN, REDACTED, SecretSet, mark_redacted};
 pub use spec::{
     AccessSpec, BuiltinSpec, ConfigText, HttpFlavour, HttpSpec, IdentitySpec, Listed, OAuthSpec, PrivateIdle,
     ServerSpec, StdioSpec, TransportSpec, Validation,

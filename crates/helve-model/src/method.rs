@@ -4,6 +4,8 @@
 //! The tables are closed: what is not in them is sent to no server unless a person opened it by a rule
 //! ([`crate::CallKind::Method`]), and no rule can open what [`is_reserved`].
 
+use crate::protocol::{methods, notifications};
+
 /// A method that a client may send to a server, or a notification that one side may send to the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Method {
@@ -12,7 +14,7 @@ pub struct Method {
     /// What has to be decided before it is sent.
     pub need: Need,
     /// Where it is valid.
-    pub of: Part,
+    pub of: MethodPart,
 }
 
 /// What has to be decided before a message is sent to a server.
@@ -36,7 +38,7 @@ pub enum Need {
 
 /// What of the protocol a method belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum MethodPart {
     /// The protocol itself.
     Core,
     /// An extension: valid only at servers that declared it.
@@ -45,72 +47,69 @@ pub enum Part {
 
 pub use crate::protocol::extension::{SKILLS, TASKS, UI};
 
-/// By this a client of the modern era asks who a server is.
-pub const DISCOVER: &str = "server/discover";
-
 /// The extensions that are known here. Whatever else a server declares adds no method.
 pub const EXTENSIONS: [&str; 3] = [TASKS, SKILLS, UI];
 
 const fn core(name: &'static str, need: Need) -> Method {
-    Method { name, need, of: Part::Core }
+    Method { name, need, of: MethodPart::Core }
 }
 
 const fn extension(of: &'static str, name: &'static str, need: Need) -> Method {
-    Method { name, need, of: Part::Extension(of) }
+    Method { name, need, of: MethodPart::Extension(of) }
 }
 
 /// What a client may ask of a server. The most frequent first.
 pub const REQUESTS: [Method; 23] = [
-    core("tools/call", Need::Tool),
-    core("tools/list", Need::Nothing),
-    core("resources/read", Need::Resource("uri")),
-    core("prompts/get", Need::Prompt("name")),
-    core("ping", Need::Connection),
-    core("initialize", Need::Connection),
-    core("server/discover", Need::Connection),
-    core("subscriptions/listen", Need::Connection),
-    core("logging/setLevel", Need::Connection),
-    core("resources/list", Need::Nothing),
-    core("resources/templates/list", Need::Nothing),
-    core("resources/subscribe", Need::Resource("uri")),
-    core("resources/unsubscribe", Need::Resource("uri")),
-    core("prompts/list", Need::Nothing),
-    core("completion/complete", Need::Reference),
-    extension(TASKS, "tasks/get", Need::Task("taskId")),
-    extension(TASKS, "tasks/result", Need::Task("taskId")),
-    extension(TASKS, "tasks/update", Need::Task("taskId")),
-    extension(TASKS, "tasks/cancel", Need::Task("taskId")),
-    extension(TASKS, "tasks/list", Need::Nothing),
+    core(methods::TOOLS_CALL, Need::Tool),
+    core(methods::TOOLS_LIST, Need::Nothing),
+    core(methods::RESOURCES_READ, Need::Resource("uri")),
+    core(methods::PROMPTS_GET, Need::Prompt("name")),
+    core(methods::PING, Need::Connection),
+    core(methods::INITIALIZE, Need::Connection),
+    core(methods::SERVER_DISCOVER, Need::Connection),
+    core(methods::SUBSCRIPTIONS_LISTEN, Need::Connection),
+    core(methods::LOGGING_SET_LEVEL, Need::Connection),
+    core(methods::RESOURCES_LIST, Need::Nothing),
+    core(methods::RESOURCE_TEMPLATES_LIST, Need::Nothing),
+    core(methods::RESOURCES_SUBSCRIBE, Need::Resource("uri")),
+    core(methods::RESOURCES_UNSUBSCRIBE, Need::Resource("uri")),
+    core(methods::PROMPTS_LIST, Need::Nothing),
+    core(methods::COMPLETION_COMPLETE, Need::Reference),
+    extension(TASKS, methods::TASKS_GET, Need::Task("taskId")),
+    extension(TASKS, methods::TASKS_RESULT, Need::Task("taskId")),
+    extension(TASKS, methods::TASKS_UPDATE, Need::Task("taskId")),
+    extension(TASKS, methods::TASKS_CANCEL, Need::Task("taskId")),
+    extension(TASKS, methods::TASKS_LIST, Need::Nothing),
     extension(SKILLS, "skills/list", Need::Nothing),
     extension(SKILLS, "skills/get", Need::Resource("uri")),
-    extension(SKILLS, "resources/directory/read", Need::Resource("uri")),
+    extension(SKILLS, methods::RESOURCES_DIRECTORY_READ, Need::Resource("uri")),
 ];
 
 /// What a client may tell a server.
 pub const CLIENT_NOTIFICATIONS: [Method; 4] = [
-    core("notifications/initialized", Need::Connection),
-    core("notifications/cancelled", Need::Connection),
-    core("notifications/progress", Need::Connection),
-    core("notifications/roots/list_changed", Need::Nothing),
+    core(notifications::INITIALIZED, Need::Connection),
+    core(notifications::CANCELLED, Need::Connection),
+    core(notifications::PROGRESS, Need::Connection),
+    core(notifications::ROOTS_LIST_CHANGED, Need::Nothing),
 ];
 
 /// What a server may tell a client.
 pub const SERVER_NOTIFICATIONS: [Method; 11] = [
-    core("notifications/progress", Need::Connection),
-    core("notifications/message", Need::Connection),
-    core("notifications/cancelled", Need::Connection),
-    core("notifications/subscriptions/acknowledged", Need::Connection),
-    core("notifications/resources/updated", Need::Resource("uri")),
-    core("notifications/tools/list_changed", Need::Nothing),
-    core("notifications/resources/list_changed", Need::Nothing),
-    core("notifications/prompts/list_changed", Need::Nothing),
-    core("notifications/elicitation/complete", Need::Nothing),
-    extension(TASKS, "notifications/tasks", Need::Task("taskId")),
-    extension(TASKS, "notifications/tasks/status", Need::Task("taskId")),
+    core(notifications::PROGRESS, Need::Connection),
+    core(notifications::MESSAGE, Need::Connection),
+    core(notifications::CANCELLED, Need::Connection),
+    core(notifications::SUBSCRIPTIONS_ACKNOWLEDGED, Need::Connection),
+    core(notifications::RESOURCES_UPDATED, Need::Resource("uri")),
+    core(notifications::TOOLS_LIST_CHANGED, Need::Nothing),
+    core(notifications::RESOURCES_LIST_CHANGED, Need::Nothing),
+    core(notifications::PROMPTS_LIST_CHANGED, Need::Nothing),
+    core(notifications::ELICITATION_COMPLETE, Need::Nothing),
+    extension(TASKS, notifications::TASKS, Need::Task("taskId")),
+    extension(TASKS, notifications::TASKS_STATUS, Need::Task("taskId")),
 ];
 
 /// What a server may ask of a client.
-pub const QUESTIONS: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
+pub const QUESTIONS: [&str; 3] = [methods::ELICITATION_CREATE, methods::SAMPLING_CREATE_MESSAGE, methods::ROOTS_LIST];
 
 /// What begins so is the protocol's own: today, in another version, or in one to come.
 const ROOTS: [&str; 13] = [
@@ -179,7 +178,7 @@ pub fn is_reserved(name: &str) -> bool {
     };
     plain.is_empty()
         || plain == "notifications"
-        || is_below(&["ping", "initialize"])
+        || is_below(&[methods::PING, methods::INITIALIZE])
         || is_below(&ROOTS)
         || is_below(&NOTIFICATION_ROOTS)
 }

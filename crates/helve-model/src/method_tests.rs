@@ -39,7 +39,7 @@ fn a_vendors_own_names_are_not() {
 #[test]
 fn every_extension_of_the_tables_is_a_known_one() {
     for method in REQUESTS.iter().chain(&CLIENT_NOTIFICATIONS).chain(&SERVER_NOTIFICATIONS) {
-        if let Part::Extension(name) = method.of {
+        if let MethodPart::Extension(name) = method.of {
             assert!(EXTENSIONS.contains(&name), "{}", method.name);
         }
     }

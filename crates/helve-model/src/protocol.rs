@@ -1,5 +1,5 @@
-//! The words of the protocol that more than one crate has to know: error codes, keys of metadata, extensions, versions. Each is
-//! spelled here and nowhere else; methods are in [`crate::method`].
+//! The words of the protocol that more than one crate has to know: methods, error codes, keys of metadata, extensions, versions.
+//! Each is spelled here and nowhere else; what a method needs is in [`crate::method`].
 
 /// Codes of JSON-RPC errors, and those that the protocol adds.
 pub mod code {
@@ -76,4 +76,86 @@ pub mod version {
     pub const LEGACY: [&str; 4] = [V2025_11_25, V2025_06_18, V2025_03_26, V2024_11_05];
     /// The modern era, newest first.
     pub const MODERN: [&str; 1] = [V2026_07_28];
+}
+
+/// Methods of requests.
+pub mod methods {
+    /// Lists tools.
+    pub const TOOLS_LIST: &str = "tools/list";
+    /// Calls a tool.
+    pub const TOOLS_CALL: &str = "tools/call";
+    /// Lists resources.
+    pub const RESOURCES_LIST: &str = "resources/list";
+    /// Lists templates of resources.
+    pub const RESOURCE_TEMPLATES_LIST: &str = "resources/templates/list";
+    /// Reads a resource.
+    pub const RESOURCES_READ: &str = "resources/read";
+    /// In the legacy era: follows changes of a resource.
+    pub const RESOURCES_SUBSCRIBE: &str = "resources/subscribe";
+    /// In the legacy era: no longer follows changes of a resource.
+    pub const RESOURCES_UNSUBSCRIBE: &str = "resources/unsubscribe";
+    /// Of the extension for skills: reads a directory.
+    pub const RESOURCES_DIRECTORY_READ: &str = "resources/directory/read";
+    /// Lists prompts.
+    pub const PROMPTS_LIST: &str = "prompts/list";
+    /// Gets a prompt.
+    pub const PROMPTS_GET: &str = "prompts/get";
+    /// Asks what could stand for an argument.
+    pub const COMPLETION_COMPLETE: &str = "completion/complete";
+    /// In the legacy era: begins a session.
+    pub const INITIALIZE: &str = "initialize";
+    /// In the legacy era: asks whether the other side is there.
+    pub const PING: &str = "ping";
+    /// In the legacy era: says what is to be logged.
+    pub const LOGGING_SET_LEVEL: &str = "logging/setLevel";
+    /// In the modern era: asks a server what it is.
+    pub const SERVER_DISCOVER: &str = "server/discover";
+    /// In the modern era: listens for changes.
+    pub const SUBSCRIPTIONS_LISTEN: &str = "subscriptions/listen";
+    /// Asks how a task is doing.
+    pub const TASKS_GET: &str = "tasks/get";
+    /// In the legacy era: waits for the result of a task.
+    pub const TASKS_RESULT: &str = "tasks/result";
+    /// In the modern era: answers what a task asks.
+    pub const TASKS_UPDATE: &str = "tasks/update";
+    /// Ends a task.
+    pub const TASKS_CANCEL: &str = "tasks/cancel";
+    /// In the legacy era: lists tasks.
+    pub const TASKS_LIST: &str = "tasks/list";
+    /// A server asks the person.
+    pub const ELICITATION_CREATE: &str = "elicitation/create";
+    /// A server asks the model.
+    pub const SAMPLING_CREATE_MESSAGE: &str = "sampling/createMessage";
+    /// A server asks which directories there are to work in.
+    pub const ROOTS_LIST: &str = "roots/list";
+}
+
+/// Methods of notifications.
+pub mod notifications {
+    /// In the legacy era: the session has begun.
+    pub const INITIALIZED: &str = "notifications/initialized";
+    /// A request is taken back.
+    pub const CANCELLED: &str = "notifications/cancelled";
+    /// How far a request has come.
+    pub const PROGRESS: &str = "notifications/progress";
+    /// A log message.
+    pub const MESSAGE: &str = "notifications/message";
+    /// A client has other directories to work in.
+    pub const ROOTS_LIST_CHANGED: &str = "notifications/roots/list_changed";
+    /// A server has other tools.
+    pub const TOOLS_LIST_CHANGED: &str = "notifications/tools/list_changed";
+    /// A server has other resources.
+    pub const RESOURCES_LIST_CHANGED: &str = "notifications/resources/list_changed";
+    /// A server has other prompts.
+    pub const PROMPTS_LIST_CHANGED: &str = "notifications/prompts/list_changed";
+    /// A resource has changed.
+    pub const RESOURCES_UPDATED: &str = "notifications/resources/updated";
+    /// A person is done with a page.
+    pub const ELICITATION_COMPLETE: &str = "notifications/elicitation/complete";
+    /// In the modern era: what is listened for.
+    pub const SUBSCRIPTIONS_ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+    /// In the modern era: a task is in another state.
+    pub const TASKS: &str = "notifications/tasks";
+    /// In the legacy era: a task is in another state.
+    pub const TASKS_STATUS: &str = "notifications/tasks/status";
 }

@@ -44,6 +44,8 @@ pub struct ServerSpec {
     pub validation: Option<Validation>,
     /// The program gets helve's whole environment instead of the short allowlist.
     pub inherit_environment: bool,
+    /// Its own secrets stay in its results; everywhere else they are hidden all the same.
+    pub leaves_results: bool,
     /// What its program may touch; `None` when nobody said anything: everything.
     pub sandbox: Option<SandboxSpec>,
     /// What is known about signing in; `None` when nobody said anything.
@@ -266,6 +268,7 @@ impl ServerSpec {
             max_retries: None,
             validation: None,
             inherit_environment: false,
+            leaves_results: false,
             sandbox: None,
             oauth: None,
             access: AccessSpec {

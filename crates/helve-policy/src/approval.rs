@@ -18,7 +18,7 @@ use crate::{Permit, Question};
 
 /// How long an approval lasts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Span {
+pub enum ApprovalSpan {
     /// For one call.
     Once,
     /// Until this run ends.
@@ -43,7 +43,7 @@ pub struct Approval {
     /// The server it was given to: where that comes from and what it runs.
     pub server: Option<ServerIdentity>,
     /// How long it lasts.
-    pub span: Span,
+    pub span: ApprovalSpan,
 }
 
 /// The approvals in force. Keeping them beyond a run is up to the caller: see [`Approvals::iter`].
@@ -94,7 +94,7 @@ impl Approvals {
         let Some(entries) = self.by_call.get_mut(&key) else { return Answer::Open(question) };
         let Some(index) = covering(entries, &question) else { return Answer::Open(question) };
         let span = entries[index].approval.span;
-        if span == Span::Once {
+        if span == ApprovalSpan::Once {
             entries.remove(index);
         }
         Answer::Approved(question.permit(span))
@@ -129,7 +129,7 @@ impl Approvals {
         entries.into_iter().map(|entry| entry.approval).collect()
     }
 
-    /// Every approval, sorted by tool: those with [`Span::Always`] are what outlives a run.
+    /// Every approval, sorted by tool: those with [`ApprovalSpan::Always`] are what outlives a run.
     pub fn iter(&self) -> impl Iterator<Item = &Approval> {
         let mut approvals: Vec<&Approval> = self.by_call.values().flatten().map(|entry| &entry.approval).collect();
         approvals.sort_by(|left, right| left.tool.cmp(&right.tool).then_with(|| left.pattern.cmp(&right.pattern)));
@@ -147,7 +147,7 @@ impl FromIterator<Approval> for Approvals {
     }
 }
 
-impl fmt::Display for Span {
+impl fmt::Display for ApprovalSpan {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Once => "once",

@@ -31,7 +31,7 @@ fn is_approved(approvals: &mut Approvals, question: Question) -> bool {
 
 #[test]
 fn yes_makes_a_permit_for_that_very_call() {
-    let (permit, kept) = ask(r#"{"title":"x"}"#).approve(Span::Once, None);
+    let (permit, kept) = ask(r#"{"title":"x"}"#).approve(ApprovalSpan::Once, None);
     assert_eq!((permit.name(), permit.arguments().as_str()), (&name("github", "create"), r#"{"title":"x"}"#));
     insta::assert_snapshot!(permit.ground().decider, @"a person approved it once");
     assert_eq!(kept, None);
@@ -41,7 +41,7 @@ fn yes_makes_a_permit_for_that_very_call() {
 fn a_kept_approval_answers_the_next_time() {
     let mut approvals = Approvals::new();
     assert!(!is_approved(&mut approvals, ask("{}")));
-    let (_, kept) = ask("{}").approve(Span::Always, None);
+    let (_, kept) = ask("{}").approve(ApprovalSpan::Always, None);
     approvals.add(kept.unwrap());
     assert!(is_approved(&mut approvals, ask(r#"{"any":"thing"}"#)));
     assert!(is_approved(&mut approvals, ask("{}")), "it is not used up");
@@ -63,19 +63,19 @@ fn an_approval_is_for_the_calls_of_one_principal() {
     };
     let (one, other) = (Principal::token("one"), Principal::token("other"));
     let mut approvals = Approvals::new();
-    let (_, kept) = asked_by(&one).approve(Span::Always, None);
+    let (_, kept) = asked_by(&one).approve(ApprovalSpan::Always, None);
     approvals.add(kept.unwrap());
     assert!(is_approved(&mut approvals, asked_by(&one)));
     assert!(
         !is_approved(&mut approvals, asked_by(&other)) && !is_approved(&mut approvals, asked_by(&Principal::LOCAL))
     );
     // The other one's answer stands beside it.
-    let (_, kept) = asked_by(&other).approve(Span::Run, None);
+    let (_, kept) = asked_by(&other).approve(ApprovalSpan::Run, None);
     approvals.add(kept.unwrap());
     assert!(is_approved(&mut approvals, asked_by(&one)) && is_approved(&mut approvals, asked_by(&other)));
     // In another run, this connection is somebody else.
-    let (_, kept) = asked_by(&Principal::connection(7)).approve(Span::Always, None);
-    assert_eq!(kept.unwrap().span, Span::Run);
+    let (_, kept) = asked_by(&Principal::connection(7)).approve(ApprovalSpan::Always, None);
+    assert_eq!(kept.unwrap().span, ApprovalSpan::Run);
 }
 
 #[test]
@@ -93,21 +93,21 @@ fn s12_an_approval_is_for_one_server_and_not_for_its_name() {
     };
     let ask = |rules: &RuleSet| ask_about(rules, "create", DEFINITION, "{}");
     let (one, same) = (world("/one/helve.toml", "node"), world("/one/helve.toml", "node"));
-    let (_, kept) = ask(&one).approve(Span::Always, None);
+    let (_, kept) = ask(&one).approve(ApprovalSpan::Always, None);
     let mut approvals: Approvals = kept.into_iter().collect();
     assert!(is_approved(&mut approvals, ask(&same)));
     assert!(!is_approved(&mut approvals, ask(&world("/two/helve.toml", "node"))), "another project's");
     assert!(!is_approved(&mut approvals, ask(&world("/one/helve.toml", "evil"))), "another program");
     assert!(!is_approved(&mut approvals, ask_about(&rules(&[]), "create", DEFINITION, "{}")), "nobody can tell");
     // A yes to the other one does not end this one.
-    let (_, kept) = ask(&world("/two/helve.toml", "node")).approve(Span::Always, None);
+    let (_, kept) = ask(&world("/two/helve.toml", "node")).approve(ApprovalSpan::Always, None);
     kept.into_iter().for_each(|approval| approvals.add(approval));
     assert!(is_approved(&mut approvals, ask(&same)));
 }
 
 #[test]
 fn an_approval_dies_with_its_definition() {
-    let (_, kept) = ask("{}").approve(Span::Always, None);
+    let (_, kept) = ask("{}").approve(ApprovalSpan::Always, None);
     let kept = kept.unwrap();
     let mut approvals: Approvals = [kept.clone()].into_iter().collect();
     let respelled = r#"{ "description" : "Creat\u0065s.", "name": "create" }"#;
@@ -121,7 +121,7 @@ fn an_approval_dies_with_its_definition() {
 
 #[test]
 fn a_pattern_limits_what_is_kept() {
-    let (_, kept) = ask(r#"{"repository":"me/a"}"#).approve(Span::Run, Some("repository=me/*"));
+    let (_, kept) = ask(r#"{"repository":"me/a"}"#).approve(ApprovalSpan::Run, Some("repository=me/*"));
     let mut approvals: Approvals = kept.into_iter().collect();
     assert!(is_approved(&mut approvals, ask(r#"{"repository":"me/b"}"#)));
     assert!(!is_approved(&mut approvals, ask(r#"{"repository":"you/b"}"#)));
@@ -138,15 +138,15 @@ fn an_approval_for_one_call_is_used_up_by_it() {
         pattern: None,
         definition: Some(DefinitionHash::of(DEFINITION)),
         server: None,
-        span: Span::Once,
+        span: ApprovalSpan::Once,
     };
     let mut approvals = Approvals::new();
     approvals.add(once.clone());
     assert!(is_approved(&mut approvals, ask("{}")));
     assert!(!is_approved(&mut approvals, ask("{}")));
     // A longer one is used instead, and is not replaced by it.
-    approvals.add(Approval { span: Span::Run, ..once.clone() });
+    approvals.add(Approval { span: ApprovalSpan::Run, ..once.clone() });
     approvals.add(once);
     assert!(is_approved(&mut approvals, ask("{}")));
-    assert!(approvals.iter().any(|approval| approval.span == Span::Run));
+    assert!(approvals.iter().any(|approval| approval.span == ApprovalSpan::Run));
 }

@@ -7,7 +7,7 @@
 use std::fmt;
 
 use helve_model::json::{RawJson, strict};
-use helve_model::method::{self, Method, Need, Part};
+use helve_model::method::{self, Method, MethodPart, Need};
 use helve_model::{CallKind, QualifiedName, ServerName, ToolName};
 
 use crate::{Permit, Subject};
@@ -34,12 +34,12 @@ pub struct Relay {
     /// With which parameters.
     pub params: Option<RawJson>,
     /// Whether an answer is wanted.
-    pub form: Form,
+    pub form: MessageForm,
 }
 
 /// Whether a message wants an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Form {
+pub enum MessageForm {
     /// It does.
     Request,
     /// It does not.
@@ -68,8 +68,8 @@ impl Relay {
     /// When it is passed on to nobody, whatever is decided.
     pub fn subject(&self) -> Result<Option<Subject>, Barred> {
         let known = match self.form {
-            Form::Request => method::request(&self.method),
-            Form::Notification => method::client_notification(&self.method),
+            MessageForm::Request => method::request(&self.method),
+            MessageForm::Notification => method::client_notification(&self.method),
         };
         let Some(known) = known else {
             if method::is_reserved(&self.method) {
@@ -79,9 +79,11 @@ impl Relay {
         };
         match known {
             Method { need: Need::Reference, .. } => self.referenced().map(Some),
-            Method { need: Need::Nothing, of: Part::Core, .. } if self.form == Form::Notification => Ok(None),
+            Method { need: Need::Nothing, of: MethodPart::Core, .. } if self.form == MessageForm::Notification => {
+                Ok(None)
+            }
             // The protocol's own requests have functions of their own, or are said for one connection alone.
-            Method { of: Part::Core, .. } => Err(Barred::Unknown),
+            Method { of: MethodPart::Core, .. } => Err(Barred::Unknown),
             Method { need, .. } => match need {
                 Need::Nothing => Ok(None),
                 Need::Task(member) => self.text(member).map(|_| None),
@@ -96,12 +98,12 @@ impl Relay {
     #[must_use]
     pub fn extension(&self) -> Option<&'static str> {
         let known = match self.form {
-            Form::Request => method::request(&self.method),
-            Form::Notification => method::client_notification(&self.method),
+            MessageForm::Request => method::request(&self.method),
+            MessageForm::Notification => method::client_notification(&self.method),
         };
         match known?.of {
-            Part::Core => None,
-            Part::Extension(name) => Some(name),
+            MethodPart::Core => None,
+            MethodPart::Extension(name) => Some(name),
         }
     }
 
@@ -177,12 +179,12 @@ impl Clearance {
 
     /// Whether an answer is wanted.
     #[must_use]
-    pub const fn form(&self) -> Form {
+    pub const fn form(&self) -> MessageForm {
         self.message.form
     }
 }
 
-impl fmt::Display for Form {
+impl fmt::Display for MessageForm {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Request => "request",

@@ -11,7 +11,7 @@ fn relay(method: &str, params: &'static str) -> Relay {
         server: ServerName::new("github").unwrap(),
         method: method.to_owned(),
         params: Some(RawJson::from_static(params)),
-        form: Form::Request,
+        form: MessageForm::Request,
     }
 }
 
@@ -84,7 +84,7 @@ fn what_has_a_function_of_its_own_or_is_nobodys_to_send_is_barred() {
         "",
     ] {
         assert_eq!(shown(&rules, relay(method, "{}")), Barred::Unknown.to_string(), "{method}");
-        let told = Relay { form: Form::Notification, ..relay(method, "{}") };
+        let told = Relay { form: MessageForm::Notification, ..relay(method, "{}") };
         let expected =
             if method == "notifications/roots/list_changed" { "clear" } else { &Barred::Unknown.to_string() };
         assert_eq!(shown(&rules, told), expected, "{method}");
@@ -97,7 +97,7 @@ fn a_rule_opens_a_vendors_method_at_one_server() {
     assert_eq!(shown(&rules(&["user allow *"]), relay("vendor/do", "{}")), "deny because no rule opens this method");
     let opened = rules(&["user allow github/vendor/* kind:method"]);
     assert_eq!(shown(&opened, relay("vendor/do", "{}")), "clear");
-    assert_eq!(shown(&opened, Relay { form: Form::Notification, ..relay("vendor/do", "{}") }), "clear");
+    assert_eq!(shown(&opened, Relay { form: MessageForm::Notification, ..relay("vendor/do", "{}") }), "clear");
     assert!(shown(&opened, relay("Vendor/do", "{}")).starts_with("deny"));
     let elsewhere = Relay { server: ServerName::new("files").unwrap(), ..relay("vendor/do", "{}") };
     assert!(shown(&opened, elsewhere).starts_with("deny"));

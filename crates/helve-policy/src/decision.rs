@@ -6,7 +6,7 @@ use helve_model::json::RawJson;
 use helve_model::text::one_line;
 use helve_model::{CallKind, ErrorCode, Hint, Principal, PrincipalKind, QualifiedName};
 
-use crate::approval::{Approval, Span};
+use crate::approval::{Approval, ApprovalSpan};
 use crate::ground::{Decider, Ground};
 use crate::hints;
 use crate::identity::ServerIdentity;
@@ -143,10 +143,10 @@ impl Question {
     /// `pattern`, as in a rule, limits what is kept to calls with such arguments. What is known of a caller only for as
     /// long as its connection lasts can be approved for this run at most: in another, its id is somebody else.
     #[must_use]
-    pub fn approve(self, span: Span, pattern: Option<&str>) -> (Permit, Option<Approval>) {
+    pub fn approve(self, span: ApprovalSpan, pattern: Option<&str>) -> (Permit, Option<Approval>) {
         let is_passing = self.request.principal.kind() == PrincipalKind::Connection;
-        let span = if is_passing { span.min(Span::Run) } else { span };
-        let kept = (span != Span::Once).then(|| Approval {
+        let span = if is_passing { span.min(ApprovalSpan::Run) } else { span };
+        let kept = (span != ApprovalSpan::Once).then(|| Approval {
             principal: self.request.principal.clone(),
             tool: self.request.name.clone(),
             kind: self.request.kind,
@@ -158,7 +158,7 @@ impl Question {
         (self.permit(span), kept)
     }
 
-    pub(crate) fn permit(self, span: Span) -> Permit {
+    pub(crate) fn permit(self, span: ApprovalSpan) -> Permit {
         Permit::grant(self.request, Ground { decider: Decider::Approved(span), ..self.ground }, self.places)
     }
 

@@ -4,7 +4,7 @@ use helve_model::{AccessSpec, ServerName, ToolName};
 
 use super::*;
 use crate::test_support::*;
-use crate::{Approval, Claims, ServerAccess, Span, Trust};
+use crate::{Approval, ApprovalSpan, Claims, ServerAccess, Trust};
 
 fn explained(rules: &RuleSet, tool_name: &str, caller: Caller, arguments: &str) -> String {
     tool(rules, "github", tool_name, Claims::default())
@@ -193,7 +193,7 @@ fn pins_and_approvals_are_part_of_the_chain() {
         pattern: pattern.map(ToOwned::to_owned),
         definition: Some(definition),
         server: None,
-        span: Span::Always,
+        span: ApprovalSpan::Always,
     };
     let met = |pinned: Option<DefinitionHash>, approvals: Vec<Approval>| {
         let approvals: Approvals = approvals.into_iter().collect();

@@ -7,10 +7,10 @@ use helve_model::text::one_line;
 use helve_model::{Action, CallKind, Hint, Listed, Origin, QualifiedName, Risk};
 
 use crate::access::Trust;
-use crate::approval::Span;
+use crate::approval::ApprovalSpan;
 use crate::hints;
 use crate::rules::SourcedRule;
-use crate::scope::LeftOut;
+use crate::scope::ScopeExclusion;
 
 /// Why a decision came out as it did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,11 +56,11 @@ pub enum Decider {
     /// Its definition is not the one that its person pinned.
     ChangedSincePinned,
     /// A person approved it.
-    Approved(Span),
+    Approved(ApprovalSpan),
     /// A person was asked and said no.
     Declined,
     /// It does not belong to what its agent may see and call.
-    OutOfScope(LeftOut),
+    OutOfScope(ScopeExclusion),
     /// The rule set allows everything.
     AllowAll,
 }

@@ -40,6 +40,7 @@ impl ServerIdentity {
             max_retries: _,
             validation: _,
             inherit_environment: _,
+            leaves_results: _,
             sandbox: _,
             oauth: _,
             access: _,

@@ -67,8 +67,8 @@ mod test_support;
 mod tool_policy;
 
 pub use access::{ServerAccess, Trust};
-pub use approval::{Answer, Approval, Approvals, Span};
-pub use clearance::{Barred, Clearance, Form, Relay};
+pub use approval::{Answer, Approval, ApprovalSpan, Approvals};
+pub use clearance::{Barred, Clearance, MessageForm, Relay};
 pub use decision::{Decision, Question, Refusal, Request};
 pub use explain::{Explanation, Finding, Settled, Step};
 pub use glob::rule_text;
@@ -80,5 +80,5 @@ pub use placement::{Placement, place_rule};
 pub use problem::Problem;
 pub use risk::Claims;
 pub use rules::{RuleSet, SourcedRule};
-pub use scope::{LeftOut, Narrowing, Scope, UnreadableNarrowing};
+pub use scope::{Narrowing, Scope, ScopeExclusion, UnreadableNarrowing};
 pub use tool_policy::{Caller, Subject, ToolPolicy};

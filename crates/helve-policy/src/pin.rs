@@ -10,9 +10,9 @@ use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-use helve_model::json::canonical::Node;
+use helve_model::json::canonical::CanonicalNode;
 
-pub use diff::{Change, ChangeKind, diff};
+pub use diff::{ChangeKind, DefinitionChange, diff};
 
 /// The member of a definition that is not pinned.
 const UNPINNED: &str = "_meta";
@@ -64,8 +64,8 @@ impl fmt::Debug for DefinitionHash {
 }
 
 /// The part of a definition that is pinned.
-fn pinned(definition: &str) -> Node<'_> {
-    let mut node = Node::read(definition);
+fn pinned(definition: &str) -> CanonicalNode<'_> {
+    let mut node = CanonicalNode::read(definition);
     node.remove(UNPINNED);
     node
 }

@@ -33,6 +33,8 @@ pub struct Scope {
     own: Option<ServerName>,
     /// A tool has to pass all of these.
     layers: Vec<Arc<Layer>>,
+    /// Only what does no harm: what reads.
+    reads_only: bool,
 }
 
 /// How a scope is smaller than the one it is made from. Globs name tools as rules do; without a server, they name the
@@ -54,11 +56,13 @@ pub struct UnreadableNarrowing {
 
 /// Why a scope does not have something.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LeftOut {
+pub enum ScopeExclusion {
     /// It is not among what the scope was narrowed to.
     NotAmong,
     /// This glob takes it away.
     Without(Arc<str>),
+    /// It may change something, and the scope only has what reads.
+    MayWrite,
 }
 
 #[derive(Debug)]
@@ -92,7 +96,7 @@ impl Scope {
     /// Everything there is. The tools of `own` go by their bare names.
     #[must_use]
     pub const fn everything(own: Option<ServerName>) -> Self {
-        Self { own, layers: Vec::new() }
+        Self { own, layers: Vec::new(), reads_only: false }
     }
 
     /// A smaller scope.
@@ -112,13 +116,21 @@ impl Scope {
     pub fn intersect(&self, other: &Self) -> Self {
         let mut both = self.clone();
         both.layers.extend(other.layers.iter().cloned());
+        both.reads_only |= other.reads_only;
         both
+    }
+
+    /// The same, and of it only what is known to read: whatever else is refused, whoever allows it.
+    #[must_use]
+    pub const fn reading_only(mut self) -> Self {
+        self.reads_only = true;
+        self
     }
 
     /// True when nothing was ever taken out of it.
     #[must_use]
     pub const fn is_everything(&self) -> bool {
-        self.layers.is_empty()
+        self.layers.is_empty() && !self.reads_only
     }
 
     /// True when it has this tool, resource (by URI) or prompt.
@@ -129,20 +141,21 @@ impl Scope {
 
     /// Why it does not have this; `None` when it does.
     #[must_use]
-    pub fn leaves_out(&self, name: &QualifiedName) -> Option<LeftOut> {
+    pub fn leaves_out(&self, name: &QualifiedName) -> Option<ScopeExclusion> {
         self.layers.iter().find_map(|layer| {
             if let Some(written) = layer.without.naming(name, layer.own.as_ref()) {
-                return Some(LeftOut::Without(Arc::clone(written)));
+                return Some(ScopeExclusion::Without(Arc::clone(written)));
             }
             let among = layer.only.as_ref().is_none_or(|only| only.naming(name, layer.own.as_ref()).is_some());
-            (!among).then_some(LeftOut::NotAmong)
+            (!among).then_some(ScopeExclusion::NotAmong)
         })
     }
 
     /// What a call of this meets before any rule is asked; `None`: nothing, the rules decide.
     #[must_use]
     pub fn refuse(&self, name: &QualifiedName, kind: CallKind, risk: Risk) -> Option<Refusal> {
-        let left_out = self.leaves_out(name)?;
+        let writes = (self.reads_only && risk != Risk::Low).then_some(ScopeExclusion::MayWrite);
+        let left_out = self.leaves_out(name).or(writes)?;
         Some(Refusal::of(name.clone(), kind, Ground { decider: Decider::OutOfScope(left_out), risk }))
     }
 }
@@ -232,11 +245,12 @@ fn matched(globs: &Globs, texts: impl FnOnce() -> Vec<String>) -> Bits {
     matched
 }
 
-impl fmt::Display for LeftOut {
+impl fmt::Display for ScopeExclusion {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotAmong => formatter.write_str("it is not among the tools of this agent"),
             Self::Without(glob) => write!(formatter, "`{}` takes it from the tools of this agent", one_line(glob)),
+            Self::MayWrite => formatter.write_str("this agent may only read, and nothing says that this only reads"),
         }
     }
 }

@@ -9,7 +9,8 @@
 //! | How is the tool called? | [`signature`](signature()), [`documented`] |
 //! | How is it offered to a model? | [`tool_array`], and back with [`ToolArray::resolve`] |
 //! | How is a prompt handed to a model? | [`provider_messages`] |
-//! | Which tools fit some words? | [`search`](search()) |
+//! | Which tools fit some words? | [`SearchIndex`], made of one [`ServerIndex`] per server |
+//! | What does a model's system prompt say of them? | [`system_prompt`](system_prompt()), within [`estimated_tokens`] |
 //! | What does a schema say? | [`schema`]: the tree, its references, its types; `helve-schema` checks with the same |
 //!
 //! ```
@@ -24,19 +25,27 @@
 
 #![warn(missing_docs)]
 
+mod parameters;
 mod prompt;
 mod provider;
 pub mod schema;
 mod search;
 mod signature;
+mod system_prompt;
+mod tokens;
 mod tool_text;
 
+pub use parameters::{Parameter, Parameters, parameters};
 pub use prompt::{PromptNotice, PromptNoticeKind, ProviderMessages, provider_messages};
-pub use provider::{CallProblem, Notice, NoticeKind, Provider, ResolvedCall, Strictness, ToolArray, tool_array};
+pub use provider::{
+    CallProblem, NoticeKind, Provider, ProviderNotice, ResolvedCall, Strictness, ToolArray, tool_array,
+};
 pub use schema::json::JsonProblem;
 pub use schema::limits::{
     ArgumentLimits, MAX_ARGUMENT_BYTES, MAX_ARGUMENT_DEPTH, MAX_ARGUMENT_VALUES, MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH,
 };
-pub use search::search;
+pub use search::{SearchIndex, SearchQuery, SearchResult, ServerIndex, ToolPlace};
 pub use signature::{CHARACTERS_PER_TOKEN, Style, documented, signature, statement, type_in_line, usage};
+pub use system_prompt::{ServerText, code_signature, first_line, system_prompt};
+pub use tokens::estimated_tokens;
 pub use tool_text::ToolText;

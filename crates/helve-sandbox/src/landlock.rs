@@ -2,14 +2,16 @@
 //!
 //! Every right of the version that the plan counted with is handled and must be enforced; a kernel that has less ends the stage.
 
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, LandlockStatus, PathBeneath,
     Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetStatus, Scope,
 };
-use rustix::fs::{FileType, Mode, OFlags, fstat, open, readlink};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, open, openat2, readlink};
+use rustix::io::Errno;
 
 use crate::rules::{Access, Calls, NetworkRule, Rules};
 use crate::stage::StageError;
@@ -67,22 +69,32 @@ pub(crate) fn restrict(rules: &Rules) -> Result<(), StageError> {
 
 /// The file at this very path: what became a link since the plan was made was made by somebody. `None` when it is gone.
 fn open_exactly(path: &Path) -> Result<Option<(OwnedFd, bool)>, StageError> {
-    let failed = |error: rustix::io::Errno| StageError::at("cannot open", path, error);
-    let file = match open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) {
+    let failed = |error: Errno| match error {
+        Errno::LOOP => StageError::at("somebody put a link on the way to", path, error),
+        error => StageError::at("cannot open", path, error),
+    };
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let opened = match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        // As in a sandbox of ours.
+        Err(Errno::NOSYS) => open_and_compare(path, flags),
+        opened => opened,
+    };
+    let file = match opened {
         Ok(file) => file,
         // What the user may not reach needs no rule.
-        Err(rustix::io::Errno::NOENT | rustix::io::Errno::ACCESS) => return Ok(None),
+        Err(Errno::NOENT | Errno::ACCESS) => return Ok(None),
         Err(error) => return Err(failed(error)),
     };
-    use std::os::fd::AsRawFd as _;
-    use std::os::unix::ffi::OsStrExt as _;
-    let real = readlink(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()), Vec::new()).map_err(failed)?;
-    if real.as_bytes() != path.as_os_str().as_bytes() {
-        return Err(StageError::at("somebody put a link on the way to", path, rustix::io::Errno::LOOP));
-    }
     let about = fstat(&file).map_err(failed)?;
     let is_directory = FileType::from_raw_mode(about.st_mode) == FileType::Directory;
     Ok(Some((file, is_directory)))
+}
+
+/// The same where links cannot be forbidden: where the path led is asked afterwards.
+fn open_and_compare(path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let file = open(path, flags, Mode::empty())?;
+    let real = readlink(format!("/proc/self/fd/{}", file.as_raw_fd()), Vec::new())?;
+    if real.as_bytes() == path.as_os_str().as_bytes() { Ok(file) } else { Err(Errno::LOOP) }
 }
 
 fn rights(access: Access, abi: ABI, is_directory: bool, unix: bool) -> BitFlags<AccessFs> {
@@ -106,4 +118,30 @@ fn rights(access: Access, abi: ABI, is_directory: bool, unix: bool) -> BitFlags<
         rights &= !resolve_unix;
     }
     if is_directory { rights } else { rights & AccessFs::from_file(abi) }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::fs::OFlags;
+
+    use super::{open_and_compare, open_exactly};
+
+    #[test]
+    fn a_link_on_the_way_is_refused_by_either_way() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        fs_err::create_dir(root.join("real")).unwrap();
+        fs_err::write(root.join("real/file"), "").unwrap();
+        fs_err::os::unix::fs::symlink("real", root.join("link")).unwrap();
+        fs_err::os::unix::fs::symlink("file", root.join("real/other")).unwrap();
+        for (path, expected) in
+            [("real", true), ("real/file", true), ("link", false), ("link/file", false), ("real/other", false)]
+        {
+            assert_eq!(open_exactly(&root.join(path)).is_ok(), expected, "{path}");
+            assert_eq!(open_and_compare(&root.join(path), OFlags::PATH | OFlags::CLOEXEC).is_ok(), expected, "{path}");
+        }
+        assert!(open_exactly(&root.join("gone")).unwrap().is_none());
+        let said = open_exactly(&root.join("link/file")).unwrap_err().to_string();
+        assert!(said.starts_with("somebody put a link on the way to"), "{said}");
+    }
 }

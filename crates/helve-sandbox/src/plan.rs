@@ -11,7 +11,7 @@ use helve_model::sandbox::{Network, Profile};
 
 use crate::files::{Files, Remembered};
 use crate::policy::{Demand, Policy};
-use crate::protected_places::{PlaceOwner, Protected};
+use crate::protected_places::{PlaceOwner, Protected, is_below, plain};
 use crate::report::{Files as FilesHeld, LeftOut, Metadata, NetworkHeld, Report};
 use crate::rules::{Access, Grant, Machine, NetworkRule, Rules};
 use crate::runtime::{self, Runtime};
@@ -222,11 +222,27 @@ impl Planner<'_> {
 
     fn private(&mut self) {
         let Private { temporary, cache } = &self.subject.private;
-        self.open_if_safe(temporary, Access::WriteRun);
+        self.open_made(temporary, Access::WriteRun);
         match self.policy.profile {
-            Profile::Standard => self.open_if_safe(cache, Access::WriteRun),
-            Profile::Offline => self.open_if_safe(cache, Access::Run),
+            Profile::Standard => self.open_made(cache, Access::WriteRun),
+            Profile::Offline => self.open_made(cache, Access::Run),
             Profile::Strict => {}
+        }
+    }
+
+    /// Opens what is made before the program starts, where it is not there yet: a plan says so before anything is started.
+    fn open_made(&mut self, path: &Path, access: Access) {
+        if self.files.resolve(path).is_some() {
+            return self.open_if_safe(path, access);
+        }
+        let nearest = path.ancestors().skip(1).find_map(|parent| {
+            let (real, _) = self.files.resolve(parent)?;
+            Some(real.join(path.strip_prefix(parent).ok()?))
+        });
+        let Some(real) = nearest else { return };
+        match self.closed(&real) {
+            Some(protected) => self.leave_out(real, protected),
+            None => self.push(path.to_owned(), real, access),
         }
     }
 
@@ -309,6 +325,7 @@ impl Planner<'_> {
         }
     }
 
+    /// True when a grant holds this already. Both are spelled without links, and so plainly.
     fn covers(&self, path: &Path, access: Access) -> bool {
         let includes = |own: Access| match access {
             Access::List => true,
@@ -317,7 +334,7 @@ impl Planner<'_> {
             Access::Write => matches!(own, Access::Write | Access::WriteRun),
             Access::WriteRun => own == Access::WriteRun,
         };
-        self.grants.iter().any(|Wanted { grant, .. }| path.starts_with(&grant.path) && includes(grant.access))
+        self.grants.iter().any(|Wanted { grant, .. }| is_below(path, &grant.path) && includes(grant.access))
     }
 
     /// A program must not widen its next sandbox by a link in what it may write.
@@ -325,17 +342,18 @@ impl Planner<'_> {
         let writable: Vec<&Path> =
             self.grants.iter().filter(|w| w.grant.access.is_writable()).map(|w| w.grant.path.as_path()).collect();
         for Wanted { spelled, grant } in &self.grants {
+            let spelled_plainly = plain(spelled);
             let real_parent = spelled.parent().and_then(|parent| self.files.resolve(parent));
             let passes = |directory: &&&Path| {
-                spelled.starts_with(directory)
-                    || real_parent.as_ref().is_some_and(|(parent, _)| parent.starts_with(directory))
+                is_below(&spelled_plainly, directory)
+                    || real_parent.as_ref().is_some_and(|(parent, _)| is_below(parent, directory))
             };
             // Where a program may write, what is below may be its work; the directory itself is not.
             let led_out = writable
                 .iter()
                 .filter(|directory| **directory != grant.path)
                 .filter(passes)
-                .any(|d| !grant.path.starts_with(d));
+                .any(|directory| !is_below(&grant.path, directory));
             if led_out {
                 return Err(PlanRefusal::LeadsOut { path: spelled.clone(), to: grant.path.clone() });
             }

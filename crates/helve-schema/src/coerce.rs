@@ -19,7 +19,7 @@ use helve_model::text::{SHOWN_CHARACTERS, alternatives, folded, named, quoted};
 use helve_render::schema::document::Document;
 use helve_render::schema::json::{self, Json, JsonProblem, Object};
 use helve_render::schema::limits::{ArgumentLimits, SCHEMA_CAPS};
-use helve_render::schema::types::{self, Field, ObjectType, Others, Type, admits};
+use helve_render::schema::types::{self, ObjectField, ObjectType, Others, Type, admits};
 
 /// Names shown of those a key could have been.
 const SHOWN_NAMES: usize = 12;
@@ -314,7 +314,7 @@ fn shown(value: &Json) -> String {
     value.as_str().map_or_else(|| folded(&value.to_text(), 30), |text| folded(text, 30))
 }
 
-fn name_list(fields: &[Field]) -> String {
+fn name_list(fields: &[ObjectField]) -> String {
     let mut names: Vec<String> = fields.iter().take(SHOWN_NAMES).map(|field| named(&field.name)).collect();
     if fields.len() > SHOWN_NAMES {
         names.push("…".to_owned());

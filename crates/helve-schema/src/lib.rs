@@ -65,6 +65,7 @@ mod form;
 mod output;
 mod prompt_arguments;
 mod sampling;
+mod tool_form;
 mod validate;
 
 pub use coerce::{Coerced, WordError, coerce};
@@ -88,6 +89,9 @@ pub use sampling::{
     MAX_SAMPLING_MESSAGES, MAX_SAMPLING_TOKENS, MAX_SAMPLING_TOOLS, MAX_STOP_SEQUENCES, ModelPreferences,
     SamplingContent, SamplingMessage, SamplingProblem, SamplingRequest, SamplingResult, SamplingRole, ToolChoice,
     ToolResult, ToolUse,
+};
+pub use tool_form::{
+    Control, FilledForm, FormEntry, FormField, FormOption, LineKind, MAX_FORM_ITEMS, Switch, ToolForm,
 };
 pub use validate::{
     ArgumentVerdict, CheckRefusal, Excess, InvalidArguments, LazyValidator, MAX_EMBEDDED_RESOURCES, MAX_ENUM_VALUES,

@@ -7,6 +7,7 @@
 
 mod own;
 
+use helve_model::protocol::notifications;
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +20,7 @@ use helve_model::protocol::code;
 use helve_model::text::cut;
 use helve_model::{Owner, ServerName};
 use helve_wire::plane::AnswerId;
-use helve_wire::{BoxFuture, ClientCapabilities, Era, EraPreference, PeerQuestion, QuestionKind, RpcError};
+use helve_wire::{BoxFuture, ClientCapabilities, EraPreference, PeerQuestion, QuestionKind, RpcError};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
@@ -31,11 +32,12 @@ use crate::gate;
 use crate::gateway::Gateway;
 use crate::ledger::Taker;
 use crate::message::Message;
-use crate::observer::{Notice, Observer, Visitor};
+use crate::observer::{AgentNotice, Observer, Visitor};
 use crate::outbox::Outlet;
 use crate::owner_store::{Bounds, OwnerStore};
 use crate::pending_questions::PendingQuestions;
 use crate::principal::Principal;
+use crate::reach::Reach;
 use crate::refusal;
 use crate::running::Running;
 use crate::tasks::{OpenTasks, Tasks};
@@ -66,6 +68,8 @@ const MADE_TASKS: Bounds = Bounds { entries: 1_024, bytes: 256 << 10, time: Dura
 /// One agent.
 pub(crate) struct Agent {
     pub(crate) principal: Principal,
+    /// What it may see and call at most.
+    pub(crate) reach: Reach,
     clients: Clients,
     /// No other agent has it.
     number: u64,
@@ -121,8 +125,8 @@ struct Told {
 struct State {
     /// The version agreed upon in `initialize`.
     version: Option<String>,
-    /// The era of the first message it sent, where that was looked at before it was answered.
-    era: Option<Era>,
+    /// Its first message was of the era in which servers ask by requests, where that was looked at before it was answered.
+    is_asked_by_request: bool,
     /// Servers it was told of that they cannot ask it.
     told_of: HashSet<ServerName>,
     /// Servers of its own that were ended while it was away.
@@ -158,6 +162,7 @@ impl Agent {
         let session = (clients == Clients::One).then(|| Arc::from(format!("a1-{number}")));
         Self {
             principal,
+            reach: Reach::default(),
             clients,
             number,
             source: CallSource::new(door).by(None, session),
@@ -181,6 +186,12 @@ impl Agent {
             presence: OnceLock::new(),
             seen: Mutex::default(),
         }
+    }
+
+    /// The same agent, who may see and call no more than this.
+    pub(crate) fn reaching(mut self, reach: Reach) -> Self {
+        self.reach = reach;
+        self
     }
 
     /// The agent says what it is; the first time counts.
@@ -289,16 +300,16 @@ impl Agent {
         lock(&self.state).version = Some(version);
     }
 
-    /// The agent's first message is of this era.
-    pub(crate) fn comes_in(&self, era: Era) {
-        lock(&self.state).era = Some(era);
+    /// The agent's first message tells whether servers ask it by requests.
+    pub(crate) fn comes_in(&self, is_asked_by_request: bool) {
+        lock(&self.state).is_asked_by_request = is_asked_by_request;
     }
 
     /// Can servers ask it something, in the way of the legacy era?
     pub(crate) fn is_asked_in_the_old_way(&self) -> bool {
         let is_legacy = {
             let state = lock(&self.state);
-            state.version.is_some() || state.era == Some(Era::Legacy)
+            state.version.is_some() || state.is_asked_by_request
         };
         is_legacy && self.can_be_asked()
     }
@@ -367,7 +378,7 @@ impl Agent {
         self.watching.get_or_init(|| {
             let outlet = Arc::clone(&self.standalone);
             Watching::new(Arc::new(move |params: &RawJson| {
-                outlet.send(Message::notification("notifications/resources/updated", Some(params)));
+                outlet.send(Message::notification(notifications::RESOURCES_UPDATED, Some(params)));
             }))
         })
     }
@@ -376,8 +387,8 @@ impl Agent {
     pub(crate) fn catalog(&self, gateway: &Gateway) -> Arc<Catalog> {
         let own = lock(&self.own).clone();
         match own {
-            Some(own) => own.catalogs.of_agent(&gateway.host, &own.host, &gateway.options.naming),
-            None => gateway.catalog(),
+            Some(own) => own.catalogs.of_agent(&gateway.host, &own.host, &gateway.options.naming, &self.reach),
+            None => gateway.catalog_of(&self.principal, &self.reach),
         }
     }
 
@@ -440,7 +451,7 @@ impl Agent {
     pub(crate) fn end(&self) {
         let seen = lock(&self.seen).take();
         if let Some((observer, visitor)) = seen {
-            observer.notice(Notice::Left(&visitor));
+            observer.notice(AgentNotice::Left(&visitor));
         }
         lock(&self.state).has_ended = true;
         self.running.cancel_all();
@@ -456,7 +467,7 @@ impl Agent {
             state.version.is_some() && level >= state.log_level.unwrap_or_default()
         };
         if wants && params.check().is_ok() {
-            outlet.send(Message::notification("notifications/message", Some(params)));
+            outlet.send(Message::notification(notifications::MESSAGE, Some(params)));
         }
     }
 

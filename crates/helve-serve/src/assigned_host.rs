@@ -6,17 +6,20 @@
 //! servers that can ask in no other.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use futures_util::future::join_all;
-use helve::{CallError, Host, ServerEntry};
+use helve::{CallError, Host, ServerEntry, Snapshot};
 use helve_model::{PendingReason, ServerName, ServerStatus, TransportSpec};
-use helve_wire::{Era, OtherEra};
+use helve_wire::{Greeting, OtherEra};
 use tokio::sync::OnceCell;
 
 use crate::agent::Agent;
+use crate::catalog::{Catalog, snapshot};
+use crate::discovery::OWN_TOOLBOX;
 use crate::gateway::{Gateway, HostSource, LISTED_WITHIN};
 use crate::ledger::Turns;
+use crate::lookups::{self, Lookup};
 use helve_model::sync::lock;
 
 /// The host that runs a server for an agent.
@@ -24,6 +27,54 @@ pub(crate) struct AssignedHost {
     pub(crate) host: Host,
     /// It is the one that lists are made from.
     pub(crate) is_shared: bool,
+    /// Other agents may use the server there too, so that they take turns.
+    has_turns: bool,
+    /// The server as it is there, as far as is known.
+    server: KnownServer,
+}
+
+impl AssignedHost {
+    /// False where the server is known to speak the legacy era.
+    pub(crate) fn may_be_modern(&self) -> bool {
+        self.server.may_be_stateless()
+    }
+}
+
+/// A server as a request finds it; what it said about itself is looked up when it is needed, and once.
+#[derive(Debug, Default)]
+pub(crate) struct KnownServer {
+    entry: Option<Arc<ServerEntry>>,
+    greeting: OnceLock<Option<Greeting>>,
+}
+
+impl KnownServer {
+    pub(crate) fn of(snapshot: &Snapshot, server: &ServerName) -> Self {
+        Self { entry: snapshot.server(server.as_str()).cloned(), greeting: OnceLock::new() }
+    }
+
+    fn greeting(&self) -> Option<&Greeting> {
+        let look = || {
+            lookups::note(Lookup::Greeting);
+            self.entry.as_ref().and_then(|entry| entry.greeting())
+        };
+        self.greeting.get_or_init(look).as_ref()
+    }
+
+    /// The same, if it was ever connected.
+    pub(crate) fn connected(self) -> Option<Self> {
+        self.greeting().is_some().then_some(self)
+    }
+
+    /// Do all agents share this server? As its entry says, else as its era allows.
+    fn may_be_shared(&self) -> bool {
+        let said = self.entry.as_ref().and_then(|entry| entry.spec().shared);
+        said.unwrap_or_else(|| self.may_be_stateless())
+    }
+
+    /// False where it is known to keep something between requests.
+    fn may_be_stateless(&self) -> bool {
+        self.greeting().is_none_or(|greeting| greeting.negotiated.era.is_stateless())
+    }
 }
 
 /// Which servers have the legacy era besides the one that agents share. Found out by the first agent that wants it, since
@@ -49,51 +100,78 @@ impl LegacyEras {
 impl Gateway {
     /// The host that runs this server for this agent: the shared one, if the server can be shared.
     pub(crate) async fn host_for(&self, agent: &Arc<Agent>, server: &ServerName) -> Result<AssignedHost, CallError> {
-        let own = |host: Host| AssignedHost { host, is_shared: false };
-        let shared = || AssignedHost { host: self.host.clone(), is_shared: true };
-        let Some(source) = &self.source else { return Ok(shared()) };
-        if !self.may_be_shared(server) {
-            return self.own_host(agent, &**source).await.map(own);
-        }
-        match self.may_be_asked_by(agent, server) {
-            // Without it the agent still has all but the logs.
-            Asking::InTheNewWay if self.logs_for_one(agent, server) => {
-                Ok(self.own_host(agent, &**source).await.map_or_else(|_| shared(), own))
+        let own = agent.own_server(server);
+        self.assign(agent, server, KnownServer::of(&snapshot(&self.host), server), own).await
+    }
+
+    /// The same for a call whose tool was found in a catalog.
+    pub(crate) async fn host_for_tool(
+        &self,
+        agent: &Arc<Agent>,
+        server: &ServerName,
+        catalog: &Catalog,
+    ) -> Result<AssignedHost, CallError> {
+        let own = catalog.own.as_ref().and_then(|own| KnownServer::of(own, server).connected());
+        self.assign(agent, server, KnownServer::of(&catalog.shared, server), own).await
+    }
+
+    /// Decides by the server as everybody has it, and as the agent has it, if it was connected there.
+    async fn assign(
+        &self,
+        agent: &Arc<Agent>,
+        server: &ServerName,
+        shared: KnownServer,
+        own: Option<KnownServer>,
+    ) -> Result<AssignedHost, CallError> {
+        let Some(source) = &self.source else {
+            return Ok(AssignedHost { host: self.host.clone(), is_shared: true, has_turns: false, server: shared });
+        };
+        // Programs call whatever servers the agent has, and those that keep state are its own.
+        let host = if shared.may_be_shared() && server.as_str() != OWN_TOOLBOX {
+            match self.may_be_asked_by(agent, server, &shared) {
+                // Without it the agent still has all but the logs.
+                Asking::InTheNewWay if logs_for_one(agent, &shared) => self.own_host(agent, &**source).await.ok(),
+                Asking::InTheNewWay => None,
+                Asking::NotAtAll => {
+                    agent.tell_of_sharing(server);
+                    None
+                }
+                // Without it the agent still has all but the questions.
+                Asking::InTheOldWay => self.legacy_host(agent, &**source, server, own.is_some()).await,
             }
-            Asking::InTheNewWay => Ok(shared()),
-            Asking::NotAtAll => {
-                agent.tell_of_sharing(server);
-                Ok(shared())
+        } else {
+            Some(self.own_host(agent, &**source).await?)
+        };
+        Ok(match host {
+            None => {
+                let has_turns = own.is_none();
+                let server = own.unwrap_or(shared);
+                AssignedHost { host: self.host.clone(), is_shared: true, has_turns, server }
             }
-            // Without it the agent still has all but the questions.
-            Asking::InTheOldWay => Ok(self.legacy_host(agent, &**source, server).await.map_or_else(shared, own)),
-        }
+            // It may have come there just now.
+            Some(host) => {
+                let server = own.or_else(|| agent.own_server(server)).unwrap_or(shared);
+                AssignedHost { host, is_shared: false, has_turns: false, server }
+            }
+        })
     }
 
     /// The host for what is not a call: the agent's own where this server runs there, else the one that lists are made from.
     /// Nothing that can be shared is started for it.
-    pub(crate) async fn host_besides_calls(
-        &self,
-        agent: &Arc<Agent>,
-        server: &ServerName,
-    ) -> Result<AssignedHost, CallError> {
+    pub(crate) async fn host_besides_calls(&self, agent: &Arc<Agent>, server: &ServerName) -> Result<Host, CallError> {
         let has_own = agent.own_server(server).is_some();
         match (&self.source, agent.own_host()) {
-            (Some(_), Some(host)) if has_own => Ok(AssignedHost { host, is_shared: false }),
-            (Some(_), _) if !self.may_be_shared(server) => self.host_for(agent, server).await,
-            _ => Ok(AssignedHost { host: self.host.clone(), is_shared: true }),
+            (Some(_), Some(host)) if has_own => Ok(host),
+            (Some(_), _) if !self.may_be_shared(server) => {
+                self.host_for(agent, server).await.map(|assigned| assigned.host)
+            }
+            _ => Ok(self.host.clone()),
         }
     }
 
-    /// Does this agent want the logs of a server that says of none which call they are about? Where agents share it they
-    /// reach nobody; so it runs for this agent alone.
-    fn logs_for_one(&self, agent: &Agent, server: &ServerName) -> bool {
-        let snapshot = self.host.snapshot();
-        let Some(entry) = snapshot.server(server.as_str()).filter(|_| agent.wants_logs()) else { return false };
-        let spec = entry.spec();
-        matches!(spec.transport, TransportSpec::Stdio(_))
-            && spec.shared.is_none()
-            && entry.greeting().is_some_and(|greeting| greeting.offers("logging"))
+    /// The turns at a server, where the agent that it was assigned to shares it with others.
+    pub(crate) fn turns_of(&self, assigned: &AssignedHost, server: &ServerName) -> Option<Turns> {
+        assigned.has_turns.then(|| self.ledger.server(server))
     }
 
     /// The turns at a server, where this agent shares it with others.
@@ -110,7 +188,7 @@ impl Gateway {
     /// can do. Waits a little for those that were not started yet; who takes longer is announced.
     pub(crate) async fn start_private_servers(&self, agent: &Arc<Agent>) {
         let Some(source) = self.source.as_ref().filter(|_| agent.can_be_asked()) else { return };
-        let snapshot = self.host.snapshot();
+        let snapshot = snapshot(&self.host);
         let known = snapshot.servers().filter(|entry| entry.greeting().is_some()).map(|entry| entry.name());
         let own: Vec<&ServerName> = known.filter(|server| !self.may_be_shared(server)).collect();
         if own.is_empty() {
@@ -128,15 +206,7 @@ impl Gateway {
 
     /// Do all agents share this server? As its entry says, else as its era allows.
     pub(crate) fn may_be_shared(&self, server: &ServerName) -> bool {
-        self.host.snapshot().server(server.as_str()).is_none_or(|entry| may_be_shared(entry))
-    }
-
-    /// False for a server that is known to speak the legacy era with this agent.
-    pub(crate) fn may_be_modern(&self, agent: &Agent, server: &ServerName) -> bool {
-        let snapshot = self.host.snapshot();
-        let greeting = || snapshot.server(server.as_str()).and_then(|entry| entry.greeting());
-        let greeting = agent.own_server(server).and_then(|own| own.greeting()).or_else(greeting);
-        greeting.is_none_or(|greeting| greeting.negotiated.era == Era::Modern)
+        KnownServer::of(&snapshot(&self.host), server).may_be_shared()
     }
 
     /// The host that is this agent's alone.
@@ -145,32 +215,37 @@ impl Gateway {
     }
 
     /// How a server that agents share may ask this one.
-    fn may_be_asked_by(&self, agent: &Agent, server: &ServerName) -> Asking {
-        let snapshot = self.host.snapshot();
-        let Some(entry) = snapshot.server(server.as_str()).filter(|_| agent.is_asked_in_the_old_way()) else {
+    fn may_be_asked_by(&self, agent: &Agent, server: &ServerName, known: &KnownServer) -> Asking {
+        let Some(entry) = known.entry.as_ref().filter(|_| agent.is_asked_in_the_old_way()) else {
             return Asking::InTheNewWay;
         };
         let spec = entry.spec();
-        let is_builtin = matches!(spec.transport, TransportSpec::Builtin(_));
-        let Some(greeting) = entry.greeting().filter(|_| !is_builtin && spec.protocol_version.is_none()) else {
+        if matches!(spec.transport, TransportSpec::Builtin(_)) || spec.protocol_version.is_some() {
             return Asking::InTheNewWay;
-        };
-        let negotiated = &greeting.negotiated;
-        let has_legacy = negotiated.other != OtherEra::NotSpoken && !self.legacy_eras.is_missing(server);
-        match negotiated.era {
-            // One that its entry says is to be shared, and that was told that it cannot ask.
-            Era::Legacy => Asking::InTheNewWay,
-            Era::Modern if !has_legacy => Asking::InTheNewWay,
-            Era::Modern if spec.shared == Some(true) => Asking::NotAtAll,
-            Era::Modern => Asking::InTheOldWay,
+        }
+        let Some(Greeting { negotiated, .. }) = known.greeting() else { return Asking::InTheNewWay };
+        // One that keeps something is one that its entry says is to be shared, and that was told that it cannot ask.
+        let has_legacy = negotiated.era.is_stateless()
+            && negotiated.other != OtherEra::NotSpoken
+            && !self.legacy_eras.is_missing(server);
+        match spec.shared {
+            _ if !has_legacy => Asking::InTheNewWay,
+            Some(true) => Asking::NotAtAll,
+            _ => Asking::InTheOldWay,
         }
     }
 
     /// The agent's own host, with this server running there in the legacy era. `None` where the server does not have it, or
     /// does not come a second time.
-    async fn legacy_host(&self, agent: &Arc<Agent>, source: &dyn HostSource, server: &ServerName) -> Option<Host> {
+    async fn legacy_host(
+        &self,
+        agent: &Arc<Agent>,
+        source: &dyn HostSource,
+        server: &ServerName,
+        runs_there: bool,
+    ) -> Option<Host> {
         let host = self.own_host(agent, source).await.ok()?;
-        if agent.own_server(server).is_some() {
+        if runs_there {
             return Some(host);
         }
         let found = self.legacy_eras.of(server);
@@ -189,11 +264,10 @@ impl Gateway {
 
     /// Starts a server in an agent's own host. True when it speaks the legacy era there.
     async fn comes_in_legacy(&self, agent: &Agent, host: &Host, server: &ServerName) -> Result<bool, CallError> {
-        let snapshot = self.host.snapshot();
+        let snapshot = snapshot(&self.host);
         let own_time = snapshot.server(server.as_str()).and_then(|entry| entry.spec().startup_timeout);
         host.ready(server.as_str(), own_time.unwrap_or(host.settings().startup_timeout)).await?;
-        let greeting = agent.own_server(server).and_then(|own| own.greeting());
-        Ok(greeting.is_some_and(|greeting| greeting.negotiated.era == Era::Legacy))
+        Ok(agent.own_server(server).is_some_and(|own| !own.may_be_stateless()))
     }
 }
 
@@ -208,8 +282,17 @@ enum Asking {
     NotAtAll,
 }
 
-/// Do all agents share this server? As its entry says, else as its era allows.
-pub(crate) fn may_be_shared(entry: &ServerEntry) -> bool {
-    let is_modern = || entry.greeting().is_none_or(|greeting| greeting.negotiated.era == Era::Modern);
-    entry.spec().shared.unwrap_or_else(is_modern)
+/// Do all agents share this server?
+pub(crate) fn may_be_shared(entry: &Arc<ServerEntry>) -> bool {
+    KnownServer { entry: Some(Arc::clone(entry)), greeting: OnceLock::new() }.may_be_shared()
+}
+
+/// Does this agent want the logs of a server that says of none which call they are about? Where agents share it they
+/// reach nobody; so it runs for this agent alone.
+fn logs_for_one(agent: &Agent, server: &KnownServer) -> bool {
+    let Some(entry) = server.entry.as_ref().filter(|_| agent.wants_logs()) else { return false };
+    let spec = entry.spec();
+    matches!(spec.transport, TransportSpec::Stdio(_))
+        && spec.shared.is_none()
+        && server.greeting().is_some_and(|greeting| greeting.offers("logging"))
 }

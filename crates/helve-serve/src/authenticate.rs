@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use helve_policy::Scope;
 use secrecy::{ExposeSecret as _, SecretString};
 use subtle::ConstantTimeEq as _;
 
@@ -17,7 +18,13 @@ pub trait Authenticate: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// When nobody that may come in: what was missing. What cannot be told is an error.
-    fn authenticate(&self, credentials: &Credentials<'_>) -> Result<Principal, Unauthenticated>;
+    fn authenticate(&self, credentials: &RequestCredentials<'_>) -> Result<Principal, Unauthenticated>;
+
+    /// What this principal may see and call at most, whatever the rules allow. It is asked after
+    /// [`Authenticate::authenticate`] let it in.
+    fn scope(&self, _principal: &Principal) -> Scope {
+        Scope::everything(None)
+    }
 
     /// True when the user a connection belongs to decides. A listener that cannot tell it then refuses to start.
     fn wants_user(&self) -> bool;
@@ -26,7 +33,7 @@ pub trait Authenticate: fmt::Debug + Send + Sync {
 /// What a request brings.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
-pub struct Credentials<'a> {
+pub struct RequestCredentials<'a> {
     /// The other end of its connection.
     pub peer: Peer,
     /// The bearer token it carries. It is a secret.
@@ -54,7 +61,7 @@ pub struct LocalUsers {
 #[derive(Debug)]
 pub struct KnownTokens(Vec<(Principal, SecretString)>);
 
-impl<'a> Credentials<'a> {
+impl<'a> RequestCredentials<'a> {
     /// What a connection and a header bring.
     #[must_use]
     pub const fn new(peer: Peer, bearer: Option<&'a str>) -> Self {
@@ -71,7 +78,7 @@ impl KnownTokens {
 }
 
 impl Authenticate for LocalUsers {
-    fn authenticate(&self, credentials: &Credentials<'_>) -> Result<Principal, Unauthenticated> {
+    fn authenticate(&self, credentials: &RequestCredentials<'_>) -> Result<Principal, Unauthenticated> {
         let peer = credentials.peer;
         let is_let_in = |owner: u32| peer.user.is_some_and(|user| user == owner || user == SUPERUSER);
         if self.only.is_none_or(is_let_in) { Ok(peer.principal()) } else { Err(Unauthenticated::User) }
@@ -83,7 +90,7 @@ impl Authenticate for LocalUsers {
 }
 
 impl Authenticate for KnownTokens {
-    fn authenticate(&self, credentials: &Credentials<'_>) -> Result<Principal, Unauthenticated> {
+    fn authenticate(&self, credentials: &RequestCredentials<'_>) -> Result<Principal, Unauthenticated> {
         let brought = credentials.bearer.ok_or(Unauthenticated::Token)?;
         // All are compared, each in full: the time taken tells nothing about any of them.
         let matching = self.0.iter().fold(None, |found, (principal, token)| {

@@ -3,6 +3,7 @@
 use bytestring::ByteString;
 use futures_util::future::join_all;
 use helve_model::json::RawJson;
+use helve_model::protocol::methods;
 use helve_wire::RpcError;
 use helve_wire::plane;
 
@@ -46,7 +47,7 @@ pub(crate) fn read(version: Option<&str>, text: &ByteString) -> Result<Batch, Rp
             return Err(invalid_request(format!("a batch has at most {MOST_MESSAGES} messages")));
         }
         match gate::read(&message) {
-            Ok(Passed::Request(request)) if request.method == "initialize" => {
+            Ok(Passed::Request(request)) if request.method == methods::INITIALIZE => {
                 let error = invalid_request("`initialize` is sent by itself");
                 batch.refusals.push(Message::answer(&request.id, &Err(error)));
             }

@@ -2,17 +2,19 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use helve::{Host, ServerEntry, Snapshot, ToolEntry};
+use helve::{Host, ServerEntry, Snapshot, ToolEntry, ToolSearch};
 use helve_model::json::{ObjectWriter, RawJson, quoted};
 use helve_model::{Action, Definition as _, QualifiedName, ServerName};
 use helve_policy::Caller;
 
 use crate::assigned_host::may_be_shared;
-use crate::discovery::Discovery;
+use crate::discovery::{Discovery, OWN_TOOLBOX, RUN_CODE};
+use crate::lookups::{self, Lookup};
 use crate::naming::Naming;
+use crate::reach::Reach;
 use helve_model::sync::lock;
 
 /// A list longer than this is given in pages.
@@ -52,7 +54,7 @@ pub(crate) struct Catalog {
     generation: (u64, u64),
     tools: HashMap<String, Arc<ToolEntry>>,
     /// The names in the order of the list.
-    names: Vec<String>,
+    pub(crate) names: Vec<String>,
     pub(crate) tool_list: Pages,
     /// Another one for another list.
     fingerprint: u64,
@@ -60,6 +62,19 @@ pub(crate) struct Catalog {
     pub(crate) bytes: usize,
     /// The servers that have resources or prompts.
     pub(crate) servers: Vec<ServerName>,
+    /// The snapshots that it was made of: a call looks everything up in them.
+    pub(crate) shared: Arc<Snapshot>,
+    pub(crate) own: Option<Arc<Snapshot>>,
+    /// All servers, for whoever searches.
+    entries: Vec<Arc<ServerEntry>>,
+    searchable: OnceLock<Searchable>,
+}
+
+/// The tools ready to be searched, and the name that each is served under.
+#[derive(Debug)]
+pub(crate) struct Searchable {
+    pub(crate) tools: ToolSearch,
+    pub(crate) names: HashMap<QualifiedName, String>,
 }
 
 /// A list as it is sent: the elements of each page, put together.
@@ -76,21 +91,33 @@ pub(crate) struct Pages {
 impl Catalogs {
     /// What there is now.
     pub(crate) fn current(&self, host: &Host, naming: &Naming) -> Arc<Catalog> {
-        self.made_of(&host.snapshot(), None, naming)
+        self.made_of(snapshot(host), None, naming, &Reach::default())
+    }
+
+    /// What there is now for whoever may see no more than this.
+    pub(crate) fn within(&self, host: &Host, naming: &Naming, reach: &Reach) -> Arc<Catalog> {
+        self.made_of(snapshot(host), None, naming, reach)
     }
 
     /// What there is now for an agent that has servers of its own.
-    pub(crate) fn of_agent(&self, shared: &Host, own: &Host, naming: &Naming) -> Arc<Catalog> {
-        self.made_of(&shared.snapshot(), Some(&own.snapshot()), naming)
+    pub(crate) fn of_agent(&self, shared: &Host, own: &Host, naming: &Naming, reach: &Reach) -> Arc<Catalog> {
+        self.made_of(snapshot(shared), Some(snapshot(own)), naming, reach)
     }
 
-    fn made_of(&self, shared: &Snapshot, own: Option<&Snapshot>, naming: &Naming) -> Arc<Catalog> {
-        let generation = (shared.generation(), own.map_or(0, Snapshot::generation));
+    fn made_of(
+        &self,
+        shared: Arc<Snapshot>,
+        own: Option<Arc<Snapshot>>,
+        naming: &Naming,
+        reach: &Reach,
+    ) -> Arc<Catalog> {
+        lookups::note(Lookup::Catalog);
+        let generation = (shared.generation(), own.as_ref().map_or(0, |own| own.generation()));
         let mut newest = lock(&self.newest);
         match &*newest {
             Some(catalog) if catalog.generation == generation => Arc::clone(catalog),
             _ => {
-                let catalog = Arc::new(Catalog::new(generation, shared, own, naming));
+                let catalog = Arc::new(Catalog::new(generation, shared, own, naming, reach));
                 *newest = Some(Arc::clone(&catalog));
                 catalog
             }
@@ -99,16 +126,31 @@ impl Catalogs {
 }
 
 impl Catalog {
-    fn new(generation: (u64, u64), shared: &Snapshot, own: Option<&Snapshot>, naming: &Naming) -> Self {
-        let servers: Vec<&Arc<ServerEntry>> = shared.servers().map(|server| newest(server, own)).collect();
+    fn new(
+        generation: (u64, u64),
+        shared: Arc<Snapshot>,
+        own: Option<Arc<Snapshot>>,
+        naming: &Naming,
+        reach: &Reach,
+    ) -> Self {
+        let is_within = |server: &&Arc<ServerEntry>| reach.within().is_none_or(|within| within == server.name());
+        let servers: Vec<&Arc<ServerEntry>> =
+            shared.servers().filter(is_within).map(|server| newest(server, own.as_deref())).collect();
+        let naming = reach.naming(naming);
         // The names of one server are given in its own order; several have a common one.
         let mut entries: Vec<&Arc<ToolEntry>> = match servers.as_slice() {
             [only] => only.tools_as_listed().collect(),
             several => several.iter().flat_map(|server| server.tools()).collect(),
         };
-        entries.retain(|tool| !is_denied(tool));
+        entries.retain(|tool| !is_denied(tool) && (reach.is_everything() || reach.includes(tool)));
         let identities: Vec<QualifiedName> = entries.iter().map(|tool| tool.name().clone()).collect();
-        let names = naming.names(&identities);
+        let mut names = naming.names(&identities);
+        // A tool of ours is known by its own name, as search is.
+        for (identity, name) in identities.iter().zip(&mut names) {
+            if identity.server.as_str() == OWN_TOOLBOX && identity.tool.as_str() == RUN_CODE {
+                RUN_CODE.clone_into(name);
+            }
+        }
         let definitions = entries.iter().zip(&names).map(|(tool, name)| {
             let raw = tool.definition().raw();
             if tool.name().tool.as_str() == name { raw.clone() } else { raw.replacing("name", &quoted(name)) }
@@ -124,17 +166,42 @@ impl Catalog {
         let has_more = |entry: &&Arc<ServerEntry>| {
             entry.greeting().is_some_and(|greeting| greeting.offers("resources") || greeting.offers("prompts"))
         };
+        let all_servers = servers.iter().map(|server| Arc::clone(server)).collect();
         let servers = servers.into_iter().filter(has_more).map(|entry| entry.name().clone()).collect();
-        Self { generation, tools, names, tool_list, fingerprint, bytes, servers }
+        Self {
+            generation,
+            tools,
+            names,
+            tool_list,
+            fingerprint,
+            bytes,
+            servers,
+            entries: all_servers,
+            searchable: OnceLock::new(),
+            shared,
+            own,
+        }
     }
 
     pub(crate) fn tool(&self, name: &str) -> Option<&Arc<ToolEntry>> {
         self.tools.get(name)
     }
 
-    /// Every tool, in the order of the list.
-    pub(crate) fn in_order(&self) -> impl Iterator<Item = (&str, &Arc<ToolEntry>)> {
-        self.names.iter().filter_map(|name| Some((name.as_str(), self.tools.get(name)?)))
+    /// The same, ready to be searched. What agents see alike is indexed once, by the host that they share.
+    pub(crate) fn searchable(&self, shared: &Host) -> &Searchable {
+        self.searchable.get_or_init(|| Searchable {
+            tools: shared.snapshot().search_of(&self.entries),
+            names: self
+                .names
+                .iter()
+                .filter_map(|name| Some((self.tools.get(name)?.name().clone(), name.clone())))
+                .collect(),
+        })
+    }
+
+    /// The names of all servers.
+    pub(crate) fn server_names(&self) -> impl Iterator<Item = &ServerName> {
+        self.entries.iter().map(|server| server.name())
     }
 
     /// Which list an agent gets of this: the same number for the same list.
@@ -147,6 +214,12 @@ impl Catalog {
     pub(crate) const fn len(&self) -> usize {
         self.names.len()
     }
+}
+
+/// What a host has now.
+pub(crate) fn snapshot(host: &Host) -> Arc<Snapshot> {
+    lookups::note(Lookup::Snapshot);
+    host.snapshot()
 }
 
 /// How long the tools that an agent sees count.

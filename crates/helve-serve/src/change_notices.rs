@@ -1,5 +1,6 @@
 //! What happens in the host and concerns agents that did not ask: changed lists.
 
+use helve_model::protocol::notifications;
 use std::sync::{Arc, Mutex, Weak};
 
 use helve::{Events, HostEvent};
@@ -60,9 +61,9 @@ struct Listening {
 impl ChangeNotice {
     pub(crate) const fn method(self) -> &'static str {
         match self {
-            Self::Tools => "notifications/tools/list_changed",
-            Self::Resources => "notifications/resources/list_changed",
-            Self::Prompts => "notifications/prompts/list_changed",
+            Self::Tools => notifications::TOOLS_LIST_CHANGED,
+            Self::Resources => notifications::RESOURCES_LIST_CHANGED,
+            Self::Prompts => notifications::PROMPTS_LIST_CHANGED,
         }
     }
 }

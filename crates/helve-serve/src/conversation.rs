@@ -3,6 +3,7 @@
 //! A legacy server asks in the middle of a call, and so does the door. A modern agent cannot be asked then: its request is
 //! answered with the question, the call stays open here (*parked*), and the agent's next request brings the answer.
 
+use helve_model::protocol::notifications;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -253,7 +254,7 @@ impl Answerer for Conversation {
         let Line { stream, log_from, .. } = lock(&self.line).clone();
         let level = params.member_str("level").and_then(|word| Level::from_word(&word)).unwrap_or_default();
         if log_from.is_some_and(|from| level >= from) && params.check().is_ok() {
-            stream.send(Message::notification("notifications/message", Some(params)));
+            stream.send(Message::notification(notifications::MESSAGE, Some(params)));
         }
     }
 }

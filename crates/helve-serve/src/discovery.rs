@@ -1,7 +1,10 @@
 //! Progressive discovery: instead of hundreds of definitions an agent gets three tools, by which it finds, reads and calls
 //! the others.
 
-use helve_model::json::{ObjectWriter, RawJson, quoted};
+mod search;
+
+use helve::Host;
+use helve_model::json::{RawJson, quoted};
 use helve_model::{Definition as _, Outcome};
 use helve_wire::RpcError;
 
@@ -16,6 +19,8 @@ pub enum Discovery {
     All,
     /// Always.
     Search,
+    /// Always, and what is found is called in programs: search and `run_code` alone.
+    Code,
     /// When all definitions together have more bytes than this.
     Above(usize),
 }
@@ -31,11 +36,12 @@ pub(crate) enum Step {
 /// About so many tokens as a model should spend on tools it may never use: four bytes each.
 const DEFAULT_ABOVE: usize = 128 << 10;
 
-/// How many tools a search gives unless it says otherwise, and at most.
-const FOUND: usize = 10;
-const FOUND_AT_MOST: usize = 50;
+/// The tool that runs programs, which goes by its own name whatever the others go by.
+pub(crate) const RUN_CODE: &str = "run_code";
+/// The toolbox that it is in.
+pub(crate) const OWN_TOOLBOX: &str = "helve";
 
-const SEARCH: &str = r#"{"name":"search_tools","title":"Search tools","description":"Find tools by words of what you want to do. Gives names and descriptions, the best first; describe_tool has the arguments of one, call_tool calls it.","inputSchema":{"type":"object","properties":{"query":{"type":"string","description":"Words to look for; none for all tools"},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"How many to give; 10 unless said"}},"required":["query"]},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#;
+const SEARCH: &str = r#"{"name":"search_tools","title":"Search tools","description":"Find tools by words of what you want to do. Gives names, signatures and descriptions, the best first; describe_tool has all about one, call_tool calls it.","inputSchema":{"type":"object","properties":{"query":{"anyOf":[{"type":"string"},{"type":"array","items":{"type":"string"},"maxItems":16}],"description":"Words of what you want to do, or a list of several such texts; none for all tools"},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"How many to give; 10 unless said"},"server":{"type":"string","description":"Only tools of this server"}},"required":["query"]},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#;
 const DESCRIBE: &str = r#"{"name":"describe_tool","title":"Describe a tool","description":"The whole definition of one tool: what it does, and the schema of its arguments.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"A name that search_tools gave"}},"required":["name"]},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#;
 const CALL: &str = r#"{"name":"call_tool","title":"Call a tool","description":"Call one of the tools that search_tools finds.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"A name that search_tools gave"},"arguments":{"type":"object","description":"Arguments that fit the schema describe_tool gives"}},"required":["name"]}}"#;
 
@@ -50,20 +56,25 @@ impl Discovery {
     pub(crate) const fn is_on(self, catalog: &Catalog) -> bool {
         match self {
             Self::All => false,
-            Self::Search => true,
+            Self::Search | Self::Code => true,
             Self::Above(bytes) => catalog.bytes > bytes,
         }
     }
 }
 
-/// The list of the three tools.
-pub(crate) fn list() -> Pages {
-    Pages::new("tools", [SEARCH, DESCRIBE, CALL].into_iter().map(RawJson::from_static))
+/// The list of the three tools, and of `run_code` where it is offered.
+pub(crate) fn list(discovery: Discovery, catalog: &Catalog) -> Pages {
+    let own: &[&'static str] = if discovery == Discovery::Code { &[SEARCH] } else { &[SEARCH, DESCRIBE, CALL] };
+    let run_code = catalog.tool(RUN_CODE).map(|tool| tool.definition().raw().clone());
+    Pages::new("tools", own.iter().map(|own| RawJson::from_static(own)).chain(run_code))
 }
 
 /// What a model has to know about it. A number is told only where it will not grow while servers come.
 pub(crate) fn instructions(discovery: Discovery, catalog: &Catalog, are_all_known: bool) -> Option<String> {
-    let how = "look for one, read it with describe_tool, call it with call_tool.";
+    let how = match discovery {
+        Discovery::Code => "look for some, and call them in a program with run_code.",
+        _ => "look for one, read it with describe_tool, call it with call_tool.",
+    };
     match (discovery, discovery.is_on(catalog)) {
         (_, true) if are_all_known => Some(format!("There are {} tools behind search_tools: {how}", catalog.len())),
         (_, true) => Some(format!("There are tools behind search_tools: {how}")),
@@ -75,28 +86,19 @@ pub(crate) fn instructions(discovery: Discovery, catalog: &Catalog, are_all_know
 }
 
 /// What a call means while discovery is on; `None`: what it says.
-pub(crate) fn step(catalog: &Catalog, request: &Request) -> Option<Result<Step, RpcError>> {
+pub(crate) fn step(
+    discovery: Discovery,
+    shared: &Host,
+    catalog: &Catalog,
+    request: &Request,
+) -> Option<Result<Step, RpcError>> {
     let arguments = || request.param("arguments").unwrap_or_else(RawJson::empty_object);
     match request.required("name").ok()?.as_str() {
-        "search_tools" => Some(Ok(Step::Answered(search(catalog, &arguments())))),
+        "search_tools" => Some(search::answer(discovery, shared, catalog, &arguments()).map(Step::Answered)),
         "describe_tool" => Some(describe(catalog, &arguments()).map(Step::Answered)),
         "call_tool" => Some(call(request, &arguments()).map(|meant| Step::Call(Box::new(meant)))),
         _ => None,
     }
-}
-
-fn search(catalog: &Catalog, arguments: &RawJson) -> RawJson {
-    let query = arguments.member_str("query").unwrap_or_default();
-    let limit = arguments.member("limit").and_then(|limit| limit.parse::<usize>().ok());
-    let limit = limit.unwrap_or(FOUND).clamp(1, FOUND_AT_MOST);
-    let tools = catalog.in_order().map(|(name, tool)| (name, tool.view().description.clone().unwrap_or_default()));
-    let found = helve_render::search(&query, tools);
-    let tools = found
-        .iter()
-        .take(limit)
-        .map(|(name, description)| ObjectWriter::new().text("name", name).text("description", description).into_text());
-    let result = ObjectWriter::new().number("found", found.len() as u64).array("tools", tools).finish();
-    Outcome::structured(&result, result.as_str()).raw().clone()
 }
 
 fn describe(catalog: &Catalog, arguments: &RawJson) -> Result<RawJson, RpcError> {

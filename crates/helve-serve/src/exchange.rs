@@ -1,5 +1,6 @@
 //! One request being answered: whose it is, in which era, and where things go that belong to it.
 
+use helve_model::protocol::notifications;
 use std::fmt;
 use std::sync::Arc;
 
@@ -22,6 +23,9 @@ use crate::message::Message;
 use crate::named_questions::NamedAnswerer;
 use crate::observer::Refusals;
 use crate::outbox::Outlet;
+use crate::refusal;
+use crate::sign_in_question::SignInQuestion;
+use crate::tools::FoundTool;
 
 /// What an agent hears that has not said from which level on it wants to hear log messages.
 const UNASKED_LOG_LEVEL: &str = "info";
@@ -41,6 +45,12 @@ impl Exchange {
         self.gateway.host_for(&self.agent, server).await
     }
 
+    /// The host that runs the server of a tool for this agent.
+    pub(crate) async fn host_for_tool(&self, found: &FoundTool) -> Result<AssignedHost, RpcError> {
+        let assigned = self.gateway.host_for_tool(&self.agent, &found.tool.name().server, &found.catalog).await;
+        assigned.map_err(|error| refusal::of_call(&error))
+    }
+
     /// A turn at a server for something that is not a call of its own, where agents share that server.
     pub(crate) async fn turn_at(&self, server: &ServerName) -> Result<Option<Taken>, RpcError> {
         match self.gateway.turns_at(&self.agent, server) {
@@ -50,18 +60,24 @@ impl Exchange {
     }
 
     /// How a call is made for an agent that is asked while it waits. What is to become a task stays one.
-    pub(crate) fn context(&self, server: &ServerName, request: &Request, meta: &Meta) -> CallContext {
+    pub(crate) fn context(
+        &self,
+        assigned: &AssignedHost,
+        server: &ServerName,
+        request: &Request,
+        meta: &Meta,
+    ) -> CallContext {
         let answerer: Arc<dyn Answerer> = Arc::new(self.clone());
         // A modern server makes tasks of its own accord, and is to be answered here until it is done.
-        let task = request.param("task").filter(|_| !self.gateway.may_be_modern(&self.agent, server));
+        let task = request.param("task").filter(|_| !assigned.may_be_modern());
         let task = task.map(|task| Relayed { task: Some(task), ..Relayed::default() });
         let on_progress = meta.progress_token.clone().map(|token| relay_progress(Arc::clone(&self.stream), token));
-        let mut context = self.common_context(server, answerer, request, meta).with(|context| {
+        let mut context = self.common_context(assigned, server, answerer, request, meta).with(|context| {
             context.on_progress = on_progress;
             context.relayed = task;
         });
         // A modern server logs only for those who say so in each request; an agent of the other era need not say anything.
-        if self.gateway.may_be_modern(&self.agent, server) {
+        if assigned.may_be_modern() {
             let level = self.agent.log_level().map_or(UNASKED_LOG_LEVEL, Level::word);
             context.meta = Some(with_log_level(context.meta.as_ref(), level));
         }
@@ -71,6 +87,7 @@ impl Exchange {
     /// What calls of both eras have in common.
     pub(crate) fn common_context(
         &self,
+        assigned: &AssignedHost,
         server: &ServerName,
         answerer: Arc<dyn Answerer>,
         request: &Request,
@@ -78,16 +95,19 @@ impl Exchange {
     ) -> CallContext {
         let mut context = CallContext::new(Caller::Agent);
         context.principal = self.agent.principal.clone();
+        context.scope = self.agent.reach.scope().clone();
         context.source = self.agent.source(meta.client_info.as_ref());
         context.meta = meta.rest.as_ref().map(|meta| self.gateway.tasks.meta_for_server(&self.owner(server), meta));
         context.more = request.more();
         // What an agent gets directly it gets here: the server knows best what it can make something of.
         context.validation = Validation::Server;
         context.approver = ElicitingApprover::of(&answerer, self.lasting());
+        let (questions, owner) = (&self.gateway.sign_in_questions, self.gateway.options.owner.as_ref());
+        context.signs_in = SignInQuestion::of(questions, &self.agent.principal, owner, &answerer);
         context.leaves_unlisted = self.leaves_unlisted();
         context.refusals = self.refusals();
         context.approvals = Some(self.agent.approvals.clone());
-        context.turns = self.turns(server);
+        context.turns = self.turns(assigned, server);
         context.answerer = Some(NamedAnswerer::of(answerer));
         context
     }
@@ -102,11 +122,12 @@ impl Exchange {
         let answerer: Arc<dyn Answerer> = Arc::new(self.clone());
         let approver = ElicitingApprover::of(&answerer, self.lasting()).filter(|_| meta.protocol_version.is_none());
         let approvals = Some(self.agent.approvals.clone());
-        let principal = self.agent.principal.clone();
+        let (principal, scope) = (self.agent.principal.clone(), self.agent.reach.scope().clone());
         let (leaves_unlisted, refusals) = (self.leaves_unlisted(), self.refusals());
         let source = self.agent.source(meta.client_info.as_ref());
         CallContext::new(Caller::Agent).with(|context| {
             context.principal = principal;
+            context.scope = scope;
             context.source = source;
             context.approver = approver;
             context.leaves_unlisted = leaves_unlisted;
@@ -138,8 +159,8 @@ impl Exchange {
     }
 
     /// Hands out turns at a server that agents share.
-    fn turns(&self, server: &ServerName) -> Option<Arc<dyn helve::Turns>> {
-        let turns = self.gateway.turns_at(&self.agent, server)?;
+    fn turns(&self, assigned: &AssignedHost, server: &ServerName) -> Option<Arc<dyn helve::Turns>> {
+        let turns = self.gateway.turns_of(assigned, server)?;
         Some(Arc::new(AgentTurns { turns, taker: self.agent.taker() }))
     }
 
@@ -217,7 +238,7 @@ fn relay_progress(stream: Arc<dyn Outlet>, token: RawJson) -> ProgressCallback {
 pub(crate) fn tell_progress(stream: &dyn Outlet, token: &RawJson, progress: &Progress) {
     if strict::check(progress.raw.as_str()).is_ok() {
         let params = progress.raw.replacing("progressToken", token.as_str());
-        stream.send(Message::notification("notifications/progress", Some(&params)));
+        stream.send(Message::notification(notifications::PROGRESS, Some(&params)));
     }
 }
 

@@ -16,6 +16,7 @@ use helve_model::method;
 use helve_wire::RpcError;
 use helve_wire::plane::{self, AnswerId, Incoming};
 
+use crate::lookups::{self, Lookup};
 use crate::refusal::{invalid_request, of_noise, parse_error};
 
 pub(crate) use answer::{Reader, is_about_a_page, is_about_a_task, is_heard, pages, question, result};
@@ -51,6 +52,7 @@ pub(crate) enum Barred {
 
 /// Checks one message. Batches are taken apart before.
 pub(crate) fn read(text: &ByteString) -> Result<Passed, Barred> {
+    lookups::note(Lookup::Params);
     // Nearly every message is gone through once, for both.
     let (incoming, flaw) = match strict::outline(text) {
         Some(outline) => (plane::read_outlined(text, &outline), None),

@@ -24,15 +24,17 @@ use crate::ledger::Ledger;
 use crate::limits::Limits;
 use crate::links::Links;
 use crate::naming::Naming;
-use crate::observer::{Notice, Observer, Visitor};
+use crate::observer::{AgentNotice, Observer, Visitor};
 use crate::offer_index::OfferIndex;
 use crate::offers::{self, Offering};
 use crate::outbox::Nowhere;
 use crate::own_hosts::OwnHosts;
 use crate::principal::{Principal, PrincipalKind};
+use crate::reach::Reach;
 use crate::refusal;
 use crate::seal::Seal;
 use crate::shared_answerer::SharedAnswerer;
+use crate::sign_in_question::SignInQuestions;
 use crate::tasks::Tasks;
 use helve_model::sync::lock;
 
@@ -42,20 +44,26 @@ pub(crate) const LISTED_WITHIN: Duration = Duration::from_secs(2);
 /// How long the first lists wait for servers of which no list was kept.
 const FIRST_LISTS_WITHIN: Duration = Duration::from_secs(5);
 
+/// So many narrowed catalogs are kept.
+const NARROWED_KEPT: usize = 256;
+
 /// Starts hosts.
 pub trait HostSource: Send + Sync {
     /// A host whose servers ask and tell this answerer.
-    fn start(&self, answerer: Arc<dyn Answerer>, purpose: Purpose) -> BoxFuture<'_, Result<Host, CallError>>;
+    fn start(&self, answerer: Arc<dyn Answerer>, purpose: HostPurpose) -> BoxFuture<'_, Result<Host, CallError>>;
 }
 
 /// What a host is started for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
+pub enum HostPurpose {
     /// All servers, for everybody or for the only agent.
     Everything,
     /// The servers that one agent must not share with others. Each is to start at its first use.
     OneAgent,
 }
+
+/// Whose catalog it is, and of which server alone.
+type ReachKey = (Principal, Option<ServerName>);
 
 /// A host, shown as one MCP server. Faces hand it what agents ask.
 pub struct Gateway {
@@ -67,12 +75,16 @@ pub struct Gateway {
     pub(crate) options: Options,
     pub(crate) listeners: Arc<Listeners>,
     catalogs: Catalogs,
+    /// Of principals that may not see everything, and at the addresses of single servers.
+    narrowed: Mutex<HashMap<ReachKey, Arc<Catalogs>>>,
     pub(crate) offer_index: OfferIndex,
     pub(crate) tasks: Arc<Tasks>,
     pub(crate) links: Links,
     pub(crate) suspended_calls: SuspendedCalls,
     pub(crate) ledger: Ledger,
     pub(crate) seal: Seal,
+    /// Where somebody was asked to sign in.
+    pub(crate) sign_in_questions: Arc<SignInQuestions>,
     /// Agents of the modern era, by who they are and what they can do: servers of their own were told.
     agents: Mutex<HashMap<(Principal, String), Arc<Agent>>>,
     /// The server's name and version, as JSON.
@@ -102,6 +114,9 @@ pub struct Options {
     pub unlisted: Unlisted,
     /// The hosts' own approver keeps what a person approves for good: they may say so where they are asked.
     pub keeps_approvals: bool,
+    /// The user who runs the gateway, as the machine knows them: their agents may put the page of a login to them, as those
+    /// on a byte stream may. `None`: no others do.
+    pub owner: Option<Principal>,
     /// Is told what happens at the door; `None`: nobody is.
     pub observer: Option<Arc<dyn Observer>>,
     /// The name and version we give.
@@ -160,6 +175,7 @@ impl Default for Options {
             limits: Limits::default(),
             unlisted: Unlisted::default(),
             keeps_approvals: false,
+            owner: None,
             observer: None,
             server: ("helve".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
             key: GatewayKey::random(),
@@ -186,7 +202,7 @@ impl Gateway {
     /// # Errors
     /// When the host cannot be started.
     pub async fn shared(source: Arc<dyn HostSource>, options: Options) -> Result<Arc<Self>, CallError> {
-        let host = source.start(Arc::new(SharedAnswerer), Purpose::Everything).await?;
+        let host = source.start(Arc::new(SharedAnswerer), HostPurpose::Everything).await?;
         Ok(Self::parts(host, Some(source), options).begin())
     }
 
@@ -222,11 +238,13 @@ impl Gateway {
             offer_index: OfferIndex::new(&listeners),
             listeners,
             catalogs: Catalogs::default(),
+            narrowed: Mutex::default(),
             tasks,
             links: Links::default(),
             suspended_calls: SuspendedCalls::default(),
             ledger,
             seal,
+            sign_in_questions: Arc::default(),
             agents: Mutex::default(),
             server_info,
             news: std::sync::OnceLock::new(),
@@ -256,6 +274,27 @@ impl Gateway {
         self.catalogs.current(&self.host, &self.options.naming)
     }
 
+    /// What an agent sees now that may see no more than this.
+    pub(crate) fn catalog_of(&self, principal: &Principal, reach: &Reach) -> Arc<Catalog> {
+        if reach.is_everything() {
+            return self.catalog();
+        }
+        let catalogs = {
+            let mut narrowed = lock(&self.narrowed);
+            if narrowed.len() >= NARROWED_KEPT {
+                narrowed.clear();
+            }
+            Arc::clone(narrowed.entry((principal.clone(), reach.within().cloned())).or_default())
+        };
+        catalogs.within(&self.host, &self.options.naming, reach)
+    }
+
+    /// Ends everything that this principal has here: its agents, and what runs for them.
+    pub(crate) fn end_principal(&self, principal: &Principal) {
+        lock(&self.narrowed).retain(|(of, _), _| of != principal);
+        self.forget_agents(|agent| agent.principal == *principal);
+    }
+
     /// Asks servers for their tools again whose lists are older than they may be, where this agent uses them, and waits a
     /// little. A server that takes longer is announced.
     pub(crate) async fn list_again(&self, agent: &Arc<Agent>, age: ListAge, which: impl Fn(&ServerName) -> bool) {
@@ -280,7 +319,12 @@ impl Gateway {
     ///
     /// # Errors
     /// When the capabilities are too large, or the principal is too many agents that all are busy.
-    pub(crate) fn agent(&self, principal: &Principal, capabilities: &RawJson) -> Result<Arc<Agent>, RpcError> {
+    pub(crate) fn agent(
+        &self,
+        principal: &Principal,
+        reach: &Reach,
+        capabilities: &RawJson,
+    ) -> Result<Arc<Agent>, RpcError> {
         let limits = &self.options.limits;
         let (bytes, at_most) = (capabilities.as_str().len(), limits.capability_bytes);
         if bytes > at_most {
@@ -288,7 +332,8 @@ impl Gateway {
             return Err(refusal::invalid_params(message));
         }
         // What servers are told of them: members that nobody knows make no other agent.
-        let key = (principal.clone(), capabilities::read(capabilities).to_json());
+        let within = reach.within().map_or("", ServerName::as_str);
+        let key = (principal.clone(), format!("{}{within}", capabilities::read(capabilities).to_json()));
         let mut agents = lock(&self.agents);
         if let Some(agent) = agents.get(&key) {
             agent.touch();
@@ -302,7 +347,8 @@ impl Gateway {
             };
             agents.remove(&oldest).iter().for_each(|agent| agent.end());
         }
-        let agent = Arc::new(Agent::of(Clients::Several, principal.clone(), Door::Http, Arc::new(Nowhere)));
+        let agent = Agent::of(Clients::Several, principal.clone(), Door::Http, Arc::new(Nowhere));
+        let agent = Arc::new(agent.reaching(reach.clone()));
         agent.declare(capabilities);
         agent.knows(&self.tasks);
         agent.sees(self.weak());
@@ -315,7 +361,7 @@ impl Gateway {
     /// Tells the person that an agent came; when it goes, they hear that too.
     pub(crate) fn welcome(&self, agent: &Agent, visitor: Visitor) {
         if let Some(observer) = &self.options.observer {
-            observer.notice(Notice::Came(&visitor));
+            observer.notice(AgentNotice::Came(&visitor));
             agent.is_seen_by(Arc::clone(observer), visitor);
         }
     }
@@ -323,7 +369,7 @@ impl Gateway {
     /// Tells the person that a request did not get in.
     pub(crate) fn tell_barred(&self, why: &str) {
         if let Some(observer) = &self.options.observer {
-            observer.notice(Notice::Barred(why));
+            observer.notice(AgentNotice::Barred(why));
         }
     }
 
@@ -351,10 +397,10 @@ impl Gateway {
     }
 
     /// What the servers want a model to know.
-    pub(crate) fn instructions(&self) -> Option<String> {
-        let catalog = self.catalog();
+    pub(crate) fn instructions(&self, agent: &Agent) -> Option<String> {
+        let catalog = agent.catalog(self);
         let own = discovery::instructions(self.options.discovery, &catalog, offers::are_all_known(&self.host));
-        let told: Vec<String> = own.into_iter().chain(offers::instructions(&self.host)).collect();
+        let told: Vec<String> = own.into_iter().chain(offers::instructions(&self.host, &agent.reach)).collect();
         (!told.is_empty()).then(|| told.join("\n\n"))
     }
 

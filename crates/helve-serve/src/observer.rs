@@ -14,13 +14,13 @@ const SHOWN_CHARACTERS: usize = 60;
 /// Hears what happens at the door. Called in passing, so it must be quick.
 pub trait Observer: Send + Sync {
     /// Something happened.
-    fn notice(&self, notice: Notice<'_>);
+    fn notice(&self, notice: AgentNotice<'_>);
 }
 
 /// Something happened.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Notice<'a> {
+pub enum AgentNotice<'a> {
     /// An agent came.
     Came(&'a Visitor),
     /// An agent is gone.
@@ -84,7 +84,7 @@ pub(crate) struct Refusals {
 
 impl RefusalListener for Refusals {
     fn refused(&self, error: &CallError) {
-        self.observer.notice(Notice::Refused(&self.visitor, error));
+        self.observer.notice(AgentNotice::Refused(&self.visitor, error));
     }
 }
 

@@ -10,6 +10,8 @@ use helve_model::json::{ObjectWriter, RawJson, scan};
 use helve_model::{PendingReason, ServerStatus};
 use helve_wire::Greeting;
 
+use crate::reach::Reach;
+
 /// What there is behind us.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Offering {
@@ -106,9 +108,9 @@ pub(crate) fn are_all_known(host: &Host) -> bool {
 }
 
 /// What the servers want a model to know: one server's words as they are, those of several under their names.
-pub(crate) fn instructions(host: &Host) -> Option<String> {
+pub(crate) fn instructions(host: &Host, reach: &Reach) -> Option<String> {
     let snapshot = host.snapshot();
-    let servers: Vec<_> = snapshot.servers().collect();
+    let servers: Vec<_> = snapshot.servers().filter(|server| reach.hears(server.name())).collect();
     if let [only] = servers.as_slice() {
         return only.instructions().map(ToOwned::to_owned);
     }

@@ -8,7 +8,7 @@ use helve::{CallError, Host, Plan};
 use helve_model::ErrorCode;
 
 use crate::agent::Agent;
-use crate::gateway::{HostSource, Purpose};
+use crate::gateway::{HostPurpose, HostSource};
 use crate::named_questions::NamedAnswerer;
 use helve_model::sync::lock;
 
@@ -45,7 +45,7 @@ impl OwnHosts {
             return Ok(host);
         }
         self.make_room(agent, per_principal)?;
-        let host = source.start(NamedAnswerer::of(Arc::<Agent>::clone(agent)), Purpose::OneAgent).await?;
+        let host = source.start(NamedAnswerer::of(Arc::<Agent>::clone(agent)), HostPurpose::OneAgent).await?;
         let known = lock(&self.known);
         if let Some(plan) = &known.plan {
             give(&host, plan);

@@ -1,5 +1,6 @@
 //! Questions to an agent that speaks the legacy protocol: sent as requests of ours, answered by id.
 
+use helve_model::protocol::notifications;
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -69,7 +70,7 @@ impl Drop for Open<'_> {
     fn drop(&mut self) {
         if lock(&self.asked.waiting).remove(&self.id).is_some() {
             let params = ObjectWriter::new().number("requestId", self.id).finish();
-            self.outlet.send(Message::notification("notifications/cancelled", Some(&params)));
+            self.outlet.send(Message::notification(notifications::CANCELLED, Some(&params)));
         }
     }
 }

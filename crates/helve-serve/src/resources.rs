@@ -9,32 +9,62 @@ use helve_wire::RpcError;
 use crate::catalog::Page;
 use crate::exchange::Exchange;
 use crate::gate::Request;
-use crate::gateway::Gateway;
 use crate::offer_index::Place;
+use crate::reach::Reach;
 use crate::refusal::{self, invalid_params};
 use crate::tools::usable;
 
-pub(crate) async fn list(gateway: &Gateway, request: &Request) -> Result<Page, RpcError> {
+pub(crate) async fn list(exchange: &Exchange, request: &Request) -> Result<Page, RpcError> {
+    let gateway = &exchange.gateway;
     gateway.settle().await;
     let index = gateway.offer_index.read_resources(&gateway.host).await;
-    index.resource_list.page(request.param("cursor").as_ref()).ok_or_else(no_page)
+    let page = index.resource_list.page(request.param("cursor").as_ref()).ok_or_else(no_page)?;
+    Ok(within_reach(&exchange.agent.reach, page, "resources", "uri", |uri| index.find(uri)))
 }
 
-pub(crate) async fn list_templates(gateway: &Gateway, request: &Request) -> Result<Page, RpcError> {
+pub(crate) async fn list_templates(exchange: &Exchange, request: &Request) -> Result<Page, RpcError> {
+    let gateway = &exchange.gateway;
     gateway.settle().await;
     let index = gateway.offer_index.read_resources(&gateway.host).await;
-    index.template_list.page(request.param("cursor").as_ref()).ok_or_else(no_page)
+    let page = index.template_list.page(request.param("cursor").as_ref()).ok_or_else(no_page)?;
+    Ok(within_reach(&exchange.agent.reach, page, "resourceTemplates", "uriTemplate", |uri| index.find(uri)))
 }
 
-pub(crate) async fn list_prompts(gateway: &Gateway, request: &Request) -> Result<Page, RpcError> {
+pub(crate) async fn list_prompts(exchange: &Exchange, request: &Request) -> Result<Page, RpcError> {
+    let gateway = &exchange.gateway;
     gateway.settle().await;
     let index = gateway.offer_index.read_prompts(&gateway.host, &gateway.options.naming).await;
-    index.list.page(request.param("cursor").as_ref()).ok_or_else(no_page)
+    let page = index.list.page(request.param("cursor").as_ref()).ok_or_else(no_page)?;
+    Ok(within_reach(&exchange.agent.reach, page, "prompts", "name", |name| index.find(name)))
+}
+
+/// A page without what an agent may not see. What cannot be told whose it is, it may not.
+fn within_reach(reach: &Reach, page: Page, list: &str, name: &str, place: impl Fn(&str) -> Option<Place>) -> Page {
+    if reach.is_everything() {
+        return page;
+    }
+    let items = page.result.member(list).and_then(|items| items.elements()).unwrap_or_default();
+    let is_seen = |item: &RawJson| {
+        let found = item.member_str(name).and_then(|name| place(&name));
+        found.is_some_and(|place| reach.offers(&place.server, &place.name))
+    };
+    let seen = RawJson::array(items.into_iter().filter(is_seen));
+    Page { result: page.result.replacing(list, seen.as_str()), count_for: page.count_for }
+}
+
+/// Nothing is there that an agent may not see.
+fn reached(exchange: &Exchange, place: Place, missing: impl FnOnce() -> RpcError) -> Result<Place, RpcError> {
+    if exchange.agent.reach.offers(&place.server, &place.name) { Ok(place) } else { Err(missing()) }
 }
 
 /// Which server a URI is read from: the only one that has resources, the one whose result pointed to it before anybody
 /// listed it, the one that lists it, the one it names, the first whose result pointed to it.
 pub(crate) async fn place_of_resource(exchange: &Exchange, uri: &str) -> Result<Place, RpcError> {
+    let place = find_resource(exchange, uri).await?;
+    reached(exchange, place, || not_found(uri))
+}
+
+async fn find_resource(exchange: &Exchange, uri: &str) -> Result<Place, RpcError> {
     let gateway = &exchange.gateway;
     gateway.settle().await;
     let mut offering = offering(&gateway.host, "resources");
@@ -61,13 +91,15 @@ pub(crate) async fn place_of_resource(exchange: &Exchange, uri: &str) -> Result<
 }
 
 /// Which server has the prompt of this served name.
-pub(crate) async fn place_of_prompt(gateway: &Gateway, name: &str) -> Result<Place, RpcError> {
+pub(crate) async fn place_of_prompt(exchange: &Exchange, name: &str) -> Result<Place, RpcError> {
+    let gateway = &exchange.gateway;
     gateway.settle().await;
+    let unknown = || invalid_params(format!("Unknown prompt: {name}"));
     if let Some(place) = gateway.offer_index.prompts().and_then(|index| index.find(name)) {
-        return Ok(place);
+        return reached(exchange, place, unknown);
     }
     let index = gateway.offer_index.read_prompts(&gateway.host, &gateway.options.naming).await;
-    index.find(name).ok_or_else(|| invalid_params(format!("Unknown prompt: {name}")))
+    reached(exchange, index.find(name).ok_or_else(unknown)?, unknown)
 }
 
 pub(crate) async fn read(host: &Host, place: &Place, context: &CallContext) -> Result<RawJson, RpcError> {

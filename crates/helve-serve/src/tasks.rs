@@ -3,6 +3,7 @@
 //! Agents get names that are made here. A name stands for one task of one server, made for one principal: no other principal
 //! can use it, and no server can claim a task that another one made.
 
+use helve_model::protocol::{methods, notifications};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -53,7 +54,7 @@ const RELATED: &str = helve_model::protocol::meta::RELATED_TASK;
 const FINAL: [&str; 3] = ["completed", "failed", "cancelled"];
 
 /// What notifications about tasks begin with.
-const NOTICES: &str = "notifications/tasks";
+const NOTICES: &str = notifications::TASKS;
 
 /// Whose tasks are where.
 #[derive(Debug)]
@@ -228,7 +229,7 @@ pub(crate) async fn relay(exchange: &Exchange, request: &Request, meta: &Meta) -
         Some(_) => return Err(protocol_error("the server answered about another task")),
     };
     match request.method.as_str() {
-        "tasks/result" | "tasks/cancel" => exchange.agent.open_tasks.close(&name),
+        methods::TASKS_RESULT | methods::TASKS_CANCEL => exchange.agent.open_tasks.close(&name),
         _ => exchange.agent.open_tasks.hear(&result),
     }
     let result = gateway.tasks.for_agent(&owner, &result);
@@ -273,7 +274,7 @@ async fn list_server(
     let mut cursors: HashMap<String, ()> = HashMap::new();
     let mut params = RawJson::empty_object();
     for _ in 0..MOST_PAGES {
-        let page = gate::relay_to(exchange, server, "tasks/list", Some(params), meta).await?;
+        let page = gate::relay_to(exchange, server, methods::TASKS_LIST, Some(params), meta).await?;
         for task in page.member("tasks").and_then(|tasks| tasks.elements()).unwrap_or_default() {
             let Some(id) = task.member_str("taskId") else { continue };
             let name = if is_shared { gateway.tasks.known(&owner, &id) } else { gateway.tasks.made(&owner, &id).ok() };

@@ -10,7 +10,7 @@ use helve_model::{ServerName, ServerStatus};
 use helve_wire::RpcError;
 
 use crate::assigned_host::AssignedHost;
-use crate::catalog::{self, LISTS_COUNT_FOR, Page};
+use crate::catalog::{self, Catalog, LISTS_COUNT_FOR, Page};
 use crate::discovery::{self, Step};
 use crate::exchange::Exchange;
 use crate::gate::Request;
@@ -29,7 +29,7 @@ pub(crate) async fn list(exchange: &Exchange, request: &Request) -> Result<Page,
     let (catalog, cursor) = (exchange.catalog(), request.param("cursor"));
     exchange.agent.lists(catalog.listed(exchange.gateway.options.discovery));
     let page = if exchange.gateway.options.discovery.is_on(&catalog) {
-        discovery::list().page(cursor.as_ref())
+        discovery::list(exchange.gateway.options.discovery, &catalog).page(cursor.as_ref())
     } else {
         catalog.tool_list.page(cursor.as_ref())
     };
@@ -38,37 +38,55 @@ pub(crate) async fn list(exchange: &Exchange, request: &Request) -> Result<Page,
 }
 
 /// What a call means: itself, one by another name, or something that is answered at once.
-pub(crate) fn meant(exchange: &Exchange, request: &Request) -> Option<Result<Step, RpcError>> {
-    let catalog = exchange.catalog();
-    if exchange.gateway.options.discovery.is_on(&catalog) { discovery::step(&catalog, request) } else { None }
+pub(crate) fn meant(exchange: &Exchange, catalog: &Catalog, request: &Request) -> Option<Result<Step, RpcError>> {
+    let discovery = exchange.gateway.options.discovery;
+    if discovery.is_on(catalog) { discovery::step(discovery, &exchange.gateway.host, catalog, request) } else { None }
+}
+
+/// A tool, and the catalog that it was found in.
+pub(crate) struct FoundTool {
+    pub(crate) tool: Arc<ToolEntry>,
+    pub(crate) catalog: Arc<Catalog>,
 }
 
 /// The tool that a call names. One that is not there may come with a server that is not there yet.
-pub(crate) async fn find(exchange: &Exchange, name: &str) -> Result<Arc<ToolEntry>, RpcError> {
-    if let Some(tool) = exchange.catalog().tool(name) {
-        return Ok(Arc::clone(tool));
+pub(crate) async fn find(exchange: &Exchange, catalog: Arc<Catalog>, name: &str) -> Result<FoundTool, RpcError> {
+    let found = |catalog: Arc<Catalog>| {
+        let tool = Arc::clone(catalog.tool(name)?);
+        Some(FoundTool { tool, catalog })
+    };
+    match found(catalog) {
+        Some(tool) => Ok(tool),
+        None => Box::pin(find_later(exchange, name, found)).await,
     }
+}
+
+async fn find_later(
+    exchange: &Exchange,
+    name: &str,
+    found: impl Fn(Arc<Catalog>) -> Option<FoundTool>,
+) -> Result<FoundTool, RpcError> {
     // It may be among those that were kept, and are just being read.
     exchange.gateway.host.recalled().await;
-    if let Some(tool) = exchange.catalog().tool(name) {
-        return Ok(Arc::clone(tool));
+    if let Some(tool) = found(exchange.catalog()) {
+        return Ok(tool);
     }
     exchange.gateway.host.settled(TOOL_COMES_WITHIN).await;
     exchange.gateway.start_private_servers(&exchange.agent).await;
-    if let Some(tool) = exchange.catalog().tool(name) {
-        return Ok(Arc::clone(tool));
+    if let Some(tool) = found(exchange.catalog()) {
+        return Ok(tool);
     }
     // A server of its own may list it, and be slow to come, or to come back.
     if let Some(own) = exchange.agent.own_host() {
         own.settled(TOOL_COMES_WITHIN).await;
     }
-    if let Some(tool) = exchange.catalog().tool(name) {
-        return Ok(Arc::clone(tool));
+    if let Some(tool) = found(exchange.catalog()) {
+        return Ok(tool);
     }
     let may_have_it = |server: &ServerName| exchange.gateway.options.naming.may_name(name, server);
     exchange.gateway.list_again(&exchange.agent, ListAge::AtMost(MISSES_LAST), may_have_it).await;
-    match exchange.catalog().tool(name) {
-        Some(tool) => Ok(Arc::clone(tool)),
+    match found(exchange.catalog()) {
+        Some(tool) => Ok(tool),
         None => Err(unknown(exchange, name).await),
     }
 }
@@ -83,7 +101,11 @@ async fn unknown(exchange: &Exchange, name: &str) -> RpcError {
     let (Some(only), None) = (unheard.next(), unheard.next()) else { return no_such(name) };
     let status = host.server_status(only.name().as_str()).map(|report| report.status);
     match status {
-        Some(ServerStatus::Failed(_) | ServerStatus::NeedsAuth { .. }) => {
+        // Asking for it would try again whether somebody has signed in since, and that takes its time.
+        Some(ServerStatus::NeedsAuth { .. }) => {
+            only.unavailable().map_or_else(|| no_such(name), |error| refusal::of_call(&error))
+        }
+        Some(ServerStatus::Failed(_)) => {
             let why = host.ready(only.name().as_str(), Duration::ZERO).await;
             why.err().map_or_else(|| no_such(name), |error| refusal::of_call(&error))
         }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use helve::{Change, Host, WatchFilter, Watcher};
+use helve::{Host, WatchChange, WatchFilter, Watcher};
 use helve_model::ServerName;
 use helve_model::json::{ObjectWriter, RawJson};
 use helve_wire::RpcError;
@@ -85,8 +85,8 @@ impl Watching {
                 let event = events.next().await;
                 let Some(uri) = lock(&names).get(&event.target).cloned() else { continue };
                 match event.change {
-                    Change::Updated(params) if params.check().is_ok() => on_update(&as_served(&params, &uri)),
-                    Change::MayHaveChanged => on_update(&as_served(&RawJson::empty_object(), &uri)),
+                    WatchChange::Updated(params) if params.check().is_ok() => on_update(&as_served(&params, &uri)),
+                    WatchChange::MayHaveChanged => on_update(&as_served(&RawJson::empty_object(), &uri)),
                     _ => {}
                 }
             }

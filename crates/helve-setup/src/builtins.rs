@@ -9,13 +9,13 @@ use crate::environment::Environment;
 
 /// The tools that ship inside.
 #[derive(Debug)]
-pub struct Builtins {
+pub struct ShippedTools {
     pub working_directory: PathBuf,
     /// helve's own directories: what stands there decides what may be done.
     pub own: Vec<PathBuf>,
 }
 
-impl Builtins {
+impl ShippedTools {
     pub fn new(environment: &Environment) -> Self {
         let directories = environment.directories();
         let own = [&directories.config, &directories.state].into_iter().flatten().cloned().collect();
@@ -49,7 +49,7 @@ impl Builtins {
     }
 }
 
-impl helve::Builtins for Builtins {
+impl helve::Builtins for ShippedTools {
     fn open(&self, spec: &ServerSpec, builtin: &BuiltinSpec) -> Result<helve::Toolbox, CallError> {
         self.check_roots(spec, builtin)?;
         helve_builtin::open(spec, builtin, &self.working_directory)

@@ -8,12 +8,14 @@ use helve::auth::Facts;
 use helve::auth::ports::Store;
 use helve_config::Configuration;
 use helve_model::{ErrorCode, ServerName, ServerSpec};
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 
-use crate::environment::{Environment, variable};
+use crate::environment::variable;
 use crate::error::SetupError;
+use crate::program::Program;
+use crate::secrets::first_line;
 use crate::setup::Setup;
-use crate::vault::{Vault, VaultError, VaultStore};
+use crate::vault::{GivenKey, Vault, VaultError, VaultStore};
 
 /// The file that holds the vault's key, in the directory of the person's own configuration.
 const KEY_FILE: &str = "vault.key";
@@ -32,11 +34,17 @@ pub struct Credentials {
 
 impl Credentials {
     /// `None` where nobody said where home is: then nothing can be kept.
-    pub(crate) fn new(environment: &Environment, on_secret: Option<fn(&str)>) -> Option<Self> {
+    pub(crate) fn new(setup: &Setup) -> Option<Self> {
+        let (environment, on_secret) = (setup.environment(), setup.on_secret());
         let state = environment.directories().state.clone()?;
         let config = environment.directories().config.clone()?;
         let given = environment.variable(variable::HELVE_VAULT_KEY).filter(|key| !key.is_empty());
-        let given = given.map(|key| SecretString::from(key.to_owned()));
+        if let (Some(on_secret), Some(key)) = (on_secret, given) {
+            on_secret(key);
+        }
+        let variable =
+            given.map(|key| GivenKey::Variable(variable::HELVE_VAULT_KEY, SecretString::from(key.to_owned())));
+        let given = variable.or_else(|| printed_key(setup, on_secret));
         let vault = Arc::new(Vault::new(state, config.join(KEY_FILE), given, environment.clock()));
         let store = Arc::new(VaultStore::new(Arc::clone(&vault), on_secret));
         let sign_ins = SignIns::new(Arc::clone(&store) as Arc<dyn Store>, environment.clock())
@@ -55,6 +63,31 @@ impl Credentials {
         let Some(sign_in) = self.sign_ins.of(spec)? else { return Ok(None) };
         Ok(self.store.facts(sign_in.record())?)
     }
+}
+
+/// The key that a program of the person's own prints.
+fn printed_key(setup: &Setup, on_secret: Option<fn(&str)>) -> Option<GivenKey> {
+    let command = setup.vault_key()?;
+    let program = Program::new(setup, "true", &[]);
+    let unusable = |problem: String| {
+        VaultError::new(format!("the key of the vault cannot be had: `vault_key` runs a program, and {problem}"))
+            .with_hint("run that program by hand to see what it says")
+    };
+    Some(GivenKey::Printed(Box::new(move || {
+        let (program, command) = (program.clone(), command.clone());
+        // A runtime of its own: whoever opens the vault may be in one, or in none.
+        let printing = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime = runtime.map_err(|error| error.to_string())?;
+            runtime.block_on(first_line(&program, &command)).map_err(|error| error.message().to_owned())
+        });
+        let key = printing.join().map_err(|_| unusable("it was left in the middle of it".to_owned()))?;
+        let key = key.map_err(unusable)?;
+        if let Some(on_secret) = on_secret {
+            on_secret(key.expose_secret());
+        }
+        Ok(key)
+    })))
 }
 
 /// The logins of a configuration's servers. Nothing is opened for it.

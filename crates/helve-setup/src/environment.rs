@@ -43,13 +43,13 @@ pub struct Environment {
     program: Option<OwnProgram>,
     clock: fn() -> SystemTime,
     certificates: fn() -> &'static [Vec<u8>],
-    directories: Directories,
+    directories: OwnDirectories,
 }
 
 /// Where helve keeps its own things; `None` where nobody said where home is.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub struct Directories {
+pub struct OwnDirectories {
     /// The person's `helve.toml`.
     pub config: Option<PathBuf>,
     /// What must not be lost: trust, approvals, pins.
@@ -95,7 +95,7 @@ impl Environment {
             program: None,
             clock: || SystemTime::UNIX_EPOCH,
             certificates: || &[],
-            directories: Directories::default(),
+            directories: OwnDirectories::default(),
         }
     }
 
@@ -158,7 +158,7 @@ impl Environment {
         };
         let below_home = |path: &str| self.home.as_ref().map(|home| home.join(path));
         let own = |directory: Option<PathBuf>| directory.map(|directory| directory.join(OWN_DIRECTORY));
-        self.directories = Directories {
+        self.directories = OwnDirectories {
             config: own(find(helve_config::environment::variable::XDG_CONFIG_HOME).or_else(|| below_home(".config"))),
             state: own(find(variable::XDG_STATE_HOME).or_else(|| below_home(".local/state"))),
             cache: own(find(variable::XDG_CACHE_HOME).or_else(|| below_home(".cache"))),
@@ -174,7 +174,7 @@ impl Environment {
 
     /// helve's own directories.
     #[must_use]
-    pub const fn directories(&self) -> &Directories {
+    pub const fn directories(&self) -> &OwnDirectories {
         &self.directories
     }
 

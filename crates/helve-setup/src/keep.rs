@@ -24,7 +24,7 @@ use tokio::net::UnixStream;
 use crate::environment::OwnProgram;
 use crate::error::SetupError;
 use crate::setup::Setup;
-pub use preface::{Preface, Report, Told, hear, say};
+pub use preface::{KeeperReport, Preface, Told, hear, say};
 
 /// The file with the key of the fingerprints, in the state directory.
 const KEY_FILE: &str = "keep.key";
@@ -103,7 +103,7 @@ impl Place {
     }
 
     /// Tells the process to end, and waits until it has. `None` where there is none.
-    pub async fn stop(&self) -> Result<Option<Report>, SetupError> {
+    pub async fn stop(&self) -> Result<Option<KeeperReport>, SetupError> {
         let Ok(mut stream) = self.connect().await else { return Ok(None) };
         let told = async {
             preface::say(&mut stream, &Preface::Stop).await?;
@@ -163,7 +163,7 @@ impl Connector {
 }
 
 /// Starts the process in the background and waits until it listens. Where one ends just now, the next one waits for that.
-pub async fn start(setup: &Setup, place: &Place, idle: Duration) -> Result<Report, SetupError> {
+pub async fn start(setup: &Setup, place: &Place, idle: Duration) -> Result<KeeperReport, SetupError> {
     let failed = |error: &io::Error| SetupError::machine("the background process cannot be started").with_cause(error);
     let Some(program) = setup.environment.program() else {
         return Err(SetupError::machine("helve does not know where it lies itself"));

@@ -7,7 +7,7 @@ use helve_config::Configuration;
 use helve_model::{ToolDefinition, TransportSpec};
 use helve_wire::ClientCapabilities;
 
-use crate::builtins::Builtins;
+use crate::builtins::ShippedTools;
 use crate::recipe::asker;
 use crate::setup::Setup;
 
@@ -38,6 +38,15 @@ pub enum KnownTools {
     Index(CachedIndex),
     /// All of them.
     Definitions(Vec<ToolDefinition>),
+}
+
+/// What a server says about itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServerWords {
+    /// What it is.
+    pub about: Option<String>,
+    /// What it wants a model to know.
+    pub instructions: Option<String>,
 }
 
 /// What earlier runs kept, for whoever can do the same as a host that lists tools.
@@ -77,10 +86,25 @@ impl<'a> KeptLists<'a> {
     /// Why a built-in server cannot be had.
     pub fn of(&self, planned: &Planned, depth: Depth) -> Result<Option<(KnownTools, Option<Duration>)>, CallError> {
         if let TransportSpec::Builtin(builtin) = &planned.spec.transport {
-            let toolbox = Builtins::new(self.setup.environment()).open(&planned.spec, builtin)?;
+            let toolbox = ShippedTools::new(self.setup.environment()).open(&planned.spec, builtin)?;
             return Ok(Some((KnownTools::Definitions(toolbox.definitions()), None)));
         }
         Ok(self.kept(planned, depth))
+    }
+
+    /// What the server said about itself, as far as that is known without asking it.
+    #[must_use]
+    pub fn words(&self, planned: &Planned) -> ServerWords {
+        if let TransportSpec::Builtin(builtin) = &planned.spec.transport {
+            let toolbox = ShippedTools::new(self.setup.environment()).open(&planned.spec, builtin);
+            let instructions = toolbox.ok().and_then(|toolbox| toolbox.instructions().map(ToOwned::to_owned));
+            return ServerWords { about: None, instructions };
+        }
+        let kept = |cache: &SchemaCache| cache.load(&cache.key(&planned.spec, &self.asker), self.now, self.ttl);
+        self.cache.as_ref().and_then(kept).map_or_else(ServerWords::default, |server| ServerWords {
+            about: server.greeting.about(),
+            instructions: server.greeting.instructions,
+        })
     }
 
     fn kept(&self, planned: &Planned, depth: Depth) -> Option<(KnownTools, Option<Duration>)> {

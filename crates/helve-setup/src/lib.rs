@@ -42,12 +42,12 @@ mod start_guard;
 pub mod store;
 pub mod vault;
 
-pub use builtins::Builtins;
+pub use builtins::ShippedTools;
 pub use credentials::{Credentials, Logins};
-pub use environment::{Directories, Environment, OwnProgram};
+pub use environment::{Environment, OwnDirectories, OwnProgram};
 pub use error::SetupError;
 pub use itself::Itself;
-pub use kept_lists::{Depth, Freshness, KeptLists, KnownTools};
+pub use kept_lists::{Depth, Freshness, KeptLists, KnownTools, ServerWords};
 pub use notice::{Notice, NoticeSink};
 pub use plan::{allow_all, compile, held_text, held_word};
 pub use program::{Bounds, Broken, Program, Said};

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use helve::{Plan, Planned, Surroundings};
-use helve_config::trust::Trust as ConfigTrust;
+use helve_config::trust::ServerTrust;
 use helve_config::{Blocker, Configuration, ConfiguredServer};
 use helve_model::{Action, DisabledReason, Layer, Origin, QualifiedName, Rule, ServerName, ServerSpec, TransportSpec};
 use helve_policy::pin::DefinitionHash;
@@ -96,7 +96,7 @@ impl Setup {
         if mistake.is_some() || server.spec.is_none() {
             return mistake.or(Some(DisabledReason::Invalid));
         }
-        if server.trust == ConfigTrust::Untrusted {
+        if server.trust == ServerTrust::Untrusted {
             return Some(DisabledReason::Untrusted);
         }
         server.blockers.iter().find_map(|blocker| match blocker {
@@ -206,7 +206,7 @@ pub fn compile(plan: &Plan) -> (RuleSet, Vec<Problem>) {
 }
 
 fn trust_of(server: &ConfiguredServer) -> Trust {
-    if server.trust == ConfigTrust::Untrusted { Trust::Untrusted } else { Trust::Trusted }
+    if server.trust == ServerTrust::Untrusted { Trust::Untrusted } else { Trust::Trusted }
 }
 
 /// The rules of a project file count as a whole or only where they narrow. An `allow` that counts tells that its file

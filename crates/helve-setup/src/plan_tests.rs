@@ -1,6 +1,6 @@
 //! From configuration to plan: who is held back, whose rules count.
 
-use helve_config::{Environment, Request, load};
+use helve_config::{Environment, LoadRequest, load};
 use helve_policy::Trust;
 
 use super::{Plan, compile, held_text};
@@ -22,7 +22,7 @@ fn planned(files: &[(&str, &str)], trusted: bool, choices: Choices) -> Planned {
     fs_err::create_dir_all(&project).expect("made");
     let environment = Environment::new(&project).with_home(directory.path());
     let configuration =
-        load(Request { trust: &|_: &helve_config::trust::TrustRequest| trusted, ..Request::new(&environment) });
+        load(LoadRequest { trust: &|_: &helve_config::trust::TrustRequest| trusted, ..LoadRequest::new(&environment) });
     let setup = Setup::new(crate::Environment::new(project).with_home(directory.path())).with_choices(choices);
     Planned { plan: setup.plan(&configuration).expect("a plan"), _directory: directory }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve_wire::launch::{Environment, ExitReport, Launcher, ServerCommand};
+use helve_wire::launch::{ChildEnvironment, ExitReport, Launcher, ServerCommand};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::environment::variable;
@@ -52,7 +52,7 @@ impl Program {
     /// The person's own program, with the person's own environment.
     #[must_use]
     pub fn new(setup: &Setup, program: &str, arguments: &[String]) -> Self {
-        let mut environment = Environment::default();
+        let mut environment = ChildEnvironment::default();
         for (name, value) in setup.environment.variables() {
             environment.set(name, value);
         }

@@ -12,7 +12,7 @@ use helve_policy::Approval;
 use helve_wire::launch::{Launcher, PlainLauncher, WardenLauncher};
 use helve_wire::{ClientCapabilities, Nesting};
 
-use crate::builtins::Builtins;
+use crate::builtins::ShippedTools;
 use crate::environment::Environment;
 use crate::error::SetupError;
 use crate::keep::{self, Place};
@@ -65,7 +65,7 @@ pub struct Recipe {
     pub plan: Plan,
     surroundings: Surroundings,
     approvals: Vec<Approval>,
-    builtins: Arc<Builtins>,
+    builtins: Arc<ShippedTools>,
     mcp: bool,
 }
 
@@ -198,7 +198,7 @@ impl Recipe {
             surroundings,
             plan: setup.host_plan(configuration, wanted)?,
             approvals: approvals.approvals().collect(),
-            builtins: Arc::new(Builtins::new(environment)),
+            builtins: Arc::new(ShippedTools::new(environment)),
             mcp: !setup.choices.no_mcp,
         })
     }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use helve::{CallError, SecretSource};
-use helve_model::{ErrorCode, Hint, LateSource};
+use helve_config::{looks_secret, secrets_of};
+use helve_model::{ErrorCode, Hint, LateSource, SecretSet, ServerSpec};
 use helve_wire::BoxFuture;
 use secrecy::{ExposeSecret as _, SecretString};
 
@@ -21,6 +22,8 @@ pub struct Secrets {
     vault: Option<Arc<Vault>>,
     /// How programs are started, with which variables.
     program: Program,
+    /// The person's variables that are called like secrets, for servers that get all of them.
+    inherited: Vec<SecretString>,
     /// Told every secret that comes by.
     on_secret: Option<fn(&str)>,
 }
@@ -36,7 +39,11 @@ impl Secrets {
     #[must_use]
     pub fn new(setup: &Setup) -> Self {
         let vault = setup.credentials().map(|credentials| Arc::clone(&credentials.vault));
-        Self { vault, program: Program::new(setup, "true", &[]), on_secret: setup.on_secret() }
+        let variables = setup.environment.variables().into_iter();
+        let named = variables.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let inherited = named.filter(|(name, _)| looks_secret(name)).map(|(_, value)| SecretString::from(value));
+        let program = Program::new(setup, "true", &[]);
+        Self { vault, program, inherited: inherited.collect(), on_secret: setup.on_secret() }
     }
 
     async fn kept(&self, name: &str) -> Result<SecretString, CallError> {
@@ -57,26 +64,25 @@ impl Secrets {
             Err(_) => Err(unusable("the vault was left in the middle of it".to_owned())),
         }
     }
+}
 
-    /// The first line a program prints.
-    async fn printed(&self, command: &str) -> Result<SecretString, CallError> {
-        let unusable = |message: String| CallError::new(ErrorCode::Config, message);
-        let words = shell_words::split(command).map_err(|error| unusable(format!("it is not a command: {error}")))?;
-        let program = self.program.running(&words);
-        let Some(program) = program else { return Err(unusable("it names no command".to_owned())) };
-        match program.run(b"", BOUNDS).await {
-            Ok(said) => {
-                let text = String::from_utf8(said.stdout).map_err(|_| unusable("it did not print text".to_owned()))?;
-                match text.lines().next().filter(|line| !line.is_empty()) {
-                    Some(line) => Ok(SecretString::from(line.to_owned())),
-                    None => Err(unusable("it printed nothing".to_owned())),
-                }
+/// The first line a program prints. No shell is involved.
+pub(crate) async fn first_line(program: &Program, command: &str) -> Result<SecretString, CallError> {
+    let unusable = |message: String| CallError::new(ErrorCode::Config, message);
+    let words = shell_words::split(command).map_err(|error| unusable(format!("it is not a command: {error}")))?;
+    let Some(program) = program.running(&words) else { return Err(unusable("it names no command".to_owned())) };
+    match program.run(b"", BOUNDS).await {
+        Ok(said) => {
+            let text = String::from_utf8(said.stdout).map_err(|_| unusable("it did not print text".to_owned()))?;
+            match text.lines().next().filter(|line| !line.is_empty()) {
+                Some(line) => Ok(SecretString::from(line.to_owned())),
+                None => Err(unusable("it printed nothing".to_owned())),
             }
-            Err(broken) => {
-                let ours = unusable(broken.problem);
-                let last = broken.stderr.trim().lines().next_back().map(str::to_owned);
-                Err(last.into_iter().fold(ours, |ours, line| ours.with_hint(format!("it said: {line}"))))
-            }
+        }
+        Err(broken) => {
+            let ours = unusable(broken.problem);
+            let last = broken.stderr.trim().lines().next_back().map(str::to_owned);
+            Err(last.into_iter().fold(ours, |ours, line| ours.with_hint(format!("it said: {line}"))))
         }
     }
 }
@@ -86,7 +92,7 @@ impl SecretSource for Secrets {
         Box::pin(async move {
             let value = match source {
                 LateSource::Secret(name) => self.kept(name).await,
-                LateSource::Command(command) => self.printed(command).await,
+                LateSource::Command(command) => first_line(&self.program, command).await,
                 _ => Err(CallError::new(ErrorCode::Config, "this helve was built without the system's keyring")
                     .with_hint("keep the value in helve's own vault: ${secret:NAME}")),
             }?;
@@ -95,5 +101,18 @@ impl SecretSource for Secrets {
             }
             Ok(value)
         })
+    }
+
+    fn own_values(&self, spec: &ServerSpec) -> Vec<SecretString> {
+        let inherited = if spec.inherit_environment { self.inherited.as_slice() } else { &[] };
+        let mut own = secrets_of(spec);
+        own.extend(inherited.iter().cloned());
+        // A place is not a secret, even where its variable is called `KEY`.
+        let is_place = |value: &str| value.starts_with(['/', '~', '.']) && std::path::Path::new(value).exists();
+        own.retain(|value| !SecretSet::is_plain(value.expose_secret()) && !is_place(value.expose_secret()));
+        if let Some(on_secret) = self.on_secret {
+            own.iter().for_each(|value| on_secret(value.expose_secret()));
+        }
+        own
     }
 }

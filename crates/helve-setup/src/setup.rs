@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use helve_config::{
-    Code, CommandLine, Configuration, Diagnostic, Dialect, ExplicitFile, Request, Setting, Severity, discover,
+    Code, CommandLine, Configuration, Diagnostic, Dialect, ExplicitFile, LoadRequest, Setting, Severity, discover,
 };
 use helve_model::{ErrorCode, Hint, Layer, Origin};
 
@@ -57,8 +57,19 @@ pub struct Setup {
     has_warned: AtomicBool,
     /// What earlier versions knew has been looked at.
     has_retired: AtomicBool,
+    /// The program that prints the key of the vault, as the newest configuration says.
+    vault_key: Mutex<VaultKey>,
     /// The logins; one for all hosts, so that a login is renewed once for all of them.
     credentials: OnceLock<Option<Credentials>>,
+}
+
+/// What is known about the program that prints the key of the vault.
+#[derive(Debug, Default, Clone)]
+enum VaultKey {
+    /// No configuration was read yet.
+    #[default]
+    Unknown,
+    Printed(Option<String>),
 }
 
 impl Setup {
@@ -77,6 +88,7 @@ impl Setup {
             on_secret: None,
             has_warned: AtomicBool::new(false),
             has_retired: AtomicBool::new(false),
+            vault_key: Mutex::default(),
             credentials: OnceLock::new(),
         }
     }
@@ -135,7 +147,16 @@ impl Setup {
 
     /// The person's logins and secrets; `None` where nothing can be kept.
     pub fn credentials(&self) -> Option<&Credentials> {
-        self.credentials.get_or_init(|| Credentials::new(&self.environment, self.on_secret)).as_ref()
+        self.credentials.get_or_init(|| Credentials::new(self)).as_ref()
+    }
+
+    /// The program that prints the key of the vault. Whoever needs it before there was a configuration reads it for this.
+    pub(crate) fn vault_key(&self) -> Option<String> {
+        let known = self.vault_key.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match known {
+            VaultKey::Printed(command) => command,
+            VaultKey::Unknown => self.read_configuration().settings.vault_key.value,
+        }
     }
 
     pub(crate) const fn on_secret(&self) -> Option<fn(&str)> {
@@ -165,13 +186,16 @@ impl Setup {
             Err(_) => TrustFile::default(),
         };
         let environment = self.answered.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        helve_config::load(Request {
+        let configuration = helve_config::load(LoadRequest {
             environment: &environment,
             discover: !self.choices.only_files,
             files: self.explicit_files(),
             command_line: self.command_line(),
             trust: &trust,
-        })
+        });
+        let vault_key = configuration.settings.vault_key.value.clone();
+        *self.vault_key.lock().unwrap_or_else(PoisonError::into_inner) = VaultKey::Printed(vault_key);
+        configuration
     }
 
     /// Loads the configuration.

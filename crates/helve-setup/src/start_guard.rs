@@ -3,9 +3,9 @@
 #[cfg(target_os = "linux")]
 use std::io;
 
-use helve::{ChangedFile, Guard, GuardedStart, StartGuard};
+use helve::{ChangedStartFile, GuardedStart, SharedStartGuard, StartGuard};
 use helve_config::ConfiguredServer;
-use helve_config::trust::{self, CoveredFile, Difference, HeldFile, Trust};
+use helve_config::trust::{self, CoveredFile, Difference, HeldFile, ServerTrust};
 use helve_wire::launch::Executable;
 #[cfg(target_os = "linux")]
 use helve_wire::launch::SealedFile;
@@ -15,9 +15,9 @@ use helve_wire::launch::SealedFile;
 const MAX_COPIES: usize = 64;
 
 /// The guard of a server that runs files of a project.
-pub(crate) fn guard(server: &ConfiguredServer) -> Option<Guard> {
-    let needs_one = server.trust == Trust::Trusted && !server.files.is_empty();
-    needs_one.then(|| Guard::new(TrustedFiles(server.files.clone())))
+pub(crate) fn guard(server: &ConfiguredServer) -> Option<SharedStartGuard> {
+    let needs_one = server.trust == ServerTrust::Trusted && !server.files.is_empty();
+    needs_one.then(|| SharedStartGuard::new(TrustedFiles(server.files.clone())))
 }
 
 #[derive(Debug)]
@@ -30,7 +30,7 @@ struct Held {
 }
 
 impl StartGuard for TrustedFiles {
-    fn begin(&self) -> Result<Box<dyn GuardedStart>, ChangedFile> {
+    fn begin(&self) -> Result<Box<dyn GuardedStart>, ChangedStartFile> {
         let files = self.0.iter().map(CoveredFile::hold).collect::<Result<Vec<_>, _>>().map_err(told)?;
         let program = files.iter().find(|file| file.is_program());
         // Where the system cannot say which file a descriptor is, the program is run by its name and looked at again.
@@ -45,7 +45,7 @@ impl GuardedStart for Held {
     }
 
     #[cfg(target_os = "linux")]
-    fn sealed_copies(&self) -> Result<Vec<SealedFile>, ChangedFile> {
+    fn sealed_copies(&self) -> Result<Vec<SealedFile>, ChangedStartFile> {
         let mut copies = Vec::new();
         // A program for the system itself is run from its descriptor.
         for file in self.files.iter().filter(|file| !file.is_program()).take(MAX_COPIES) {
@@ -66,17 +66,17 @@ impl GuardedStart for Held {
         Ok(copies)
     }
 
-    fn check(&self) -> Result<(), ChangedFile> {
+    fn check(&self) -> Result<(), ChangedStartFile> {
         self.files.iter().try_for_each(HeldFile::check).map_err(told)
     }
 }
 
-fn told(changed: trust::ChangedFile) -> ChangedFile {
+fn told(changed: trust::ChangedFile) -> ChangedStartFile {
     let how = match changed.how {
         Difference::Content => "and holds something else than what you trusted".to_owned(),
         Difference::Touched => "while the server started".to_owned(),
         Difference::Unread(reason) => format!("and {reason}"),
         _ => "and is not what you trusted".to_owned(),
     };
-    ChangedFile { path: changed.path, how }
+    ChangedStartFile { path: changed.path, how }
 }

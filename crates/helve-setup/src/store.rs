@@ -24,7 +24,7 @@ use serde::de::DeserializeOwned;
 use crate::error::SetupError;
 pub use files::FileStore;
 pub(crate) use files::file_mark;
-pub use memory::MemoryStore;
+pub use memory::MemoryStateStore;
 
 /// Keeps documents by name. Whoever serves many people brings one of their own.
 pub trait StateStore: fmt::Debug + Send + Sync {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use helve_config::trust::{TrustRequest, TrustStore as _, TrustSubject, hash_content};
 use helve_model::{CallKind, Principal, QualifiedName, ServerName, ToolName};
 use helve_policy::pin::DefinitionHash;
-use helve_policy::{Approval, Span};
+use helve_policy::{Approval, ApprovalSpan};
 
 use super::Stores;
 use super::approvals::ApprovalFile;
@@ -130,7 +130,7 @@ fn what_a_later_version_added_stays() {
         pattern: None,
         definition: None,
         server: None,
-        span: Span::Always,
+        span: ApprovalSpan::Always,
     };
     stores.update(|file: &mut ApprovalFile| file.add(&approval)).expect("written");
     insta::assert_snapshot!(fs_err::read_to_string(&path).expect("read"), @r#"
@@ -165,9 +165,9 @@ fn approvals_for_good_come_back_and_others_are_not_kept() {
         pattern: Some("title=*".to_owned()),
         definition,
         server: None,
-        span: Span::Always,
+        span: ApprovalSpan::Always,
     };
-    let once = Approval { span: Span::Once, ..always.clone() };
+    let once = Approval { span: ApprovalSpan::Once, ..always.clone() };
     let add = |approval: &Approval| stores.update(|file: &mut ApprovalFile| file.add(approval)).expect("written");
     add(&once);
     add(&always);

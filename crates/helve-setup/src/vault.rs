@@ -34,9 +34,17 @@ pub struct Vault {
     directory: PathBuf,
     /// Where a key is kept if nobody gives one: in another directory than what it seals.
     key_file: PathBuf,
-    given: Option<SecretString>,
+    given: Option<GivenKey>,
     clock: fn() -> SystemTime,
     key: OnceLock<Arc<Key>>,
+}
+
+/// A key that the person hands over (32 bytes as base64 or hex), and where it comes from.
+pub enum GivenKey {
+    /// A variable of this name.
+    Variable(&'static str, SecretString),
+    /// A program that prints it, asked when something is opened.
+    Printed(Box<dyn Fn() -> Result<SecretString, VaultError> + Send + Sync>),
 }
 
 /// What may be known of a record without its key.
@@ -48,9 +56,20 @@ pub struct CredentialSummary {
     pub written: u64,
 }
 
+/// What became of what another machine sealed.
+#[derive(Debug, Default)]
+pub struct Imported {
+    /// The names of what is here now.
+    pub taken: Vec<String>,
+    /// The names of what was here already.
+    pub left: Vec<String>,
+    /// A key file was made for it.
+    pub made_key: bool,
+}
+
 impl Vault {
-    /// `given` is a key that the person hands over (32 bytes as base64 or hex).
-    pub fn new(directory: PathBuf, key_file: PathBuf, given: Option<SecretString>, clock: fn() -> SystemTime) -> Self {
+    /// Without a key that is given, one is made and kept in `key_file`.
+    pub fn new(directory: PathBuf, key_file: PathBuf, given: Option<GivenKey>, clock: fn() -> SystemTime) -> Self {
         Self { directory, key_file, given, clock, key: OnceLock::new() }
     }
 
@@ -117,6 +136,48 @@ impl Vault {
         Ok(records.into_iter().map(listed).collect())
     }
 
+    /// Everything that is kept, sealed with a key of its own for another machine; logins that are only under way stay here.
+    pub fn export(&self) -> Result<(String, SecretString), VaultError> {
+        let Some(content) = file::read(&self.directory)? else {
+            return Err(VaultError::new("nothing is kept that could be taken along"));
+        };
+        let ours = self.key(&content)?;
+        let (theirs, key) = Key::fresh()?;
+        let mut bundle = Content::new(SealedBy::Given, theirs.check()?);
+        for (name, record) in content.records.into_iter().filter(|(name, _)| !name.starts_with("pending ")) {
+            let bound = bound(&name, &record);
+            let text = ours.open(&record.sealed, &bound).ok_or_else(|| VaultError::damaged(self, &name))?;
+            let sealed = theirs.seal(&text, &bound)?;
+            drop(bundle.records.insert(name, Record { sealed, ..record }));
+        }
+        Ok((file::to_text(&bundle), key))
+    }
+
+    /// Takes over what another machine sealed; gives the names of what was taken, and of what is here already and stays unless
+    /// it is to be `replaced`.
+    pub fn import(&self, bundle: &str, key: &SecretString, replaces: bool) -> Result<Imported, VaultError> {
+        let bundle = file::from_text(bundle, "what is to be imported")?;
+        let theirs = Key::parse(key, "what was given as the key")?;
+        if !theirs.fits(&bundle.check) {
+            return Err(
+                VaultError::new("this was sealed with another key").with_hint("the key was shown when it was exported")
+            );
+        }
+        let here: Vec<String> = self.list()?.into_iter().map(|listed| listed.name).collect();
+        let mut imported = Imported::default();
+        for (name, record) in bundle.records {
+            if here.contains(&name) && !replaces {
+                imported.left.push(name);
+                continue;
+            }
+            let text = theirs.open(&record.sealed, &bound(&name, &record));
+            let text = text.ok_or_else(|| VaultError::new(format!("the record `{name}` is damaged")))?;
+            imported.made_key |= self.write(&name, &text, record.facts)?;
+            imported.taken.push(name);
+        }
+        Ok(imported)
+    }
+
     pub fn path(&self) -> PathBuf {
         file::path(&self.directory)
     }
@@ -141,6 +202,12 @@ impl Vault {
 /// What a sealed record is bound to: nobody can put it under another name, or other facts beside it.
 fn bound(name: &str, record: &Record) -> String {
     format!("{name}\n{}\n{}", record.written, record.facts)
+}
+
+impl std::fmt::Debug for GivenKey {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("GivenKey")
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::*;
 
 fn vault(directory: &std::path::Path, given: Option<&str>) -> Vault {
-    let given = given.map(|key| SecretString::from(key.to_owned()));
+    let given = given.map(|key| GivenKey::Variable("HELVE_VAULT_KEY", SecretString::from(key.to_owned())));
     Vault::new(directory.join("state"), directory.join("config/vault.key"), given, || UNIX_EPOCH)
 }
 
@@ -118,4 +118,48 @@ fn records_are_forgotten_without_the_key() {
     let other = vault(directory.path(), None);
     assert!(other.remove("a").unwrap());
     assert!(!other.remove("a").unwrap());
+}
+
+#[test]
+fn what_is_exported_is_opened_elsewhere_with_its_key_alone() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (one, two) = (vault(here.path(), None), vault(there.path(), Some(KEY)));
+    assert!(one.export().is_err(), "nothing is there yet");
+    one.write("secret a", &text("hunter2hunter2"), json!({"kind": "secret"})).unwrap();
+    one.write("login https://x", &text("tokens"), json!({"kind": "login"})).unwrap();
+    one.write("pending https://x", &text("verifier"), json!({"kind": "pending"})).unwrap();
+    let (bundle, key) = one.export().unwrap();
+    assert!(!bundle.contains("hunter2") && !bundle.contains(key.expose_secret()));
+    assert!(two.import(&bundle, &text(OTHER), false).unwrap_err().to_string().contains("another key"));
+    two.write("secret a", &text("mine"), json!({})).unwrap();
+    let imported = two.import(&bundle, &key, false).unwrap();
+    assert_eq!((imported.taken, imported.left), (vec!["login https://x".to_owned()], vec!["secret a".to_owned()]));
+    assert_eq!(opened(&two, "secret a").as_deref(), Some("mine"));
+    assert_eq!(two.import(&bundle, &key, true).unwrap().taken.len(), 2);
+    assert_eq!(opened(&two, "secret a").as_deref(), Some("hunter2hunter2"));
+    assert_eq!(opened(&two, "pending https://x"), None);
+    assert!(two.import("{}", &key, false).is_err());
+}
+
+#[test]
+fn a_key_that_a_program_prints_is_asked_for_when_something_is_opened() {
+    let directory = tempfile::tempdir().unwrap();
+    let asked = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let printed = |key: Option<&'static str>| {
+        let asked = Arc::clone(&asked);
+        let print = move || {
+            asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            key.map(text).ok_or_else(|| VaultError::new("it printed nothing"))
+        };
+        let given = Some(GivenKey::Printed(Box::new(print)));
+        Vault::new(directory.path().join("state"), directory.path().join("vault.key"), given, || UNIX_EPOCH)
+    };
+    let one = printed(Some(KEY));
+    one.write("secret a", &text("hunter2hunter2"), json!({})).unwrap();
+    assert_eq!(opened(&one, "secret a").as_deref(), Some("hunter2hunter2"));
+    assert_eq!(asked.load(std::sync::atomic::Ordering::Relaxed), 1);
+    assert_eq!(printed(None).list().unwrap().len(), 1);
+    assert_eq!(asked.load(std::sync::atomic::Ordering::Relaxed), 1, "lists ask nobody");
+    assert!(printed(None).read("secret a").unwrap_err().to_string().contains("it printed nothing"));
+    assert!(!directory.path().join("vault.key").exists());
 }

@@ -1,5 +1,6 @@
 //! Requests and notifications over whatever transport there is: ids, turns, errors by what they mean.
 
+use helve_model::protocol::methods;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -91,7 +92,7 @@ impl Channel {
 
     /// Both sides know now what they speak.
     pub(crate) fn agree(&self, negotiated: &NegotiatedVersion) {
-        if negotiated.era == crate::era::Era::Modern {
+        if !negotiated.era.speech().asks_at_any_time() {
             self.dispatcher.stop_answering_questions();
         }
         self.link.agree(negotiated);
@@ -130,11 +131,28 @@ impl Channel {
         wire_log::log(self.dispatcher.server(), Way::Sent, &outgoing.body);
         let noise = self.dispatcher.noises();
         let answer = self.link.exchange(outgoing, ask.times, ask.listener.take()).await;
-        match answer.map_err(|error| self.explained(error, noise))? {
+        match answer.map_err(|error| self.hide(self.explained(error, noise)))? {
             Answer::Result(result) => Ok(result),
-            Answer::Refused(refusal) => Err(refused(ask.method, refusal)),
-            Answer::Failed(error) => Err(error),
+            Answer::Refused(refusal) => Err(refused(ask.method, self.hide_refusal(refusal))),
+            Answer::Failed(error) => Err(self.hide(error)),
         }
+    }
+
+    /// An error may repeat what stood in a body or in the peer's last words.
+    fn hide(&self, error: Error) -> Error {
+        match self.dispatcher.secrets() {
+            Some(secrets) => error.reworded(|text| secrets.hide(text).into_owned()),
+            None => error,
+        }
+    }
+
+    fn hide_refusal(&self, mut refusal: RpcError) -> RpcError {
+        if let Some(secrets) = self.dispatcher.secrets() {
+            refusal.message = secrets.hide(&refusal.message).into_owned();
+            let data = refusal.data.as_ref().and_then(|data| secrets.hide_in_message(data.as_str()));
+            refusal.data = data.map(RawJson::assembled).or(refusal.data);
+        }
+        refusal
     }
 
     /// A server that was silent may have said what nobody could read.
@@ -175,15 +193,17 @@ pub(crate) fn refused(method: &str, refusal: RpcError) -> Error {
     let not_found = says(&["unknown", "not found", "no such", "does not exist", "not exist"]);
     let (code, may_have_run) = match (method, refusal.code) {
         (_, code::PARSE_ERROR | code::INVALID_REQUEST | code::METHOD_NOT_FOUND) => (ErrorCode::ProtocolError, false),
-        ("resources/read" | "resources/subscribe", code::RESOURCE_NOT_FOUND) => (ErrorCode::ResourceNotFound, false),
-        ("tools/call", code::INVALID_PARAMS) if not_found && says(&["tool"]) => (ErrorCode::ToolNotFound, false),
-        ("prompts/get", code::INVALID_PARAMS) if not_found => (ErrorCode::PromptNotFound, false),
-        ("resources/read" | "resources/subscribe", code::INVALID_PARAMS) if not_found => {
+        (methods::RESOURCES_READ | methods::RESOURCES_SUBSCRIBE, code::RESOURCE_NOT_FOUND) => {
+            (ErrorCode::ResourceNotFound, false)
+        }
+        (methods::TOOLS_CALL, code::INVALID_PARAMS) if not_found && says(&["tool"]) => (ErrorCode::ToolNotFound, false),
+        (methods::PROMPTS_GET, code::INVALID_PARAMS) if not_found => (ErrorCode::PromptNotFound, false),
+        (methods::RESOURCES_READ | methods::RESOURCES_SUBSCRIBE, code::INVALID_PARAMS) if not_found => {
             (ErrorCode::ResourceNotFound, false)
         }
         (_, code::INVALID_PARAMS) => (ErrorCode::InvalidParams, false),
         // The result of a task is that of the call.
-        ("tools/call" | "tasks/result", _) => (ErrorCode::ToolError, true),
+        (methods::TOOLS_CALL | methods::TASKS_RESULT, _) => (ErrorCode::ToolError, true),
         _ => (ErrorCode::ProtocolError, false),
     };
     let hint = match code {

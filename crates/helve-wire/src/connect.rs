@@ -1,17 +1,18 @@
 //! From a target to a session: start or reach the server, find out what it speaks, within the time allowed.
 
+use helve_model::protocol::methods;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve_model::{ErrorCode, HttpFlavour, ServerName};
+use helve_model::{ErrorCode, HttpFlavour, SecretSet, ServerName};
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf};
 use tokio::time::timeout;
 
 use crate::channel::{Ask, Channel};
 use crate::client_info::ClientInfo;
-use crate::dispatch::Dispatcher;
+use crate::dispatch::{Dispatcher, Redaction};
 use crate::era::negotiate::{self, Handshake, HttpKind};
 use crate::era::{Greeting, ProtocolChoice};
 use crate::error::{Error, Result};
@@ -49,6 +50,11 @@ pub struct ConnectOptions {
     pub one_at_a_time: bool,
     /// A session of an earlier process with this server over HTTP: used again if the server still knows it.
     pub resume: Option<SavedSession>,
+    /// Values that are taken out of whatever the server says, before anybody else hears it; `None`: there are none. More may
+    /// be added to the set at any time.
+    pub secrets: Option<Arc<SecretSet>>,
+    /// They stay in the results of requests, where the person wants these as they are.
+    pub leaves_results: bool,
     /// How patiently a program is ended.
     #[cfg(unix)]
     pub close_times: CloseTimes,
@@ -83,6 +89,8 @@ impl ConnectOptions {
             startup: Duration::from_secs(30),
             one_at_a_time: false,
             resume: None,
+            secrets: None,
+            leaves_results: false,
             #[cfg(unix)]
             close_times: CloseTimes::default(),
         }
@@ -93,7 +101,16 @@ impl ConnectOptions {
     }
 
     fn dispatcher(&self) -> Arc<Dispatcher> {
-        Arc::new(Dispatcher::new(Arc::clone(&self.handler), &self.limits).of(&self.server))
+        let secrets = self.secrets.clone().map(|secrets| Redaction { secrets, leaves_results: self.leaves_results });
+        Arc::new(Dispatcher::new(Arc::clone(&self.handler), &self.limits).of(&self.server).without(secrets))
+    }
+
+    /// An error that says nothing it must not.
+    fn hide(&self, error: Error) -> Error {
+        match &self.secrets {
+            Some(secrets) => error.reworded(|text| secrets.hide(text).into_owned()),
+            None => error,
+        }
     }
 
     fn too_slow(&self) -> Error {
@@ -133,7 +150,7 @@ pub async fn connect_stdio(
     };
     match timeout(options.startup, negotiate::on_stream(start, options.handshake())).await {
         Ok(greeted) => {
-            let (channel, greeting) = greeted.map_err(nothing_ran)?;
+            let (channel, greeting) = greeted.map_err(|error| options.hide(nothing_ran(error)))?;
             Ok(Session::new(channel, greeting, options))
         }
         Err(_) => {
@@ -191,7 +208,7 @@ pub async fn connect_http(target: &HttpTarget, flavour: HttpFlavour, mut options
     };
     match timeout(options.startup, connecting).await {
         Ok(greeted) => {
-            let (channel, greeting) = greeted.map_err(nothing_ran)?;
+            let (channel, greeting) = greeted.map_err(|error| options.hide(nothing_ran(error)))?;
             Ok(Session::new(channel, greeting, options))
         }
         Err(_) => Err(options.too_slow()),
@@ -218,8 +235,12 @@ impl HttpStart<'_> {
         link.resume(saved.id.expose_secret())?;
         let channel = Channel::new(Link::Streamable(link), dispatcher, options.one_at_a_time);
         channel.agree(&saved.greeting.negotiated);
-        let mut ask =
-            Ask { cancellable: false, in_turn: false, times: Times::exactly(options.startup), ..Ask::new("ping", &[]) };
+        let mut ask = Ask {
+            cancellable: false,
+            in_turn: false,
+            times: Times::exactly(options.startup),
+            ..Ask::new(methods::PING, &[])
+        };
         if let Err(error) = channel.request(&mut ask).await {
             tracing::debug!(server = %options.server, %error, "the earlier session is over");
             return None;

@@ -1,6 +1,7 @@
 //! Where every message of the peer goes: an answer to its slot, progress to its call, a notification to the handler, a
 //! question to a task that answers it. One message at a time, in wire order.
 
+use helve_model::protocol::{methods, notifications};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use bytestring::ByteString;
 use helve_model::json::RawJson;
 use helve_model::protocol::code;
-use helve_model::{ErrorCode, ServerName, text};
+use helve_model::{ErrorCode, SecretSet, ServerName, mark_redacted, text};
 use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::task::JoinSet;
 
@@ -38,6 +39,7 @@ pub(crate) struct Dispatcher {
     /// Whose messages these are, in log lines.
     server: Arc<str>,
     pub(crate) pending: Arc<Pending>,
+    redaction: Option<Redaction>,
     handler: Arc<dyn PeerHandler>,
     capabilities: ClientCapabilities,
     /// In the modern era a server must not send requests, and a client must not answer any.
@@ -51,6 +53,14 @@ pub(crate) struct Dispatcher {
     last_noise: Mutex<String>,
     unmatched: AtomicU64,
     ended: Notify,
+}
+
+/// What is taken out of the peer's messages before anybody hears them.
+#[derive(Debug)]
+pub(crate) struct Redaction {
+    pub(crate) secrets: Arc<SecretSet>,
+    /// Results stay as they are.
+    pub(crate) leaves_results: bool,
 }
 
 /// Questions that are being answered, by the ids the peer gave them, so that it can take them back.
@@ -70,6 +80,7 @@ impl Dispatcher {
         Self {
             server: Arc::from(""),
             pending: Arc::new(Pending::new(limits.calls_in_flight)),
+            redaction: None,
             capabilities: handler.capabilities(),
             handler,
             answers_questions: AtomicBool::new(true),
@@ -89,8 +100,18 @@ impl Dispatcher {
         Self { server: Arc::from(server.as_str()), ..self }
     }
 
+    /// The same, and these are taken out of what it says.
+    pub(crate) fn without(self, redaction: Option<Redaction>) -> Self {
+        Self { redaction, ..self }
+    }
+
     pub(crate) fn server(&self) -> &str {
         &self.server
+    }
+
+    /// What must not be said of what the peer says.
+    pub(crate) fn secrets(&self) -> Option<&Arc<SecretSet>> {
+        self.redaction.as_ref().map(|redaction| &redaction.secrets)
     }
 
     pub(crate) fn handler(&self) -> &Arc<dyn PeerHandler> {
@@ -156,6 +177,8 @@ impl Dispatcher {
 
     /// A message that is broken as a whole, but whose envelope may still tell the request it answers.
     pub(crate) fn deliver_broken(&self, text: &ByteString, error: Error) {
+        let hidden = self.secrets().and_then(|secrets| secrets.hide_in_message(text)).map(ByteString::from);
+        let text = hidden.as_ref().unwrap_or(text);
         wire_log::log(&self.server, Way::Heard, text.as_bytes());
         match envelope::read(text) {
             Incoming::Answer { id, .. } | Incoming::Unacceptable { id, .. } => {
@@ -188,6 +211,8 @@ impl Dispatcher {
     }
 
     pub(crate) fn count_noise(&self, text: &str) {
+        let hidden = self.secrets().map(|secrets| secrets.hide(text));
+        let text = hidden.as_deref().unwrap_or(text);
         self.noise.fetch_add(1, Ordering::Relaxed);
         if text.trim().is_empty() {
             return;
@@ -201,7 +226,38 @@ impl Dispatcher {
     }
 
     fn deliver_one(&self, frame: &ByteString, origin: MessageOrigin, outlet: &Arc<dyn Outlet>) {
+        if let Some(redaction) = &self.redaction
+            && let Some(hidden) = redaction.secrets.hide_in_message(frame)
+        {
+            return self.deliver_hidden(frame, hidden.into(), redaction.leaves_results, origin, outlet);
+        }
         wire_log::log(&self.server, Way::Heard, frame.as_bytes());
+        self.sort(frame, origin, outlet);
+    }
+
+    /// A message from which something was taken. A result says so; where results are to stay as they are, it is the one that
+    /// came.
+    #[cold]
+    fn deliver_hidden(
+        &self,
+        frame: &ByteString,
+        hidden: ByteString,
+        leaves_results: bool,
+        origin: MessageOrigin,
+        outlet: &Arc<dyn Outlet>,
+    ) {
+        wire_log::log(&self.server, Way::Heard, hidden.as_bytes());
+        match envelope::read(&hidden) {
+            Incoming::Answer { id, body: Ok(_) } if leaves_results => match envelope::read(frame) {
+                Incoming::Answer { body, .. } => self.answer(id, origin, body),
+                _ => self.count_noise(&hidden),
+            },
+            Incoming::Answer { id, body: Ok(result) } => self.answer(id, origin, Ok(mark_redacted(&result))),
+            _ => self.sort(&hidden, origin, outlet),
+        }
+    }
+
+    fn sort(&self, frame: &ByteString, origin: MessageOrigin, outlet: &Arc<dyn Outlet>) {
         match envelope::read(frame) {
             Incoming::Answer { id, body } => self.answer(id, origin, body),
             Incoming::Notification { method, params } => self.notification(method, params, origin),
@@ -244,7 +300,7 @@ impl Dispatcher {
     }
 
     fn notification(&self, method: String, params: Option<RawJson>, origin: MessageOrigin) {
-        if method == "notifications/progress"
+        if method == notifications::PROGRESS
             && let Some((token, progress)) = params.as_ref().and_then(read_progress)
         {
             // On a stream of its own a request has no progress but its own.
@@ -255,7 +311,7 @@ impl Dispatcher {
             }
             return;
         }
-        if method == "notifications/subscriptions/acknowledged" {
+        if method == notifications::SUBSCRIPTIONS_ACKNOWLEDGED {
             let slot = params.as_ref().and_then(modern::subscription_of).and_then(|id| self.pending.get(id));
             match (slot, &params) {
                 (Some(slot), Some(params)) => slot.acknowledge(params),
@@ -264,7 +320,7 @@ impl Dispatcher {
             return;
         }
         // The one thing of ours that a server may end without answering it.
-        if method == "notifications/cancelled"
+        if method == notifications::CANCELLED
             && let Some(id) = params.as_ref().and_then(cancelled_request)
             && self.pending.get(id).is_some_and(|slot| slot.is_subscription())
             && let Some(slot) = self.pending.remove(id)
@@ -272,7 +328,7 @@ impl Dispatcher {
             return slot.fill(Answer::Result(RawJson::empty_object()));
         }
         // A question that the peer takes back is not answered, and whoever was asked is told.
-        if method == "notifications/cancelled" {
+        if method == notifications::CANCELLED {
             let question = params.as_ref().and_then(|params| params.member("requestId"));
             let asked = question.and_then(|question| lock(&self.open_questions).remove(&question));
             if let Some(asked) = asked {
@@ -282,7 +338,7 @@ impl Dispatcher {
             }
         }
         // What is logged in the course of a call is for whoever made it. All else is about the server.
-        let handler = if method == "notifications/message" { self.handler_during(origin) } else { None };
+        let handler = if method == notifications::MESSAGE { self.handler_during(origin) } else { None };
         handler.as_ref().unwrap_or(&self.handler).notification(Notification { method, params });
     }
 
@@ -308,7 +364,7 @@ impl Dispatcher {
         if self.pending.closed().is_some() {
             return;
         }
-        if method == "ping" {
+        if method == methods::PING {
             return reply(&self.server, outlet, encode::answer(&id, &Ok(RawJson::empty_object())));
         }
         let kind = QuestionKind::of_request(method).filter(|kind| self.capabilities.allow(*kind));

@@ -2,6 +2,7 @@
 
 pub use helve_model::json::quoted;
 use helve_model::json::{ObjectWriter, RawJson, scan};
+use helve_model::protocol::notifications;
 use memchr::memmem;
 
 use crate::error::RpcError;
@@ -192,7 +193,7 @@ impl Params<'_> {
 pub(crate) fn cancelled(id: u64, era: &str) -> Vec<u8> {
     let meta = Meta { era, ..Meta::default() };
     let params = [("requestId", &*id.to_string())];
-    Message::notification("notifications/cancelled", Params::Members(&params), meta).into_bytes()
+    Message::notification(notifications::CANCELLED, Params::Members(&params), meta).into_bytes()
 }
 
 /// Our answer to a request of the peer.

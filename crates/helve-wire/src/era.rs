@@ -9,6 +9,7 @@ pub(crate) mod legacy_first;
 pub(crate) mod modern;
 pub(crate) mod negotiate;
 pub(crate) mod param_headers;
+pub(crate) mod speech;
 
 use std::fmt;
 
@@ -85,6 +86,16 @@ pub struct Greeting {
     pub server_info: Option<RawJson>,
     /// What it wants the model to know.
     pub instructions: Option<String>,
+}
+
+impl Greeting {
+    /// What the server says it is: its description, else its title.
+    #[must_use]
+    pub fn about(&self) -> Option<String> {
+        let info = self.server_info.as_ref()?;
+        let said = |key| info.member_str(key).filter(|text| !text.trim().is_empty());
+        said("description").or_else(|| said("title"))
+    }
 }
 
 impl ProtocolChoice {

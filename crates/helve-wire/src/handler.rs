@@ -4,6 +4,7 @@
 //! before a response have been handed over when the call returns. Questions (sampling, elicitation, roots) come as
 //! server-initiated requests in the legacy era and as `input_required` results in the modern one; both arrive here.
 
+use helve_model::protocol::methods;
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
@@ -188,12 +189,12 @@ impl QuestionKind {
     #[must_use]
     pub const fn method(self) -> &'static str {
         match self {
-            Self::Sampling => "sampling/createMessage",
-            Self::Elicitation => "elicitation/create",
-            Self::Roots => "roots/list",
-            Self::Task(TaskQuestion::Get) => "tasks/get",
-            Self::Task(TaskQuestion::Result) => "tasks/result",
-            Self::Task(TaskQuestion::Cancel) => "tasks/cancel",
+            Self::Sampling => methods::SAMPLING_CREATE_MESSAGE,
+            Self::Elicitation => methods::ELICITATION_CREATE,
+            Self::Roots => methods::ROOTS_LIST,
+            Self::Task(TaskQuestion::Get) => methods::TASKS_GET,
+            Self::Task(TaskQuestion::Result) => methods::TASKS_RESULT,
+            Self::Task(TaskQuestion::Cancel) => methods::TASKS_CANCEL,
         }
     }
 

@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex};
 
 use helve_model::ErrorCode;
 use helve_model::json::RawJson;
-use helve_model::method::{self, Method, Need, Part};
-use helve_policy::{Clearance, Form};
+use helve_model::method::{self, Method, MethodPart, Need};
+use helve_policy::{Clearance, MessageForm};
 use secrecy::SecretString;
 use tokio::sync::{Semaphore, watch};
 
@@ -22,7 +22,8 @@ use crate::channel::{Ask, Channel};
 use crate::connect::{ConnectOptions, SavedSession};
 use crate::encode::{Meta, Params};
 use crate::era::param_headers::ParamHeader;
-use crate::era::{Era, Greeting, legacy, modern};
+use crate::era::speech::Speech;
+use crate::era::{Greeting, legacy, modern};
 use crate::error::{Error, Result};
 use crate::request::Times;
 use helve_model::sync::lock;
@@ -45,6 +46,8 @@ struct Owner(Arc<Shared>);
 struct Shared {
     channel: Channel,
     greeting: Greeting,
+    /// How what was agreed upon is spoken.
+    speech: &'static dyn Speech,
     options: ConnectOptions,
     /// What the modern era demands in every request, rendered; empty in the legacy era.
     era_meta: Mutex<Arc<str>>,
@@ -67,6 +70,7 @@ impl Session {
         let era_meta = render_meta(&greeting, &options, None);
         let shared = Arc::new(Shared {
             channel,
+            speech: greeting.negotiated.era.speech(),
             greeting,
             options,
             era_meta: Mutex::new(era_meta),
@@ -95,7 +99,8 @@ impl Session {
     /// take a [`helve_policy::Permit`]; the rest goes by [`Session::relay`]. Otherwise whatever the peer or the way to it
     /// does.
     pub async fn request(&self, method: &str, params: Option<&RawJson>, times: Times) -> Result<RawJson> {
-        let is_open = |known: &Method| matches!(known.need, Need::Nothing | Need::Connection) && known.of == Part::Core;
+        let is_open =
+            |known: &Method| matches!(known.need, Need::Nothing | Need::Connection) && known.of == MethodPart::Core;
         if !method::request(method).is_some_and(is_open) {
             return Err(Error::new(ErrorCode::Denied, format!("`{method}` needs a permit or a clearance"))
                 .with_hint("use the function that takes one"));
@@ -110,7 +115,7 @@ impl Session {
     /// `DENIED` when the clearance is for another server, or for a notification; otherwise whatever the peer or the way to
     /// it does.
     pub async fn relay(&self, clearance: &Clearance, times: Times) -> Result<RawJson> {
-        self.shared.check(clearance, Form::Request)?;
+        self.shared.check(clearance, MessageForm::Request)?;
         let params = clearance.params().map_or(Params::Members(&[]), Params::Raw);
         self.shared.ask(Ask { params, times, ..Ask::new(clearance.method(), &[]) }).await
     }
@@ -121,7 +126,7 @@ impl Session {
     /// # Errors
     /// `DENIED` when the clearance is for another server, or for a request; otherwise when it can no longer be reached.
     pub async fn relay_notification(&self, clearance: &Clearance) -> Result<()> {
-        self.shared.check(clearance, Form::Notification)?;
+        self.shared.check(clearance, MessageForm::Notification)?;
         let params = clearance.params().map_or(Params::Members(&[]), Params::Raw);
         let era = self.shared.era_meta();
         self.shared.channel.notify(clearance.method(), params, Meta { era: &era, ..Meta::default() }).await
@@ -147,7 +152,7 @@ impl Session {
     /// True when the server may ask for things at any time; false when it asks in the course of calls alone.
     #[must_use]
     pub fn asks_at_any_time(&self) -> bool {
-        !self.is_modern()
+        self.shared.speech.asks_at_any_time()
     }
 
     /// Waits until the connection has ended, and says why. Cancel safe.
@@ -181,10 +186,6 @@ impl Session {
         self.shared.channel.close().await;
     }
 
-    fn is_modern(&self) -> bool {
-        self.shared.is_modern()
-    }
-
     fn set_log_level_in_meta(&self, level: LogLevel) {
         *lock(&self.shared.log_level) = Some(level);
         *lock(&self.shared.era_meta) = render_meta(&self.shared.greeting, &self.shared.options, Some(level.as_str()));
@@ -193,7 +194,7 @@ impl Session {
 
 impl Shared {
     /// Is the clearance for a message of this form to this server?
-    fn check(&self, clearance: &Clearance, form: Form) -> Result<()> {
+    fn check(&self, clearance: &Clearance, form: MessageForm) -> Result<()> {
         if clearance.server() == &self.options.server && clearance.form() == form {
             return Ok(());
         }
@@ -234,10 +235,6 @@ impl Shared {
         Ok(())
     }
 
-    fn is_modern(&self) -> bool {
-        self.greeting.negotiated.era == Era::Modern
-    }
-
     fn era_meta(&self) -> Arc<str> {
         Arc::clone(&lock(&self.era_meta))
     }
@@ -251,15 +248,9 @@ impl Drop for Owner {
 }
 
 fn render_meta(greeting: &Greeting, options: &ConnectOptions, log_level: Option<&str>) -> Arc<str> {
-    match greeting.negotiated.era {
-        Era::Legacy => Arc::from(""),
-        Era::Modern => Arc::from(modern::request_meta(
-            &greeting.negotiated.version,
-            &options.client,
-            &modern::declared(options.handler.capabilities()),
-            log_level,
-        )),
-    }
+    let declared = modern::declared(options.handler.capabilities());
+    let speech = greeting.negotiated.era.speech();
+    speech.request_meta(&greeting.negotiated.version, &options.client, &declared, log_level).into()
 }
 
 impl fmt::Debug for Session {

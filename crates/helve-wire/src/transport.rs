@@ -7,7 +7,7 @@ pub(crate) mod stdio;
 pub(crate) mod stream;
 mod writer;
 
-use crate::era::{Era, NegotiatedVersion};
+use crate::era::NegotiatedVersion;
 use crate::error::Result;
 #[cfg(unix)]
 use crate::launch::ExitReport;
@@ -73,10 +73,8 @@ impl Link {
     /// What both sides speak from now on.
     pub(crate) fn agree(&self, negotiated: &NegotiatedVersion) {
         if let Self::Streamable(link) = self {
-            link.set_protocol(HttpProtocol {
-                version: negotiated.version.clone(),
-                modern: negotiated.era == Era::Modern,
-            });
+            let speech = negotiated.era.speech();
+            link.set_protocol(HttpProtocol { version: negotiated.version.clone(), speech });
         }
     }
 

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use helve::{Change, FunctionTool, Host, MINIMUM_INTERVAL, Outcome, Toolbox};
+use helve::{FunctionTool, Host, MINIMUM_INTERVAL, Outcome, Toolbox, WatchChange};
 use serde_json::{Value, json};
 
 #[tokio::main(flavor = "current_thread")]
@@ -25,7 +25,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{id}: {}", Outcome::new(first).open()?.to_text());
     for _ in 0..2 {
         let event = watcher.next().await;
-        if let Change::Content(content) = event.change {
+        if let WatchChange::Content(content) = event.change {
             let reason = event.reason.unwrap_or_default();
             println!("{}: {} ({reason})", event.id, Outcome::new(content).open()?.to_text());
         }

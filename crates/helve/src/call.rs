@@ -3,11 +3,13 @@
 mod arguments;
 mod authorize;
 mod dispatch;
+mod foresee;
 mod pages;
 pub(crate) mod reading;
 mod record;
 mod relaying;
 mod shape;
+mod sign_in;
 pub(crate) mod whereabouts;
 
 use std::fmt;
@@ -31,8 +33,10 @@ use crate::host_core::HostCore;
 use crate::record::{CallSource, Door};
 use crate::turn::Turns;
 use dispatch::Sent;
+pub use foresee::Foreseen;
 pub use reading::ResourceOutcome;
 use record::Recording;
+pub use sign_in::SignsIn;
 
 /// What an agent hears behind a refusal that its person can do something about.
 const PERSON_WAS_TOLD: &str = "; the person was told";
@@ -73,6 +77,8 @@ pub struct CallContext {
     pub refusals: Option<Arc<dyn RefusalListener>>,
     /// Where approvals are kept that last for the run; `None`: with the host, for everybody it calls for.
     pub approvals: Option<RunApprovals>,
+    /// The person behind the caller, who may sign in when the server wants it; `None`: the call ends with `AUTH_REQUIRED`.
+    pub signs_in: Option<Arc<dyn SignsIn>>,
     /// Hands out turns at the server; `None`: the host's own limit of calls in flight is all there is.
     pub turns: Option<Arc<dyn Turns>>,
     /// Answers what the server asks in the course of this call, and hears what it logs; `None`: as the host says. A
@@ -128,6 +134,7 @@ impl CallContext {
             leaves_unlisted: false,
             refusals: None,
             approvals: None,
+            signs_in: None,
             turns: None,
             answerer: None,
             relayed: None,
@@ -222,13 +229,30 @@ impl PreparedCall {
         recording.found(self.tool.name());
         let span = recording.span();
         let result = {
-            let work = pin!(self.run(arguments, &context, &mut recording).instrument(span));
+            let work = pin!(self.signed_in(arguments, &context, &mut recording).instrument(span));
             within(context.total, work).await
         };
         let result = result.unwrap_or_else(|total| Err(recording.too_long(total)));
         let result = result.map_err(|error| error.known_as(context.known_as.as_deref()));
         recording.finish(&result);
         result
+    }
+
+    /// Makes the call, and once more if its person has signed in to the server because of it.
+    async fn signed_in(
+        &self,
+        arguments: RawJson,
+        context: &CallContext,
+        recording: &mut Recording<'_>,
+    ) -> Result<CallOutcome, CallError> {
+        let Some(person) = &context.signs_in else { return self.run(arguments, context, recording).await };
+        match self.run(arguments.clone(), context, recording).await {
+            Err(error) if error.needs_login() => {
+                Box::pin(sign_in::sign_in(&self.host, &self.tool, person.as_ref(), error)).await?;
+                self.run(arguments, context, recording).await
+            }
+            result => result,
+        }
     }
 
     async fn run(
@@ -313,7 +337,7 @@ pub(crate) async fn invoke_named(
         let work = async {
             let tool = find.await?;
             recording.found(tool.name());
-            PreparedCall::new(Arc::clone(host), tool).run(arguments, context, &mut recording).await
+            PreparedCall::new(Arc::clone(host), tool).signed_in(arguments, context, &mut recording).await
         };
         let work = pin!(work.instrument(span));
         within(context.total, work).await

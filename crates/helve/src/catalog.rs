@@ -24,6 +24,7 @@ use helve_wire::{Greeting, Listing};
 use crate::call::PreparedCall;
 use crate::error::CallError;
 use crate::host_core::HostCore;
+use crate::search::{IndexParts, ToolSearch};
 use crate::server_handle::{ServerHandle, unavailable};
 use crate::tool::Tool;
 
@@ -35,6 +36,7 @@ pub struct Snapshot {
     generation: u64,
     servers: BTreeMap<ServerName, Arc<ServerEntry>>,
     names: OnceLock<NameTable>,
+    search: OnceLock<ToolSearch>,
     host: std::sync::Weak<HostCore>,
 }
 
@@ -111,7 +113,7 @@ impl Snapshot {
         servers: BTreeMap<ServerName, Arc<ServerEntry>>,
         host: std::sync::Weak<HostCore>,
     ) -> Self {
-        Self { generation, servers, names: OnceLock::new(), host }
+        Self { generation, servers, names: OnceLock::new(), search: OnceLock::new(), host }
     }
 
     /// Its number; newer snapshots have larger ones.
@@ -141,6 +143,24 @@ impl Snapshot {
         // One that changed since it was pinned has its name all the same: whoever calls it is told why it is refused.
         let named = || self.servers.values().flat_map(|server| &server.tools).filter(|tool| !tool.is_hidden());
         self.names.get_or_init(|| NameTable::new(named().map(|tool| tool.name.clone())))
+    }
+
+    /// What agents may call, ready to be searched. Made at the first search; of servers that are as they were nothing is read again.
+    pub fn search(&self) -> &ToolSearch {
+        self.search.get_or_init(|| {
+            let host = self.host.upgrade();
+            if let Some(host) = &host {
+                host.index_parts.keep_only(|server| self.servers.contains_key(server));
+            }
+            ToolSearch::new(self.servers(), host.as_ref().map_or(&IndexParts::default(), |host| &host.index_parts))
+        })
+    }
+
+    /// The same of other hosts' servers; what they have in common with this one is shared.
+    #[must_use]
+    pub fn search_of<'a>(&self, servers: impl IntoIterator<Item = &'a Arc<ServerEntry>>) -> ToolSearch {
+        let host = self.host.upgrade();
+        ToolSearch::new(servers, host.as_ref().map_or(&IndexParts::default(), |host| &host.index_parts))
     }
 
     /// The tool of this identity, hidden or not.

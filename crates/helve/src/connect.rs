@@ -1,11 +1,12 @@
 //! From a server's spec to a session, and what a person is told when there is none.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use helve_model::{ConfigText, ErrorCode, Hint, HttpSpec, ServerKey, ServerSpec, StdioSpec, TransportSpec};
+use helve_model::{ConfigText, ErrorCode, Hint, HttpSpec, SecretSet, ServerKey, ServerSpec, StdioSpec, TransportSpec};
 #[cfg(target_os = "linux")]
 use helve_wire::launch::SandboxedLauncher;
 use helve_wire::launch::{Launched, Launcher, ServerCommand, child_environment};
@@ -19,10 +20,10 @@ use tokio::sync::oneshot;
 #[cfg(target_os = "linux")]
 use crate::confine;
 use crate::error::CallError;
-use crate::late_references::fill;
+use crate::late_references::fill_and_hide;
 use crate::missed_variables;
 use crate::settings::{HostSettings, Surroundings};
-use crate::start_guard::Guard;
+use crate::start_guard::SharedStartGuard;
 use helve_model::sync::lock;
 
 /// What an earlier connection found out, and what is wanted of the next.
@@ -65,7 +66,7 @@ pub(crate) async fn connect(
     handler: Arc<dyn PeerHandler>,
     known: Known,
     alive: Alive,
-    guard: Option<Guard>,
+    guard: Option<SharedStartGuard>,
 ) -> Result<Session, CallError> {
     let mut options = ConnectOptions::new(spec.name.clone());
     options.client = settings.client.clone();
@@ -79,8 +80,12 @@ pub(crate) async fn connect(
     options.startup = startup_time(spec, settings);
     options.one_at_a_time = spec.one_at_a_time;
     options.close_times = settings.close_times;
-    let filled = fill(spec, surroundings.secrets.as_deref()).await?;
+    let hidden = Arc::new(SecretSet::new());
+    let filled = fill_and_hide(spec, surroundings.secrets.as_deref(), &hidden).await?;
     let spec = filled.as_ref().unwrap_or(spec);
+    // A server that has no secrets is heard as it is.
+    options.secrets = (!hidden.is_empty()).then(|| Arc::clone(&hidden));
+    options.leaves_results = spec.leaves_results;
     let session = match &spec.transport {
         TransportSpec::Stdio(stdio) => {
             if let Some(session) = borrowed(spec, stdio, surroundings, &options, &alive).await {
@@ -91,6 +96,10 @@ pub(crate) async fn connect(
                 None => None,
             };
             let mut command = command(spec, stdio, surroundings);
+            command.is_private = stdio
+                .arguments
+                .iter()
+                .any(|text| text.is_expanded() || matches!(hidden.hide(text.expose()), Cow::Owned(_)));
             command.executable = begun.as_ref().and_then(|start| start.executable());
             // Not for the entry to say: a server that leads back here must not seem to be the first.
             for (name, value) in surroundings.nesting.variables(stdio.written()) {
@@ -155,9 +164,11 @@ pub(crate) async fn connect(
                 target = target.with_proxies(proxies.clone());
             }
             if let Some(sign_ins) = &surroundings.sign_ins
-                && let Some(headers) = sign_ins.headers(spec)?
+                && let Some(headers) = sign_ins.headers(spec, &hidden)?
             {
                 target = target.with_header_source(headers);
+                // Its tokens come and go while it is connected.
+                options.secrets = Some(hidden);
             }
             // Kept apart: it is the larger one by far, and nobody who starts programs shall hold room for it.
             let connected = Box::pin(connect_http(&target, http.flavour, options)).await;

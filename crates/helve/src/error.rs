@@ -146,6 +146,13 @@ impl CallError {
         self
     }
 
+    pub(crate) fn with_challenge(mut self, challenge: &str) -> Self {
+        self.0.challenge = Some(challenge.to_owned());
+        self
+    }
+
+    /// Says that a person has to sign in.
+    #[must_use]
     pub(crate) fn with_needs_login(mut self, needs_login: bool) -> Self {
         self.0.needs_login = needs_login;
         self

@@ -1,5 +1,6 @@
 //! What one server tells the host and asks of it: on its connection, and in the course of one call.
 
+use helve_model::protocol::notifications;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -64,20 +65,20 @@ impl PeerHandler for ServerHandler {
         let server = || self.server.clone();
         let params = || params.unwrap_or_else(RawJson::empty_object);
         match method.as_str() {
-            "notifications/tools/list_changed" => self.tools_changed.notify_one(),
-            "notifications/resources/list_changed" => {
+            notifications::TOOLS_LIST_CHANGED => self.tools_changed.notify_one(),
+            notifications::RESOURCES_LIST_CHANGED => {
                 self.events.send(|| HostEvent::ResourcesChanged { server: server() });
             }
-            "notifications/prompts/list_changed" => {
+            notifications::PROMPTS_LIST_CHANGED => {
                 if let Some(handle) = self.handle.upgrade() {
                     *lock(handle.prompts()) = None;
                 }
                 self.events.send(|| HostEvent::PromptsChanged { server: server() });
             }
-            "notifications/message" => logged(&self.server, &self.events, &self.answerer, &params()),
+            notifications::MESSAGE => logged(&self.server, &self.events, &self.answerer, &params()),
             _ => {
                 let params = params();
-                if method == "notifications/resources/updated"
+                if method == notifications::RESOURCES_UPDATED
                     && let Some(handle) = self.handle.upgrade()
                 {
                     handle.subscriptions().updated(&params);

@@ -1,5 +1,6 @@
 //! The host, as an embedding program sees it. What it holds is `state`'s.
 
+use helve_model::protocol::notifications;
 use std::fmt;
 use std::pin::pin;
 use std::sync::{Arc, Weak};
@@ -16,6 +17,7 @@ use helve_wire::Times;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
+use crate::ask::Approver;
 use crate::builder::HostBuilder;
 use crate::call::{CallContext, CallOutcome, PreparedCall, connect, invoke_named};
 use crate::catalog::{Snapshot, ToolEntry};
@@ -58,12 +60,14 @@ pub struct Host {
 
 /// A host held by what must not keep it alive.
 #[derive(Clone)]
-pub(crate) struct WeakHost(Weak<StopOnDrop>);
+pub struct WeakHost(Weak<StopOnDrop>);
 
 impl WeakHost {
+    /// The host.
+    ///
     /// # Errors
     /// `SERVER_UNAVAILABLE` when the host has ended.
-    pub(crate) fn upgrade(&self) -> Result<Host, CallError> {
+    pub fn upgrade(&self) -> Result<Host, CallError> {
         match self.0.upgrade() {
             Some(owner) => Ok(Host { shared: Arc::clone(&owner.0), owner }),
             None => Err(CallError::new(ErrorCode::ServerUnavailable, "the host has been shut down")),
@@ -109,6 +113,12 @@ impl Host {
     #[must_use]
     pub fn settings(&self) -> &HostSettings {
         &self.shared.settings
+    }
+
+    /// Who is asked where a call brings nobody of its own to ask.
+    #[must_use]
+    pub fn approver(&self) -> Arc<dyn Approver> {
+        Arc::clone(&self.shared.approver)
     }
 
     /// Listens to what happens from now on.
@@ -392,7 +402,7 @@ impl Host {
             handles.iter().filter_map(|handle| handle.session_now().filter(|session| session.asks_at_any_time()));
         join_all(sessions.map(|session| async move {
             // One that is gone asks when it is back.
-            drop(session.notify("notifications/roots/list_changed", None).await);
+            drop(session.notify(notifications::ROOTS_LIST_CHANGED, None).await);
         }))
         .await;
     }
@@ -425,7 +435,9 @@ impl Host {
         &self.shared
     }
 
-    pub(crate) fn downgrade(&self) -> WeakHost {
+    /// The same host, held without keeping it alive.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakHost {
         WeakHost(Arc::downgrade(&self.owner))
     }
 
@@ -575,6 +587,12 @@ fn unanswered(name: &str, unlisted: &[Arc<ServerHandle>]) -> String {
 
 fn is_qualified(name: &str) -> bool {
     name.contains(['/', ':', '.']) || name.starts_with(helve_model::name::PROVIDER_PREFIX)
+}
+
+impl fmt::Debug for WeakHost {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("WeakHost").finish_non_exhaustive()
+    }
 }
 
 impl fmt::Debug for Host {

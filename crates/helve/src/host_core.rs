@@ -32,9 +32,10 @@ use crate::random::random_number;
 use crate::record::CallId;
 use crate::result_cache::{ResultCache, ResultCacheLimits};
 use crate::save::Resumable;
+use crate::search::IndexParts;
 use crate::server_handle::{Command, Retired, ServerHandle, unavailable};
 use crate::settings::{Builtins, HostSettings, Plan, Planned, Surroundings};
-use crate::start_guard::Guard;
+use crate::start_guard::SharedStartGuard;
 use crate::status::ServerReport;
 use crate::supervisor::Supervisor;
 use crate::tool::Toolbox;
@@ -64,6 +65,7 @@ pub(crate) struct HostCore {
     log_level: Mutex<Option<LogLevel>>,
     state: Mutex<HostState>,
     snapshot: ArcSwap<Snapshot>,
+    pub(crate) index_parts: IndexParts,
 }
 
 #[derive(Default)]
@@ -96,7 +98,7 @@ struct Placed {
     spec: Arc<ServerSpec>,
     trust: Trust,
     held: Option<DisabledReason>,
-    guard: Option<Guard>,
+    guard: Option<SharedStartGuard>,
 }
 
 enum Kept {
@@ -175,6 +177,7 @@ impl HostCore {
                     ..HostState::default()
                 }),
                 snapshot: ArcSwap::from_pointee(Snapshot::new(0, BTreeMap::new(), this.clone())),
+                index_parts: IndexParts::default(),
                 settings,
                 surroundings,
             }

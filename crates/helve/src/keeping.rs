@@ -31,7 +31,7 @@ pub trait Duplex: AsyncRead + AsyncWrite + Send {}
 impl<S: AsyncRead + AsyncWrite + Send> Duplex for S {}
 
 /// A connection to whoever keeps programs.
-pub type Connection = Pin<Box<dyn Duplex>>;
+pub type KeeperConnection = Pin<Box<dyn Duplex>>;
 
 /// Somebody who keeps servers running for others.
 pub trait Keeper: Send + Sync {

@@ -1,9 +1,9 @@
 //! Late references: filled when a server is connected to, from a source the embedding program gives. One that cannot be
 //! filled keeps that one server off.
 
-use helve_model::{ConfigText, ErrorCode, IdentitySpec, LateSource, ServerSpec, TransportSpec};
+use helve_model::{ConfigText, ErrorCode, IdentitySpec, LateSource, SecretSet, ServerSpec, TransportSpec};
 use helve_wire::BoxFuture;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::error::CallError;
 
@@ -11,6 +11,12 @@ use crate::error::CallError;
 pub trait SecretSource: Send + Sync + 'static {
     /// The value of a reference, for a server that is about to be connected to.
     fn value<'a>(&'a self, source: &'a LateSource) -> BoxFuture<'a, Result<SecretString, CallError>>;
+
+    /// What else of a server's entry is secret, by its name or place: it is taken out of what the server says.
+    fn own_values(&self, spec: &ServerSpec) -> Vec<SecretString> {
+        let _: &ServerSpec = spec;
+        Vec::new()
+    }
 }
 
 /// The same server with every late reference filled; `None` when it has none.
@@ -18,6 +24,26 @@ pub trait SecretSource: Send + Sync + 'static {
 /// # Errors
 /// `CONFIG` when one cannot be filled.
 pub async fn fill(spec: &ServerSpec, secrets: Option<&dyn SecretSource>) -> Result<Option<ServerSpec>, CallError> {
+    fill_and_hide(spec, secrets, &SecretSet::new()).await
+}
+
+/// The same, and every secret of the server is put into a set.
+pub(crate) async fn fill_and_hide(
+    spec: &ServerSpec,
+    secrets: Option<&dyn SecretSource>,
+    hidden: &SecretSet,
+) -> Result<Option<ServerSpec>, CallError> {
+    let filled = filled(spec, secrets, hidden).await?;
+    let own = secrets.map(|secrets| secrets.own_values(filled.as_ref().unwrap_or(spec))).unwrap_or_default();
+    own.iter().for_each(|value| hidden.add(value.expose_secret()));
+    Ok(filled)
+}
+
+async fn filled(
+    spec: &ServerSpec,
+    secrets: Option<&dyn SecretSource>,
+    hidden: &SecretSet,
+) -> Result<Option<ServerSpec>, CallError> {
     if !texts(&mut spec.clone()).iter().any(|text| !text.late_references().is_empty()) {
         return Ok(None);
     }
@@ -36,6 +62,7 @@ pub async fn fill(spec: &ServerSpec, secrets: Option<&dyn SecretSource>) -> Resu
                 hints.into_iter().fold(ours, CallError::with_hint)
             })?);
         }
+        values.iter().for_each(|value| hidden.add(value.expose_secret()));
         if !values.is_empty() {
             *text = text.filled(&values);
         }

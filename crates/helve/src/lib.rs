@@ -84,6 +84,7 @@ mod registry;
 mod result_cache;
 mod save;
 mod schema_cache;
+mod search;
 mod server_handle;
 mod settings;
 mod sign_in;
@@ -106,6 +107,8 @@ pub use helve_model as model;
 pub use helve_policy as policy;
 /// Signatures, tool arrays and messages for model providers, search.
 pub use helve_render as render;
+/// What a confined program may touch: policies, plans, what is enforced.
+pub use helve_sandbox as sandbox;
 /// Validation, defaults, forms.
 pub use helve_schema as schema;
 /// Speaking with one peer: launchers, progress, sessions.
@@ -126,15 +129,15 @@ pub use helve_wire::BoxFuture;
 pub use ask::{ApprovalAnswer, ApprovalRequest, ApproveAll, Approver, RefusalListener, RunApprovals};
 pub use builder::HostBuilder;
 pub use call::whereabouts::directories as server_directories;
-pub use call::{CallContext, CallOutcome, PreparedCall, ResourceOutcome};
+pub use call::{CallContext, CallOutcome, Foreseen, PreparedCall, ResourceOutcome, SignsIn};
 pub use catalog::{ServerEntry, Snapshot, ToolEntry};
 #[cfg(target_os = "linux")]
 pub use confine::{Confining, sandbox_hints, sandbox_plan};
 pub use error::CallError;
 pub use event::{Events, HostEvent};
 pub use function_tool::{FunctionTool, Structured, ToolOutput};
-pub use host::{Host, ServerChanges};
-pub use keeping::{Connection, Duplex, Keeper, KeptProgram, fingerprint, lease};
+pub use host::{Host, ServerChanges, WeakHost};
+pub use keeping::{Duplex, Keeper, KeeperConnection, KeptProgram, fingerprint, lease};
 pub use late_references::{SecretSource, fill};
 pub use listings::ListAge;
 pub use manage::management_tools;
@@ -143,15 +146,16 @@ pub use record::{AgentInfo, CallEnd, CallId, CallRecord, CallSource, Door, Recor
 pub use registry::{AgentTools, Clash, Definitions, Registry};
 pub use save::SavedHost;
 pub use schema_cache::{CacheKey, CachedIndex, CachedServer, IndexedTool, SchemaCache};
+pub use search::{FoundTool, FoundTools, Matches, ToolQuery, ToolSearch};
 pub use settings::{Builtins, HostSettings, Plan, Planned, Surroundings};
 pub use sign_in::{SignIns, from_auth};
-pub use start_guard::{ChangedFile, Guard, GuardedStart, StartGuard};
+pub use start_guard::{ChangedStartFile, GuardedStart, SharedStartGuard, StartGuard};
 pub use status::ServerReport;
 pub use tool::{Tool, ToolContext, ToolFailure, Toolbox, definition};
 pub use turn::{Turn, Turns};
 pub use watch::{
-    Change, DEFAULT_INTERVAL, MINIMUM_INTERVAL, SavedWatch, WatchEvent, WatchFilter, WatchId, WatchKind, WatchReport,
-    WatchSource, Watcher,
+    DEFAULT_INTERVAL, MINIMUM_INTERVAL, SavedWatch, WatchChange, WatchEvent, WatchFilter, WatchId, WatchKind,
+    WatchReport, WatchSource, Watcher,
 };
 
 #[cfg(all(doctest, feature = "derive"))]

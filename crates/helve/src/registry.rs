@@ -20,6 +20,7 @@ use crate::call::{CallContext, CallOutcome, invoke_named};
 use crate::catalog::{Snapshot, ToolEntry};
 use crate::error::CallError;
 use crate::host::Host;
+use crate::search::{self, FoundTools, ToolQuery};
 use crate::tool::{Tool, Toolbox};
 
 /// The tools of one program for its models: its own, under their bare names, and those of the host's servers.
@@ -124,6 +125,18 @@ impl Registry {
         self.everything.definitions(provider)
     }
 
+    /// See [`AgentTools::search`].
+    #[must_use]
+    pub fn search(&self, query: &ToolQuery<'_>) -> FoundTools {
+        self.everything.search(query)
+    }
+
+    /// See [`AgentTools::system_prompt`].
+    #[must_use]
+    pub fn system_prompt(&self, budget: Option<usize>) -> String {
+        self.everything.system_prompt(budget)
+    }
+
     /// See [`AgentTools::execute`].
     ///
     /// # Errors
@@ -169,6 +182,22 @@ impl AgentTools {
         let entries: Vec<ToolText<'_>> = offers.iter().map(|(name, tool)| tool.schema_entry(name)).collect();
         let array = tool_array(provider, &entries, Strictness::Off);
         Definitions { array, names: offers.iter().map(|(_, tool)| tool.name().clone()).collect(), clashes }
+    }
+
+    /// The tools that fit some words, the best first. What a rule denies is not found, nor counted.
+    #[must_use]
+    pub fn search(&self, query: &ToolQuery<'_>) -> FoundTools {
+        let snapshot = self.host.snapshot();
+        let matches = snapshot.search().search(query, &|name| self.includes(name));
+        search::described(&snapshot, matches)
+    }
+
+    /// A block for a model's system prompt: its tools by server, with the names that [`AgentTools::execute`] and programs take
+    /// back. In as much detail as fits `budget` tokens, estimated; `None` for all of it. The same text as long as the tools
+    /// are the same.
+    #[must_use]
+    pub fn system_prompt(&self, budget: Option<usize>) -> String {
+        search::prompt(&self.host.snapshot(), budget, &|name| self.includes(name))
     }
 
     /// Calls the tool a model names. Names are those of [`AgentTools::definitions`], or any spelling.

@@ -19,7 +19,7 @@ use crate::connect::{credentials_hint, login_hint};
 use crate::error::CallError;
 use crate::listings::{ListAge, Listings};
 use crate::slots::Slots;
-use crate::start_guard::Guard;
+use crate::start_guard::SharedStartGuard;
 use crate::watch::Subscriptions;
 use helve_model::sync::lock;
 
@@ -66,7 +66,7 @@ pub(crate) struct ServerHandle {
     /// Why the last attempt failed, in full; `status` has one line of it.
     last_error: ArcSwapOption<CallError>,
     /// The guard of the files it is started from. What is trusted may change while it runs on.
-    guard: Mutex<Option<Guard>>,
+    guard: Mutex<Option<SharedStartGuard>>,
     facts: Mutex<ServerFacts>,
     /// The prompts it listed last; emptied when it says that they changed.
     prompts: KeptPrompts,
@@ -165,11 +165,11 @@ impl ServerHandle {
     }
 
     /// The guard of the files from the next start on.
-    pub(crate) fn set_guard(&self, guard: Option<Guard>) {
+    pub(crate) fn set_guard(&self, guard: Option<SharedStartGuard>) {
         *lock(&self.guard) = guard;
     }
 
-    pub(crate) fn guard(&self) -> Option<Guard> {
+    pub(crate) fn guard(&self) -> Option<SharedStartGuard> {
         lock(&self.guard).clone()
     }
 
@@ -567,7 +567,7 @@ pub(crate) fn unavailable(server: &ServerName, status: &ServerStatus) -> CallErr
         ServerStatus::NeedsAuth { challenge } => {
             let error = CallError::new(ErrorCode::AuthRequired, format!("the server `{server}` wants credentials"));
             match challenge {
-                Some(challenge) => error.with_hint(format!("it said: {challenge}")),
+                Some(challenge) => error.with_hint(format!("it said: {challenge}")).with_challenge(challenge),
                 None => error,
             }
         }

@@ -20,7 +20,7 @@ use crate::keeping::Keeper;
 use crate::late_references::SecretSource;
 use crate::record::Recorder;
 use crate::sign_in::SignIns;
-use crate::start_guard::Guard;
+use crate::start_guard::SharedStartGuard;
 use crate::tool::Toolbox;
 
 /// How long things take and how much they may cost, for all servers that do not say otherwise.
@@ -189,7 +189,7 @@ pub struct Planned {
     /// Why it must not be started although it is switched on.
     pub held: Option<DisabledReason>,
     /// The guard of the files it is started from; `None`: it needs none.
-    pub guard: Option<Guard>,
+    pub guard: Option<SharedStartGuard>,
 }
 
 /// Opens the sets of tools that ship inside, for servers that are [`helve_model::TransportSpec::Builtin`].

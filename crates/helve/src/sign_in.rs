@@ -1,20 +1,21 @@
 //! Which servers are signed in to, with what, and how a token gets into their requests.
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::SystemTime;
 
 use helve_auth::egress::{Certificates, EgressClient, Policy};
-use helve_auth::ports::{Person, Ports, Store};
+use helve_auth::ports::{Http, HttpAnswer, HttpRequest, Person, Ports, Store};
 use helve_auth::{
     Advice, AuthError, Callback, CallbackHost, ConfiguredClient, ErrorKind, Grant, IdentityProvider, LoginWish, Next,
     PkceDemand, RefusedRequest, Registration, ResourceChoice, Settings, SignIn,
 };
-use helve_model::{ConfigText, ErrorCode, HttpSpec, Layer, OAuthSpec, ServerSpec, TransportSpec};
+use helve_model::{ConfigText, ErrorCode, HttpSpec, Layer, OAuthSpec, SecretSet, ServerSpec, TransportSpec};
 use helve_wire::{AfterRefusal, BoxFuture, HeaderSource, Outgoing, Proxies, Refused};
 use http::header::AUTHORIZATION;
 use http::{HeaderName, HeaderValue};
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
 use crate::error::CallError;
@@ -106,9 +107,13 @@ impl SignIns {
         if let Grant::IdentityAssertion(provider) = &settings.grant {
             policy = policy.with_named(&provider.token_endpoint);
         }
-        let certificates = Certificates { named: &self.certificates, system: (self.system_certificates)() };
-        let proxies = self.proxies.as_ref().map(|proxies| Arc::clone(proxies.matcher()));
-        let client = EgressClient::new(policy, certificates, proxies).map_err(unusable)?;
+        let client = LazyClient {
+            policy,
+            certificates: self.certificates.clone(),
+            system_certificates: self.system_certificates,
+            proxies: self.proxies.clone(),
+            client: OnceLock::new(),
+        };
         let ports = Ports { http: Arc::new(client), store: Arc::clone(&self.store), clock: self.clock };
         let sign_in = SignIn::new(settings, ports);
         known.push(Known {
@@ -119,14 +124,47 @@ impl SignIns {
         Ok(Some(sign_in))
     }
 
-    /// What goes with the requests to a server.
+    /// What goes with the requests to a server. Every token is put into a set, to be taken out of what the server says.
     ///
     /// # Errors
     /// See [`SignIns::of`].
-    pub fn headers(&self, spec: &ServerSpec) -> Result<Option<Arc<dyn HeaderSource>>, CallError> {
+    pub fn headers(
+        &self,
+        spec: &ServerSpec,
+        hidden: &Arc<SecretSet>,
+    ) -> Result<Option<Arc<dyn HeaderSource>>, CallError> {
         let sign_in = self.of(spec)?;
         let person = self.person.clone();
-        Ok(sign_in.map(|sign_in| Arc::new(SignedIn { sign_in, person }) as Arc<dyn HeaderSource>))
+        Ok(sign_in.map(|sign_in| {
+            let (hidden, known) = (Arc::clone(hidden), AtomicU64::new(0));
+            Arc::new(SignedIn { sign_in, person, hidden, known }) as Arc<dyn HeaderSource>
+        }))
+    }
+}
+
+/// The way out, made at the first request: whoever only asks who is signed in reads no certificates.
+struct LazyClient {
+    policy: Policy,
+    certificates: Vec<Vec<u8>>,
+    system_certificates: fn() -> &'static [Vec<u8>],
+    proxies: Option<Proxies>,
+    client: OnceLock<Result<EgressClient, String>>,
+}
+
+impl LazyClient {
+    fn made(&self) -> Result<EgressClient, String> {
+        let certificates = Certificates { named: &self.certificates, system: (self.system_certificates)() };
+        let proxies = self.proxies.as_ref().map(|proxies| Arc::clone(proxies.matcher()));
+        EgressClient::new(self.policy.clone(), certificates, proxies).map_err(|error| error.message().to_owned())
+    }
+}
+
+impl Http for LazyClient {
+    fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpAnswer, AuthError>> {
+        match self.client.get_or_init(|| self.made()) {
+            Ok(client) => client.send(request),
+            Err(problem) => Box::pin(std::future::ready(Err(AuthError::settings(problem.clone())))),
+        }
     }
 }
 
@@ -198,6 +236,9 @@ fn settings_of(spec: &ServerSpec, http: &HttpSpec) -> Result<Settings, AuthError
 struct SignedIn {
     sign_in: Arc<SignIn>,
     person: Option<Arc<dyn Person>>,
+    hidden: Arc<SecretSet>,
+    /// Which of the login's tokens are in the set.
+    known: AtomicU64,
 }
 
 impl HeaderSource for SignedIn {
@@ -205,7 +246,14 @@ impl HeaderSource for SignedIn {
         &'a self,
         request: Outgoing<'a>,
     ) -> BoxFuture<'a, helve_wire::Result<Vec<(HeaderName, HeaderValue)>>> {
-        Box::pin(async move { self.sign_in.headers(request.method, request.address).await.map_err(to_wire) })
+        Box::pin(async move {
+            let headers = self.sign_in.headers(request.method, request.address).await.map_err(to_wire)?;
+            let newest = self.sign_in.generation();
+            if self.known.swap(newest, Ordering::Relaxed) != newest {
+                self.sign_in.secrets().iter().for_each(|secret| self.hidden.add(secret.expose_secret()));
+            }
+            Ok(headers)
+        })
     }
 
     fn refused<'a>(&'a self, refused: Refused<'a>) -> BoxFuture<'a, AfterRefusal> {

@@ -20,7 +20,7 @@ pub trait StartGuard: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// One of them does not, and nothing is started.
-    fn begin(&self) -> Result<Box<dyn GuardedStart>, ChangedFile>;
+    fn begin(&self) -> Result<Box<dyn GuardedStart>, ChangedStartFile>;
 }
 
 /// One start, with the files open that it was begun with.
@@ -34,7 +34,7 @@ pub trait GuardedStart: fmt::Debug + Send + Sync {
     /// # Errors
     /// A file was written since the start was begun.
     #[cfg(target_os = "linux")]
-    fn sealed_copies(&self) -> Result<Vec<SealedFile>, ChangedFile> {
+    fn sealed_copies(&self) -> Result<Vec<SealedFile>, ChangedStartFile> {
         Ok(Vec::new())
     }
 
@@ -42,12 +42,12 @@ pub trait GuardedStart: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// A file is another one now, or was written: what the server read of it is not known, so it is ended.
-    fn check(&self) -> Result<(), ChangedFile>;
+    fn check(&self) -> Result<(), ChangedStartFile>;
 }
 
 /// A file is not what it may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChangedFile {
+pub struct ChangedStartFile {
     /// The file.
     pub path: PathBuf,
     /// How, as the end of a sentence about it: `it was replaced`.
@@ -56,9 +56,9 @@ pub struct ChangedFile {
 
 /// A [`StartGuard`] as a plan has it; equal to its clones alone.
 #[derive(Debug, Clone)]
-pub struct Guard(Arc<dyn StartGuard>);
+pub struct SharedStartGuard(Arc<dyn StartGuard>);
 
-impl Guard {
+impl SharedStartGuard {
     /// This guard.
     pub fn new(guard: impl StartGuard + 'static) -> Self {
         Self(Arc::new(guard))
@@ -75,7 +75,7 @@ impl Guard {
     }
 }
 
-impl PartialEq for Guard {
+impl PartialEq for SharedStartGuard {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -116,8 +116,8 @@ impl Deref for Begun {
     }
 }
 
-fn untrusted(server: &ServerName, changed: &ChangedFile) -> CallError {
-    let ChangedFile { path, how } = changed;
+fn untrusted(server: &ServerName, changed: &ChangedStartFile) -> CallError {
+    let ChangedStartFile { path, how } = changed;
     let message = format!("the server `{server}` is not trusted as it is now: `{}` changed, {how}", path.display());
     CallError::new(ErrorCode::Untrusted, message)
         .at_server(server)

@@ -14,7 +14,7 @@ use crate::connect::{Alive, Known, connect, startup_time};
 use crate::error::CallError;
 use crate::handler::{RootsAsked, ServerHandler};
 use crate::settings::{HostSettings, Surroundings};
-use crate::start_guard::Guard;
+use crate::start_guard::SharedStartGuard;
 
 /// How long a connection waits for the word that its changes are listened for, once its tools are listed.
 const FOLLOW_GRACE: Duration = Duration::from_millis(500);
@@ -45,7 +45,7 @@ pub(crate) async fn start_up(
     handler: Arc<ServerHandler>,
     known: Known,
     alive: Alive,
-    guard: Option<Guard>,
+    guard: Option<SharedStartGuard>,
 ) -> Result<StartedServer, CallError> {
     let started = Instant::now();
     handler.roots.send_replace(RootsAsked::NotYet);

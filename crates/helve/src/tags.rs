@@ -49,7 +49,7 @@ pub enum Piece {
     /// A call to make, and to put its result here.
     Tag(Tag),
     /// Looks like a tag and is none. It stays as it is.
-    Problem(Problem),
+    Problem(TagProblem),
 }
 
 /// A tag that was understood.
@@ -69,7 +69,7 @@ pub struct Tag {
 
 /// A tag that was not understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct TagProblem {
     /// The text that stays.
     pub source: String,
     /// What is wrong with it.
@@ -221,8 +221,9 @@ impl TagReader {
                     Found::Problem { length, message } => {
                         pieces.text_until(at);
                         at += length;
-                        pieces
-                            .push(at, |source, line, column| Piece::Problem(Problem { source, message, line, column }));
+                        pieces.push(at, |source, line, column| {
+                            Piece::Problem(TagProblem { source, message, line, column })
+                        });
                     }
                 }
             } else if ends == Ends::Later && (OPENING.starts_with(rest) || ESCAPED_OPENING.starts_with(rest)) {

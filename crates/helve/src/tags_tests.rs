@@ -109,12 +109,12 @@ fn what_is_no_tag_is_reported_and_stays() {
     1:39 "a/b" {}
     "#);
     insta::assert_snapshot!(shown(r#"[use-mcp:a/b:{"x": [1, 2,], "y": "[use-mcp:c/d]"}] [use-mcp:e/f]"#), @r#"
-    1:1 "[use-mcp:a/b:{\"x\": [1, 2,], \"y\": \"[use-mcp:c/d]\"}]": the arguments are not JSON: expected value
+    1:1 "[use-mcp:a/b:{\"x\": [1, 2,], \"y\": \"[use-mcp:c/d]\"}]": the arguments are not valid JSON: expected value
     text " "
     1:52 "e/f" {}
     "#);
     insta::assert_snapshot!(shown("[use-mcp:a/b:{\n  \"x\": yes\n}] [use-mcp:e/f]"), @r#"
-    1:1 "[use-mcp:a/b:{\n  \"x\": yes\n}]": the arguments are not JSON: expected value
+    1:1 "[use-mcp:a/b:{\n  \"x\": yes\n}]": the arguments are not valid JSON: expected value
     text " "
     3:4 "e/f" {}
     "#);
@@ -127,13 +127,13 @@ fn what_is_no_tag_is_reported_and_stays() {
     1:59 "c/d" {}
     "#);
     insta::assert_snapshot!(shown("[use-mcp:a/b:{oops \\[use-mcp:c/d] [use-mcp:e/f]"), @r#"
-    1:1 "[use-mcp:a/b:{oops ": the arguments are not JSON: key must be a string
+    1:1 "[use-mcp:a/b:{oops ": the arguments are not valid JSON: key must be a string
     escape
     text "c/d] "
     1:35 "e/f" {}
     "#);
     insta::assert_snapshot!(shown("[use-mcp:a/b:{\"x\": \"never ends\n[use-mcp:c/d]"), @r#"
-    1:1 "[use-mcp:a/b:{\"x\": \"never ends": the arguments are not JSON: control character (\u0000-\u001F) found while parsing a string
+    1:1 "[use-mcp:a/b:{\"x\": \"never ends": the arguments are not valid JSON: control character (\u0000-\u001F) found while parsing a string
     text "\n"
     2:1 "c/d" {}
     "#);
@@ -227,7 +227,7 @@ proptest! {
         prop_assert_eq!(written(&pieces), text.as_str());
         for piece in &pieces {
             let (Piece::Tag(super::Tag { source, line, column, .. })
-            | Piece::Problem(super::Problem { source, line, column, .. })) = piece
+            | Piece::Problem(super::TagProblem { source, line, column, .. })) = piece
             else {
                 continue;
             };

@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use helve_model::json::{ObjectWriter, RawJson};
 use helve_model::{
@@ -15,6 +16,7 @@ use helve_wire::{BoxFuture, ProgressCallback};
 use indexmap::IndexMap;
 use serde_json::Value;
 
+use crate::answerer::Answerer;
 use crate::ask::{Approver, RefusalListener, RunApprovals};
 use crate::call::CallContext;
 use crate::record::{CallSource, Door};
@@ -32,6 +34,11 @@ pub trait Tool: Send + Sync {
     fn places<'a>(&'a self, arguments: &'a RawJson) -> BoxFuture<'a, Vec<ArgumentPlace>> {
         let _: &RawJson = arguments;
         Box::pin(std::future::ready(Vec::new()))
+    }
+
+    /// How long a call may take, where the tool ends by limits of its own; `None`: as the host says.
+    fn timeout(&self) -> Option<Duration> {
+        None
     }
 
     /// Does it. The arguments, which fit the schema, are the permit's.
@@ -60,6 +67,8 @@ pub struct ToolContext {
     pub approvals: Option<RunApprovals>,
     /// Hears that a call which the tool makes was refused, and can change that; `None`: nobody.
     pub refusals: Option<Arc<dyn RefusalListener>>,
+    /// Hears what the tool logs while it runs; `None`: nobody.
+    pub answerer: Option<Arc<dyn Answerer>>,
 }
 
 /// A native tool could not be run at all. A tool that ran and failed gives [`Outcome::failure`] instead.
@@ -100,6 +109,7 @@ impl ToolContext {
             approver: None,
             approvals: None,
             refusals: None,
+            answerer: None,
         }
     }
 

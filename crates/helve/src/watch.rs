@@ -104,7 +104,7 @@ pub struct WatchEvent {
     /// Why it is watched, in the words of whoever made the watch.
     pub reason: Option<String>,
     /// What happened.
-    pub change: Change,
+    pub change: WatchChange,
     /// How many events before this one nobody took; this one stands for them.
     pub superseded: u64,
 }
@@ -112,7 +112,7 @@ pub struct WatchEvent {
 /// What happened to what is watched.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub enum Change {
+pub enum WatchChange {
     /// The server says that it changed; its parameters as it wrote them.
     Updated(RawJson),
     /// The server could not tell for a while: it may have changed.
@@ -323,14 +323,14 @@ impl WatchEvent {
             .optional_text("reason", self.reason.as_deref());
         let told = |word: &str| told.text("change", word).raw("superseded", self.superseded.to_string());
         match &self.change {
-            Change::Updated(_) => told("updated"),
-            Change::MayHaveChanged => told("may_have_changed"),
-            Change::Content(content) if content.as_str().len() > MAX_TOLD_BYTES => {
+            WatchChange::Updated(_) => told("updated"),
+            WatchChange::MayHaveChanged => told("may_have_changed"),
+            WatchChange::Content(content) if content.as_str().len() > MAX_TOLD_BYTES => {
                 told("content").number("contentBytes", content.as_str().len() as u64)
             }
-            Change::Content(content) => told("content").raw("content", content),
-            Change::Failed(error) => told("failed").raw("error", error.to_agent().to_json()),
-            Change::Ended(error) => told("ended").raw("error", error.to_agent().to_json()),
+            WatchChange::Content(content) => told("content").raw("content", content),
+            WatchChange::Failed(error) => told("failed").raw("error", error.to_agent().to_json()),
+            WatchChange::Ended(error) => told("ended").raw("error", error.to_agent().to_json()),
         }
         .finish()
     }
@@ -363,17 +363,17 @@ impl Drop for Inner {
 
 impl Watch {
     /// Tells the owner, if he is still there.
-    fn tell(&self, change: Change) {
+    fn tell(&self, change: WatchChange) {
         let Some(owner) = self.owner.upgrade() else { return };
         {
             let mut counts = lock(&self.counts);
             counts.events += 1;
             counts.last_error = match &change {
-                Change::Failed(error) | Change::Ended(error) => Some(error.chain()),
-                Change::Updated(_) | Change::MayHaveChanged | Change::Content(_) => None,
+                WatchChange::Failed(error) | WatchChange::Ended(error) => Some(error.chain()),
+                WatchChange::Updated(_) | WatchChange::MayHaveChanged | WatchChange::Content(_) => None,
             };
         }
-        let is_over = matches!(change, Change::Ended(_));
+        let is_over = matches!(change, WatchChange::Ended(_));
         owner.queue.push(WatchEvent {
             id: self.id,
             server: self.source.server().clone(),

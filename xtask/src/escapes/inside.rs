@@ -11,8 +11,8 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, bail};
 use helve_sandbox::{Demand, Disk, Engine, Machine, Network, PlanRefusal, Policy, Profile};
 use helve_wire::launch::{
-    Confinement, Environment, ExitReport, Launched, Launcher, PlainLauncher, RefusedHosts, Sandbox, SandboxedLauncher,
-    ServerCommand, WardenLauncher, WardenProgram, probe, warden,
+    ChildEnvironment, Confinement, ExitReport, Launched, Launcher, PlainLauncher, RefusedHosts, Sandbox,
+    SandboxedLauncher, ServerCommand, WardenLauncher, WardenProgram, probe, warden,
 };
 use seccompiler::{SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -225,7 +225,7 @@ impl Place {
     fn command(&self, program: &Path, directory: &str) -> ServerCommand {
         let python = self.home.join(PYTHON);
         let own = if program.ends_with("shims/python3") { python.as_path() } else { program };
-        let environment: Environment = [
+        let environment: ChildEnvironment = [
             ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),
             ("HOME", self.home.display().to_string()),
             ("TMPDIR", self.directory.join("tmp").display().to_string()),

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use helve::{
-    CallContext, Change, ElicitationAnswer, ElicitationRequest, Elicitor, Host, HostEvent, Planned, Root,
-    RootsProvider, Sampler, SamplingCall, SamplingLimits, Surroundings,
+    CallContext, ElicitationAnswer, ElicitationRequest, Elicitor, Host, HostEvent, Planned, Root, RootsProvider,
+    Sampler, SamplingCall, SamplingLimits, Surroundings, WatchChange,
 };
 use helve_model::json::RawJson;
 use helve_model::{
@@ -72,7 +72,7 @@ async fn everything(host: &Host) -> Result<String> {
     call(host, "toggle-subscriber-updates", "{}").await?;
     for _ in 0..2 {
         let event = timeout(PATIENCE, watcher.next()).await.context("no update came")?;
-        ensure!(matches!(event.change, Change::Updated(_)), "{event:?}");
+        ensure!(matches!(event.change, WatchChange::Updated(_)), "{event:?}");
     }
     call(host, "toggle-subscriber-updates", "{}").await?;
     drop(watcher);
@@ -121,7 +121,7 @@ async fn memory(host: &Host) -> Result<String> {
     let observed = r#"{"observations":[{"entityName":"Ada","contents":["writes"]}]}"#;
     call(host, "add_observations", observed).await?;
     let event = timeout(PATIENCE, watcher.next()).await.context("the poll saw no change")?;
-    ensure!(matches!(&event.change, Change::Content(content) if content.as_str().contains("writes")), "{event:?}");
+    ensure!(matches!(&event.change, WatchChange::Content(content) if content.as_str().contains("writes")), "{event:?}");
     call(host, "delete_entities", r#"{"entityNames":["Ada"]}"#).await?;
     Ok("polled".to_owned())
 }

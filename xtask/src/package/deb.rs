@@ -1,17 +1,17 @@
 //! Owns the package for Debian: the same files below `/usr`, and the unit, which nobody starts unasked.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Materials, VERSION, date, made, quietly, tree, try_program};
+use super::{Materials, VERSION, date, empty, portable, quietly, tree, try_program};
 
 /// What a unit may cost at most, by `systemd-analyze security`: 10 is unprotected. User namespaces stay, for the sandboxes.
 const MOST_EXPOSED: f32 = 4.0;
 
-pub(super) fn package(materials: &Materials<'_>, test: bool) -> Result<()> {
+pub(super) fn make(materials: &Materials<'_>) -> Result<PathBuf> {
     let staging = materials.output.join("staging/deb");
     tree::stage(materials, &staging, "usr")?;
     let architecture = match std::env::consts::ARCH {
@@ -21,10 +21,12 @@ pub(super) fn package(materials: &Materials<'_>, test: bool) -> Result<()> {
     };
     let mut control = String::new();
     writeln!(control, "Package: helve-mcp\nVersion: {VERSION}\nArchitecture: {architecture}")?;
+    let (major, minor) = portable::needed_glibc(&materials.program)?;
     writeln!(
         control,
-        "Maintainer: the helve project <helve@localhost>\nDepends: libc6 (>= 2.28)\nSection: utils\nPriority: optional"
+        "Maintainer: the helve project <helve@localhost>\nDepends: libc6 (>= {major}.{minor}), libgcc-s1"
     )?;
+    writeln!(control, "Section: utils\nPriority: optional")?;
     writeln!(control, "Description: the handle between an agent and its tools")?;
     writeln!(control, " Connects to MCP servers, keeps them alive, decides what may be called, and calls it.")?;
     fs_err::create_dir_all(staging.join("DEBIAN"))?;
@@ -34,16 +36,13 @@ pub(super) fn package(materials: &Materials<'_>, test: bool) -> Result<()> {
     build.args(["--build", "--root-owner-group", "-Zxz"]).arg(&staging).arg(&package);
     build.env("SOURCE_DATE_EPOCH", date(materials.root)?);
     quietly(&mut build)?;
-    made(&package)?;
-    if test { try_out(materials, &package) } else { Ok(()) }
+    Ok(package)
 }
 
 /// Unpacks it as dpkg does, runs what is in it, and looks at the unit.
-fn try_out(materials: &Materials<'_>, package: &Path) -> Result<()> {
+pub(super) fn try_out(materials: &Materials<'_>, package: &Path) -> Result<()> {
     let root = materials.output.join("deb-test");
-    if root.exists() {
-        fs_err::remove_dir_all(&root)?;
-    }
+    empty(&root)?;
     fs_err::create_dir_all(root.join("dpkg"))?;
     for file in ["status", "available"] {
         fs_err::write(root.join("dpkg").join(file), "")?;
@@ -59,6 +58,7 @@ fn try_out(materials: &Materials<'_>, package: &Path) -> Result<()> {
         quietly(&mut dpkg)
     };
     dpkg(&["--install", &package.to_string_lossy()])?;
+    tree::check(&root.join("root/usr"))?;
     try_program(&root.join("root/usr/bin/helve"), &root.join("scratch"))?;
     check_unit(&root.join("root/usr/lib/systemd/system/helve.service"))?;
     dpkg(&["--purge", "helve-mcp"])?;

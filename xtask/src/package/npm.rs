@@ -1,17 +1,16 @@
 //! Owns the package for npm: the program, for one system and architecture. It runs no script when it is installed.
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
 
-use super::{Materials, VERSION, made, quietly, tree, try_program};
+use super::{Materials, VERSION, empty, quietly, tree, try_program};
 
-pub(super) fn package(materials: &Materials<'_>, test: bool) -> Result<()> {
+pub(super) fn make(materials: &Materials<'_>) -> Result<PathBuf> {
     let staging = materials.output.join("staging/npm");
-    if staging.exists() {
-        fs_err::remove_dir_all(&staging)?;
-    }
+    empty(&staging)?;
     tree::put_program(materials, &staging.join("bin/helve"))?;
     let cpu = if std::env::consts::ARCH == "x86_64" { "x64" } else { "arm64" };
     let manifest = json!({
@@ -33,22 +32,21 @@ pub(super) fn package(materials: &Materials<'_>, test: bool) -> Result<()> {
     let mut pack = Command::new("npm");
     pack.args(["pack", "--silent", "--pack-destination"]).arg(&materials.output).current_dir(&staging);
     quietly(&mut pack)?;
-    let package = materials.output.join(format!("helve-mcp-{VERSION}.tgz"));
-    made(&package)?;
-    if !test {
-        return Ok(());
-    }
+    Ok(materials.output.join(format!("helve-mcp-{VERSION}.tgz")))
+}
+
+/// Installs it into an empty folder, without a registry, and uninstalls it.
+pub(super) fn try_out(materials: &Materials<'_>, package: &Path) -> Result<()> {
     let place = materials.output.join("npm-test");
-    if place.exists() {
-        fs_err::remove_dir_all(&place)?;
-    }
-    fs_err::create_dir_all(&place)?;
+    empty(&place)?;
     fs_err::write(place.join("package.json"), "{\"private\": true}\n")?;
     let npm = |words: &[&str]| quietly(Command::new("npm").args(words).current_dir(&place));
     npm(&["install", "--offline", "--no-audit", "--no-fund", "--silent", &package.to_string_lossy()])
         .context("the package cannot be installed")?;
     try_program(&place.join("node_modules/.bin/helve"), &place.join("scratch"))?;
     npm(&["uninstall", "--silent", "helve-mcp"])?;
-    ensure!(!place.join("node_modules/.bin/helve").exists(), "the program is left after it was uninstalled");
+    for left in ["node_modules/.bin/helve", "node_modules/helve-mcp"] {
+        ensure!(!place.join(left).exists(), "{left} is left after the package was uninstalled");
+    }
     Ok(())
 }

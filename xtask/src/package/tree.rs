@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::Materials;
@@ -39,6 +39,7 @@ pub(super) fn stage(materials: &Materials<'_>, root: &Path, prefix: &str) -> Res
     for (shell, path) in shells {
         let said =
             Command::new(&program).args(["completions", shell]).output().context("the program cannot be started")?;
+        ensure!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
         write(&below.join(path), &said.stdout)?;
     }
     let documents = below.join("share/doc/helve");
@@ -47,6 +48,25 @@ pub(super) fn stage(materials: &Materials<'_>, root: &Path, prefix: &str) -> Res
     }
     write(&documents.join("THIRD-PARTY-LICENSES"), licences(materials.root)?.as_bytes())?;
     write(&below.join("lib/systemd/system/helve.service"), UNIT.as_bytes())
+}
+
+/// What has to lie below a prefix where a package was installed.
+pub(super) fn check(below: &Path) -> Result<()> {
+    for path in [
+        "bin/helve",
+        "share/man/man1/helve.1",
+        "share/man/man1/helve-call.1",
+        "share/bash-completion/completions/helve",
+        "share/zsh/site-functions/_helve",
+        "share/fish/vendor_completions.d/helve.fish",
+        "share/doc/helve/LICENSE-MIT",
+        "share/doc/helve/THIRD-PARTY-LICENSES",
+        "lib/systemd/system/helve.service",
+    ] {
+        let length = fs_err::metadata(below.join(path))?.len();
+        ensure!(length > 0, "{path} is empty");
+    }
+    Ok(())
 }
 
 /// The program without what debuggers read.
@@ -100,11 +120,12 @@ pub(super) fn licences(root: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// The packages that the program is made of, build scripts and tests left out.
+/// The packages that the program and the module for Python are made of, build scripts and tests left out.
 fn inside(metadata: &Value) -> BTreeSet<String> {
     let nodes = || metadata["resolve"]["nodes"].as_array().into_iter().flatten();
     let find = |id: &str| nodes().find(|node| node["id"] == id);
-    let roots = metadata["packages"].as_array().into_iter().flatten().filter(|package| package["name"] == "helve-cli");
+    let is_ours = |package: &&Value| package["name"] == "helve-cli" || package["name"] == "helve-python";
+    let roots = metadata["packages"].as_array().into_iter().flatten().filter(is_ours);
     let mut open: Vec<String> = roots.filter_map(|package| package["id"].as_str().map(str::to_owned)).collect();
     let mut inside = BTreeSet::new();
     while let Some(id) = open.pop() {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use helve_model::method;
 use helve_model::text::is_invisible;
 
 use super::Finding;
@@ -11,8 +12,11 @@ use crate::layers::{COMPARES_VERSIONS, LAYERS, Layer, MAX_LINES, PROTOCOL_VERSIO
 /// The file that holds the set of invisible characters.
 const INVISIBLE_CHARACTERS: &str = "crates/helve-model/src/text.rs";
 
-/// The file that spells the protocol's own words: versions, error codes, keys of metadata.
+/// The file that spells the protocol's own words: methods, versions, error codes, keys of metadata.
 const PROTOCOL_WORDS: &str = "crates/helve-model/src/protocol.rs";
+
+/// The file that knows what methods of the protocol begin with.
+const METHOD_TABLE: &str = "crates/helve-model/src/method.rs";
 
 /// How the keys and extensions of the protocol begin.
 const PROTOCOL_PREFIX: &str = "io.modelcontextprotocol/";
@@ -96,6 +100,8 @@ fn check_protocol_words(path: &Path, source: &Source, layer: &Layer, findings: &
             findings.push(Finding::new(path, words, advice).at(string.line));
         } else if string.text.contains(PROTOCOL_PREFIX) {
             findings.push(Finding::new(path, format!("spells {PROTOCOL_PREFIX}…"), advice).at(string.line));
+        } else if path != Path::new(METHOD_TABLE) && is_method(&string.text) {
+            findings.push(Finding::new(path, format!("spells the method {}", string.text), advice).at(string.line));
         }
     }
     for number in &source.numbers {
@@ -105,6 +111,15 @@ fn check_protocol_words(path: &Path, source: &Source, layer: &Layer, findings: &
                 .push(Finding::new(path, format!("spells the error code -{}", number.text), advice).at(number.line));
         }
     }
+}
+
+/// Is this a method of the protocol, and not also a word of its own (`ping`)?
+fn is_method(text: &str) -> bool {
+    let is_known = method::request(text).is_some()
+        || method::client_notification(text).is_some()
+        || method::server_notification(text).is_some()
+        || method::QUESTIONS.contains(&text);
+    is_known && text.contains('/')
 }
 
 /// JSON that is put together by hand forgets a comma or an escape sooner or later.

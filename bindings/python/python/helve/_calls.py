@@ -110,6 +110,18 @@ class Calls:
         """The tools as they are now, as `server/tool`. Does not wait."""
         return self._view().names()
 
+    def search(self, query: str, *, limit: int = 10, server: str | None = None) -> list[dict[str, str]]:
+        """The tools that fit these words, the best first: `name` (which every call takes), `signature` and `description`. Does not wait."""
+        if limit < 0:
+            raise ValueError("a limit is not negative")
+        return self._view().search(query, limit, server)
+
+    def system_prompt(self, *, budget: int | None = None) -> str:
+        """The part of a system prompt that is about these tools: each server with what it says about itself, and its tools with their
+        signatures. Shortened to fit `budget` tokens. Does not wait.
+        """
+        return self._view().system_prompt(budget)
+
     def _narrowed(self, only: Iterable[str] | None, without: Iterable[str]) -> _helve.View:
         for globs in (only, without):
             if isinstance(globs, str):

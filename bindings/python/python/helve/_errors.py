@@ -27,15 +27,15 @@ class Error(Exception):
         if code is not None:
             self.code = code
         #: Which server it is about, as it is configured.
-        self.server = server
+        self.server: str | None = server
         #: Which tool it is about, as its server calls it.
-        self.tool = tool
+        self.tool: str | None = tool
         #: What somebody can do about it, a sentence each.
         self.hints: list[str] = [] if hints is None else hints
         #: The call may have had its effect.
-        self.may_have_run = may_have_run
+        self.may_have_run: bool = may_have_run
         #: When it is worth trying again, in seconds.
-        self.retry_after = retry_after
+        self.retry_after: float | None = retry_after
 
     @property
     def message(self) -> str:

@@ -41,8 +41,6 @@ class _Record:
             return NotImplemented
         return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
 
-    __hash__ = None  # type: ignore[assignment]
-
 
 class ApprovalRequest(_Record):
     """A call that waits for a yes."""
@@ -236,6 +234,6 @@ class Listing(_Dicts):
     def __init__(self, items: Iterable[dict[str, Any]] = (), errors: Iterable[Exception] = (), warnings: Iterable[str] = ()) -> None:
         super().__init__(items)
         #: Servers that could not be asked.
-        self.errors = list(errors)
+        self.errors: list[Exception] = list(errors)
         #: Items that had to be left out.
-        self.warnings = list(warnings)
+        self.warnings: list[str] = list(warnings)

@@ -9,6 +9,8 @@ pub(crate) enum AuthMethod {
     None,
     /// Its secret, in the `Authorization` header.
     Basic,
+    /// The same, and its id in the form besides: some look for it there first.
+    BasicAndId,
     /// Its secret, in the form.
     Post,
     /// An assertion signed with its key.
@@ -19,7 +21,7 @@ impl AuthMethod {
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",
-            Self::Basic => "client_secret_basic",
+            Self::Basic | Self::BasicAndId => "client_secret_basic",
             Self::Post => "client_secret_post",
             Self::PrivateKey => "private_key_jwt",
         }
@@ -47,7 +49,8 @@ impl AuthMethod {
     pub(crate) fn to_register(server: &AuthorizationServer) -> Self {
         let Some(supported) = &server.auth_methods else { return Self::None };
         let supports = |method: Self| supported.iter().any(|name| name == method.as_str());
-        let known = [Self::None, Self::Basic, Self::Post].into_iter().find(|method| supports(*method));
+        // The form before the header: servers made with the Python SDK want the id in the form in any case.
+        let known = [Self::None, Self::Post, Self::Basic].into_iter().find(|method| supports(*method));
         known.unwrap_or(Self::None)
     }
 }

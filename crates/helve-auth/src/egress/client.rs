@@ -229,3 +229,7 @@ impl std::fmt::Debug for EgressClient {
         formatter.debug_struct("EgressClient").field("policy", &self.policy).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+#[path = "client_tests.rs"]
+mod tests;

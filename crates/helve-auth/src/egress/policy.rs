@@ -228,4 +228,4 @@ fn is_metadata_host(name: &str) -> bool {
 
 #[cfg(test)]
 #[path = "policy_tests.rs"]
-mod tests;
+pub(super) mod spellings_tests;

@@ -81,7 +81,7 @@ proptest! {
 }
 
 /// Spellings of places that a public server must not be able to make us ask.
-fn spellings() -> Vec<String> {
+pub(in crate::egress) fn spellings() -> Vec<String> {
     let hosts = [
         "127.0.0.1",
         "127.1",

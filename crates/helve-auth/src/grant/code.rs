@@ -190,6 +190,7 @@ impl Pending {
             client: self.client,
             resource: self.resource,
             requested: self.requested,
+            wanted: Vec::new(),
             dpop: self.dpop,
         })
     }

@@ -30,6 +30,7 @@ pub(crate) async fn refresh(ports: &Ports, old: &Credential, client: &Client) ->
         client: old.client.clone(),
         resource: old.resource.clone(),
         requested: old.requested.clone(),
+        wanted: old.wanted.clone(),
         granted: answer.scopes.clone().unwrap_or_else(|| old.granted.clone()),
         obtained: now,
         expires: Credential::expiry(&answer, now),

@@ -172,6 +172,7 @@ impl SignIn {
             client,
             resource: found.resource,
             requested: scopes,
+            wanted: Vec::new(),
             dpop,
         };
         self.ports.store.write(&self.name, credential.to_text(), credential.facts(&self.resource)).await?;
@@ -221,13 +222,33 @@ impl SignIn {
         Ok(self.ports.http.send(request).await?.status.is_success())
     }
 
-    /// What a step up adds to. A new login starts from nothing.
+    /// What a step up adds to, and what the server has wanted since the last login. A new login starts from nothing.
     async fn requested_before(&self, challenge: &Challenge) -> Vec<String> {
-        if !challenge.wants_more_scopes() {
-            return Vec::new();
-        }
         let kept = self.ports.store.read(&self.name).await.ok().flatten();
-        kept.as_ref().and_then(Credential::from_text).map(|credential| credential.requested).unwrap_or_default()
+        match kept.as_ref().and_then(Credential::from_text) {
+            Some(kept) if challenge.wants_more_scopes() || !kept.wanted.is_empty() => {
+                kept.requested.into_iter().chain(kept.wanted).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Notes that the server wants these scopes too, for the login that the person makes because of it. That it cannot be
+    /// noted changes nothing about the refusal.
+    pub(super) async fn note_wanted(&self, scopes: Vec<String>) {
+        let noted = async {
+            let held = self.ports.store.lock(&self.name).await?;
+            let kept = self.ports.store.read(&self.name).await?;
+            if let Some(mut kept) = kept.as_ref().and_then(Credential::from_text) {
+                kept.wanted = scopes;
+                self.ports.store.write(&self.name, kept.to_text(), kept.facts(&self.resource)).await?;
+            }
+            drop(held);
+            Ok::<_, AuthError>(())
+        };
+        if let Err(error) = noted.await {
+            tracing::debug!(resource = %self.resource, "what the server wants could not be noted: {error}");
+        }
     }
 
     async fn keep(&self, credential: Credential) -> Result<Facts> {

@@ -40,20 +40,26 @@ impl TokenEndpoint<'_> {
         TokenAnswer::read(&self.exchange(parts).await?, self.endpoint)
     }
 
-    /// Asks for a token; a client that is refused though it showed its secret in the header shows it in the form, once
-    /// (Q8: the method that a registration names is not always the one that is wanted).
+    /// Asks for a token; a client that is refused though it showed its secret in the header says its id in the form too, or
+    /// shows its secret there (Q8: the method that a registration names is not always the one that is wanted).
     pub(crate) async fn ask_either_way(&self, parts: &Form) -> Result<TokenAnswer> {
         let refused = match self.ask(parts).await {
             Err(error) if *error.kind() == ErrorKind::Refused("invalid_client".to_owned()) => error,
             other => return other,
         };
-        let other = match (self.client.method, &self.client.secret) {
-            (AuthMethod::Basic | AuthMethod::None, Some(_)) => AuthMethod::Post,
-            _ => return Err(refused),
+        let others: &[AuthMethod] = match (self.client.method, &self.client.secret) {
+            (AuthMethod::Basic, Some(_)) => &[AuthMethod::BasicAndId, AuthMethod::Post],
+            (AuthMethod::None, Some(_)) => &[AuthMethod::Post],
+            _ => &[],
         };
-        let client = Client { method: other, ..self.client.clone() };
-        let other = TokenEndpoint { client: &client, ..*self };
-        other.ask(parts).await.map_err(|_| refused)
+        for method in others {
+            let client = Client { method: *method, ..self.client.clone() };
+            let other = TokenEndpoint { client: &client, ..*self };
+            if let Ok(answer) = other.ask(parts).await {
+                return Ok(answer);
+            }
+        }
+        Err(refused)
     }
 
     /// Posts the form; a proof that has to carry a nonce is made again with it, once.
@@ -88,10 +94,14 @@ impl TokenEndpoint<'_> {
                 form.append_pair("client_id", &client.id);
             }
             (AuthMethod::Basic, Some(secret)) => headers.push((AUTHORIZATION, basic(&client.id, secret)?)),
+            (AuthMethod::BasicAndId, Some(secret)) => {
+                headers.push((AUTHORIZATION, basic(&client.id, secret)?));
+                form.append_pair("client_id", &client.id);
+            }
             (AuthMethod::Post, Some(secret)) => {
                 form.append_pair("client_id", &client.id).append_pair("client_secret", secret.expose_secret());
             }
-            (AuthMethod::Basic | AuthMethod::Post, None) => {
+            (AuthMethod::Basic | AuthMethod::BasicAndId | AuthMethod::Post, None) => {
                 return Err(AuthError::settings(format!("the client {} needs a secret", client.id)));
             }
             (AuthMethod::PrivateKey, _) => {
@@ -120,7 +130,9 @@ pub(crate) fn revocation(
     form.append_pair("token", token.expose_secret());
     let mut headers = Vec::new();
     match (client.method, &client.secret) {
-        (AuthMethod::Basic, Some(secret)) => headers.push((AUTHORIZATION, basic(&client.id, secret)?)),
+        (AuthMethod::Basic | AuthMethod::BasicAndId, Some(secret)) => {
+            headers.push((AUTHORIZATION, basic(&client.id, secret)?));
+        }
         (AuthMethod::Post, Some(secret)) => {
             form.append_pair("client_id", &client.id).append_pair("client_secret", secret.expose_secret());
         }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::Mutex;
 
 use helve_auth::ports::{BoxFuture, Person};
-use helve_auth::{ConfiguredClient, ErrorKind, Grant, LoginWish, Page, RecordName, Result, canonical_resource};
+use helve_auth::{
+    ConfiguredClient, ErrorKind, Grant, LoginWish, Next, Page, RecordName, RefusedRequest, Result, canonical_resource,
+};
 use helve_testkit::authority::{RegistrationKind, Switches, visit};
 use secrecy::SecretString;
 
@@ -210,4 +212,21 @@ async fn nothing_of_a_login_is_shown_by_debug() {
     let shown = format!("{sign_in:?} {:?}", world.store);
     assert!(!shown.contains("-token-") && !shown.contains("verifier"), "{shown}");
     drop(Arc::clone(&sign_in));
+}
+
+#[tokio::test]
+async fn the_login_after_a_refusal_asks_for_what_was_missing() {
+    let world = World::new(Switches { resource_scopes: Some(vec!["read".to_owned()]), ..Switches::default() }).await;
+    let sign_in = world.sign_in();
+    world.login(&sign_in).await.unwrap();
+    let sent = world.authorization(&sign_in).await.unwrap();
+    let challenge = Some("Bearer error=\"insufficient_scope\", scope=\"write\"");
+    let refusal = RefusedRequest { status: 403, challenge, sent: sent.as_ref(), nonce: None, earlier: 0 };
+    assert!(matches!(sign_in.refused(&refusal).await, Next::NeedsPerson(_)));
+    // In another process, which knows nothing of that request.
+    world.login(&world.sign_in()).await.unwrap();
+    let seen = world.authority.seen();
+    let asked = seen.iter().filter(|seen| seen.path == "/authorize").map(|seen| seen.parameters["scope"].as_str());
+    assert_eq!(asked.collect::<Vec<_>>(), ["read", "read write"]);
+    world.login(&world.sign_in()).await.unwrap();
 }

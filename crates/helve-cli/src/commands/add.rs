@@ -2,12 +2,13 @@
 
 use clap::ValueEnum;
 use helve_config::edit::{Change, EditError, NewServer, NewTransport, edit_file};
-use helve_config::{FilePlace, looks_secret};
+use helve_config::{Dialect, FilePlace, looks_secret};
 use helve_model::sandbox::Choice;
-use helve_model::{DisabledReason, ErrorCode, HttpFlavour, Layer};
+use helve_model::{DisabledReason, ErrorCode, HttpFlavour, Layer, ServerSpec};
 use helve_setup::{file_of, held_word};
 use serde_json::{Value, json};
 
+use super::secret;
 use crate::confinement;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -47,6 +48,10 @@ pub(crate) struct Args {
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
     headers: Vec<String>,
 
+    /// A variable for the command, or a header for the address, whose value is asked for and kept sealed
+    #[arg(long = "secret", value_name = "NAME")]
+    secrets: Vec<String>,
+
     /// Only these tools, as globs
     #[arg(long = "tool", value_name = "GLOB")]
     tools: Vec<String>,
@@ -79,18 +84,25 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     let name = place::new_name(&args.name)?;
     let place = place::target(context, args.scope)?;
     let mut server = new_server(&args)?;
+    keep_secrets(context, &place, name.as_str(), &args.secrets, &mut server)?;
     let spelt_out = spelt_out_secrets(&server);
     let trial = match args.sandbox {
         Some(named) => Trial::named(named),
         None => Trial::run(context, &place, name.as_str(), &server)?,
     };
     server.sandbox = trial.to_write();
+    let server_arguments = match &server.transport {
+        NewTransport::Program { arguments, .. } => secret_words(arguments),
+        NewTransport::Address { .. } => Vec::new(),
+    };
     let replaced = put(context, &place, name.as_str(), server, args.replace)?;
     for secret in spelt_out {
         let file = context.env.shown(&place.path);
         context.printer.warning(format!("the value of {secret} is written into {file} for everybody who can read it"));
         context.printer.hint(format!("refer to a variable instead: '${{{}}}'", variable_name(&secret)));
+        context.printer.hint(format!("or have it kept sealed: `--secret {secret}` instead of its value"));
     }
+    warn_of_arguments(context, &server_arguments);
     let done = if replaced { "changed" } else { "added" };
     let mut settled = settle(context, &place, name.as_str(), done, trial.choice())?;
     trial.tell(context, name.as_str());
@@ -250,6 +262,66 @@ fn program(args: &Args) -> Result<NewTransport, Failure> {
 
 fn is_address(word: &str) -> bool {
     word.starts_with("http://") || word.starts_with("https://")
+}
+
+/// Keeps each secret sealed, and has the entry refer to it.
+fn keep_secrets(
+    context: &Context,
+    place: &FilePlace,
+    server_name: &str,
+    names: &[String],
+    server: &mut NewServer,
+) -> Result<(), Failure> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    if place.dialect != Dialect::Helve {
+        return Err(only_in_own_file(context, place).hint("only helve knows what ${secret:NAME} means"));
+    }
+    let pairs = match &mut server.transport {
+        NewTransport::Program { environment, .. } => environment,
+        NewTransport::Address { headers, .. } => headers,
+    };
+    for name in names {
+        if name.is_empty() || name.contains(|character: char| character.is_whitespace() || character == '=') {
+            return Err(Failure::usage(format!("`{name}` is not the name of a variable or a header"))
+                .hint("the value is asked for, never written on the command line"));
+        }
+        let kept_as = secret_name(server_name, name);
+        let value = secret::value_of(context, &format!("value of {name}:"), false)?;
+        secret::keep(context, &kept_as, value)?;
+        let reference = format!("${{secret:{kept_as}}}");
+        let is_bearer = name.eq_ignore_ascii_case("authorization");
+        pairs.push((name.clone(), if is_bearer { format!("Bearer {reference}") } else { reference }));
+    }
+    Ok(())
+}
+
+/// What a server's secret is kept under.
+pub(super) fn secret_name(server: &str, name: &str) -> String {
+    let is_part = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-' | '.');
+    let whole = format!("{server}.{name}");
+    whole.chars().map(|character| if is_part(character) { character } else { '-' }).take(128).collect()
+}
+
+/// The arguments of a program that hold secrets.
+fn secret_words(arguments: &[String]) -> Vec<String> {
+    let spec = ServerSpec::stdio("new", "program").args(arguments).build();
+    helve_config::secret_arguments(&spec)
+}
+
+/// What everybody on the machine could read.
+pub(super) fn warn_of_arguments(context: &Context, named: &[String]) {
+    for name in named {
+        let shown = name.trim_start_matches('-');
+        let variable = variable_name(shown.trim_start_matches("${").trim_end_matches('}'));
+        context.printer.warning(format!(
+            "the argument {name} holds a secret, and every user of this machine can see a program's arguments"
+        ));
+        context
+            .printer
+            .hint(format!("if the program reads a variable instead, hand it over so: `--secret {variable}`"));
+    }
 }
 
 /// The names of secrets whose values the person typed out.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use helve::{Host, Planned};
 use helve_model::{BuiltinSpec, ConfigText, Layer, Origin, ServerName, ServerSpec, ServerStatus, TransportSpec};
 use helve_serve::{Gateway, Naming, Options, Peer, face};
-use helve_setup::{Builtins, allow_all};
+use helve_setup::{ShippedTools, allow_all};
 use indexmap::IndexMap;
 
 use crate::context::Context;
@@ -53,7 +53,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     block_on(async {
         let builder = Host::builder()
             .server(Planned::from(spec))
-            .builtins(Arc::new(Builtins::new(&context.env)))
+            .builtins(Arc::new(ShippedTools::new(&context.env)))
             .rules(vec![allow_all()]);
         let host = builder.start().await?;
         if let Some(ServerStatus::Failed(failure)) = host.status().into_iter().map(|report| report.status).next() {

@@ -11,6 +11,7 @@ use helve_schema::{WordError, coerce};
 use helve_setup::Wanted;
 use tokio::io::AsyncReadExt as _;
 
+use super::login::{self, Offered};
 use crate::catalog::check_understood;
 use crate::confinement::Confinement;
 use crate::content::{self, SavePlace};
@@ -85,9 +86,21 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     };
     check_understood(context, &configuration, &tool)?;
     let manner = Manner::answering(&args.questions);
-    let outcome = with_host(context, &configuration, Wanted::OnDemand, manner, async |host| {
-        call(context, host, &tool, words, args.args.as_deref()).await
-    })?;
+    let make = || {
+        with_host(context, &configuration, Wanted::OnDemand, manner, async |host| {
+            call(context, host, &tool, words, args.args.as_deref()).await
+        })
+    };
+    let outcome = match make() {
+        // Only a person signs in: a script gets the error and its hint. What came in by a pipe is gone by now.
+        Err(refused) if context.console.can_ask() && args.args.as_deref() != Some("-") => {
+            match login::offered(context, refused)? {
+                Offered::SignedIn => make()?,
+                Offered::Not(refused) => return Err(refused),
+            }
+        }
+        made => made?,
+    };
     for warning in &outcome.warnings {
         context.printer.warning(warning);
     }

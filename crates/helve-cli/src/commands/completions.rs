@@ -44,13 +44,17 @@ const BASH: &str = r#"_helve() {
 complete -o bashdefault -o default -F _helve helve
 "#;
 
-/// zsh hands words out as they are typed, quotes and all; the last one may have a quote that is still open.
+/// zsh hands words out as they are typed, quotes and all; the last one may have a quote that is still open. What ends in `=` or `/` goes on
+/// without a space.
 const ZSH: &str = r#"#compdef helve
 _helve() {
     local -a candidates
     candidates=("${(@f)$(helve __complete zsh -- "${(@Q)words[1,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)}")
+    local -a open closed
+    open=("${(@M)candidates:#*[=/](|:*)}")
+    closed=("${(@)candidates:#*[=/](|:*)}")
     if [[ -n ${candidates[1]} ]]; then
-        _describe -V 'helve' candidates
+        _describe -V 'helve' closed -- open -S ''
     else
         _files
     fi

@@ -3,12 +3,14 @@
 //! The application's own command does it where it is installed: a running one may write its file at any time. Else the file is edited,
 //! with everything else in it as it was. `helve disconnect` takes back exactly what was put in.
 
+pub(super) mod moving;
+
 use clap::ValueEnum;
 use helve_config::edit::{Change, EditError, NewServer, edit_file, edit_text};
 use helve_config::trust::TrustHash;
 use helve_config::{FilePlace, read_text};
 use helve_model::{ErrorCode, Layer, ServerSpec, TransportSpec};
-use helve_setup::store::connections::{Connection, Connections};
+use helve_setup::store::connections::{ApplicationConnection, Connections};
 use helve_setup::{Bounds, Program};
 use serde_json::json;
 
@@ -35,7 +37,8 @@ Examples:
   helve connect claude-code
   helve connect cursor --scope project
   helve connect codex --unlisted allow --yes
-  helve connect zed --hub http://127.0.0.1:7332/mcp")]
+  helve connect zed --hub http://127.0.0.1:7332/mcp
+  helve connect cursor --move      Cursor's servers become helve's, one by one")]
 pub(crate) struct Args {
     /// Which application
     #[arg(value_name = "APPLICATION", value_parser = names())]
@@ -45,13 +48,17 @@ pub(crate) struct Args {
     #[arg(short, long, value_enum, default_value = "user")]
     scope: Scope,
 
-    /// Reach a helve that runs already at this address, instead of starting one
-    #[arg(long, value_name = "URL")]
+    /// Reach a helve that runs already, at this address, instead of starting one
+    #[arg(long, value_name = "URL", num_args = 0..=1, default_missing_value = HUB)]
     hub: Option<String>,
 
     /// What happens to calls that no rule mentions
     #[arg(long, value_enum, conflicts_with = "hub")]
     unlisted: Option<Unlisted>,
+
+    /// Move the application's other servers into your helve.toml, one by one
+    #[arg(long = "move")]
+    moves: bool,
 
     /// The name of the entry
     #[arg(long, default_value = NAME)]
@@ -61,6 +68,9 @@ pub(crate) struct Args {
     #[arg(short, long)]
     yes: bool,
 }
+
+/// Where a helve for several applications listens, unless the person says otherwise.
+const HUB: &str = "http://127.0.0.1:7332/mcp";
 
 /// What the entry is called, unless the person says otherwise.
 pub(super) const NAME: &str = "helve";
@@ -87,6 +97,9 @@ enum Unlisted {
 
 pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     let name = place::new_name(&args.name)?;
+    if args.moves {
+        moving::check(args.scope)?;
+    }
     let (application, place) = target(context, &args.application, args.scope)?;
     let shown = context.env.shown(&place.path);
     let before = read(&place)?;
@@ -117,18 +130,30 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
         Some(words) => run_own(context, &words)?,
         None => write(context, &place, &before, name.as_str(), &change)?,
     }
-    let connection = Connection {
+    let mut connection = ApplicationConnection {
         application: application.name.to_owned(),
         file: place.path.clone(),
         server: name.to_string(),
         words: entry.words(),
+        moved: Vec::new(),
+        before: None,
+        after: String::new(),
     };
-    context.stores()?.update(|known: &mut Connections| known.add(connection))?;
+    let stores = context.stores()?;
+    stores.update(|known: &mut Connections| known.add(connection.clone()))?;
     if entry_of(context, &place, &read(&place)?, name.as_str()).is_none_or(|known| known.words() != entry.words()) {
         let message = format!("{} took the entry, and it is not in {shown}", application.title);
         return Err(Failure::new(ErrorCode::Config, message).hint("its own command says where it keeps it"));
     }
     context.printer.say(&Line::plain(format!("{} is connected: entry `{name}` in {shown}", application.title)));
+    if args.moves {
+        let moved = moving::run(context, application, &place, &mut connection, args.yes);
+        if !connection.moved.is_empty() {
+            connection.before = Some(before);
+            stores.update(|known: &mut Connections| known.add(connection))?;
+        }
+        moved?;
+    }
     context.printer.hint(application.next);
     told(context, application, &place, name.as_str(), true)
 }

@@ -5,7 +5,7 @@ use helve_model::ErrorCode;
 use helve_setup::store::connections::Connections;
 use serde_json::json;
 
-use super::connect::{NAME, Scope, entry_of, names, read, run_own, show_difference, target, write};
+use super::connect::{NAME, Scope, entry_of, moving, names, read, run_own, show_difference, target, write};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::printer::Line;
@@ -46,24 +46,34 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
         let hint = format!("it is yours: take `{}` out of {shown} by hand, if it is to go", args.name);
         Failure::new(ErrorCode::Config, message).hint(hint)
     };
-    match known.find(&place.path, &args.name) {
+    let connection = match known.find(&place.path, &args.name) {
         None => return Err(by_hand(format!("helve did not write the entry `{}` of {shown}", args.name))),
         Some(written) if written.words != entry.words() => {
             return Err(by_hand(format!("somebody has changed the entry `{}` of {shown} since", args.name)));
         }
-        Some(_) => {}
-    }
-    let after = edit_text(&place, &before, &args.name, &Change::Remove)
-        .map_err(|error| place::refused(context, &place, &args.name, &error))?;
+        Some(written) => written,
+    };
     let own = application.remove(context, place.layer, &args.name);
+    let as_it_was = moving::former_text(connection, &before).filter(|_| own.is_none());
+    let after = match as_it_was {
+        Some(text) => text.to_owned(),
+        None => edit_text(&place, &before, &args.name, &Change::Remove)
+            .map_err(|error| place::refused(context, &place, &args.name, &error))?,
+    };
     context.printer.say(&Line::plain(format!("{} keeps its servers in {shown}:", application.title)));
     show_difference(context, &before, &after);
     if !args.yes && !prompt::confirm(context, &format!("Take helve out of {}?", application.title))? {
         return Err(Failure::new(ErrorCode::Denied, "nothing was changed"));
     }
-    match own {
-        Some(words) => run_own(context, &words)?,
-        None => write(context, &place, &before, &args.name, &Change::Remove)?,
+    match (own, as_it_was) {
+        (None, Some(_)) => moving::restore(context, &place, connection, &before)?,
+        (own, _) => {
+            match own {
+                Some(words) => run_own(context, &words)?,
+                None => write(context, &place, &before, &args.name, &Change::Remove)?,
+            }
+            moving::by_hand(context, &place, connection);
+        }
     }
     stores.update(|known: &mut Connections| known.forget(&place.path, &args.name))?;
     context.printer.say(&Line::plain(format!("{} is not connected any more", application.title)));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use helve::{Host, Plan, ServerReport, Snapshot};
-use helve_config::{Code, Configuration, Severity};
+use helve_config::{Code, Configuration, Severity, secret_arguments};
 use helve_model::name::Spelling;
 use helve_model::{PendingReason, QualifiedName, ServerStatus, TransportSpec};
 use helve_setup::{Wanted, compile};
@@ -172,6 +172,12 @@ fn configured(
     }
     if let Some(spec) = &server.spec {
         findings.extend(sandbox(context, spec));
+    }
+    for name in server.spec.as_ref().map(secret_arguments).unwrap_or_default() {
+        findings.push(Finding::note(
+            format!("its argument {name} holds a secret, and every user of this machine can see a program's arguments"),
+            vec!["hand it over by a variable, in `env`, if the program reads one".to_owned()],
+        ));
     }
     if let Some(spec) = &server.spec
         && let Some(login) = context.credentials().and_then(|credentials| credentials.facts(spec).ok()?)

@@ -1,6 +1,6 @@
 //! `helve get`: one server as it is configured, and where each part of that comes from. Secrets stay hidden.
 
-use helve_config::trust::Trust;
+use helve_config::trust::ServerTrust;
 use helve_config::{Code, ConfiguredServer, Diagnostic, ShadowReason};
 use helve_model::Listed;
 use helve_setup::held_text;
@@ -70,7 +70,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
 }
 
 fn state(context: &Context, server: &ConfiguredServer) -> String {
-    let trusted = if server.trust == Trust::Trusted { " (trusted)" } else { "" };
+    let trusted = if server.trust == ServerTrust::Trusted { " (trusted)" } else { "" };
     match (context.setup.held(server), &server.disabled_by) {
         (None, _) => format!("on{trusted}"),
         (Some(reason), Some(by)) => format!("{}, at {}", held_text(Some(&reason)), context.shown(by)),

@@ -2,7 +2,7 @@
 
 use clap::builder::PossibleValuesParser;
 use helve_config::edit::{Change, EditError, carry, edit_file};
-use helve_config::trust::Trust;
+use helve_config::trust::ServerTrust;
 use helve_config::{Configuration, ConfiguredServer, Dialect, FilePlace, discover};
 use helve_model::{ErrorCode, Layer};
 use helve_setup::held_text;
@@ -123,7 +123,7 @@ fn all(context: &Context, configuration: &Configuration, found: &[&ConfiguredSer
                 .say(&Line::plain(format!("`{}` at {origin} is left out: there is one at {own}", server.name)));
         } else if context.setup.is_itself(server) {
             context.printer.say(&Line::plain(format!("`{}` at {origin} is left out: it is helve itself", server.name)));
-        } else if server.trust == Trust::Untrusted {
+        } else if server.trust == ServerTrust::Untrusted {
             context.printer.warning(format!("`{}` at {origin} is left out: nobody has trusted it yet", server.name));
         } else {
             names.push(selector(server));
@@ -209,7 +209,7 @@ fn import(
 ) -> Result<Value, Failure> {
     let name = server.name.as_str();
     let (origin, file) = (context.shown(&server.origin), context.env.shown(&target.path));
-    if server.trust == Trust::Untrusted {
+    if server.trust == ServerTrust::Untrusted {
         let message = format!("`{name}` comes from this project, at {origin}, and nobody has trusted it yet");
         return Err(Failure::new(ErrorCode::Untrusted, message)
             .at_server(name)

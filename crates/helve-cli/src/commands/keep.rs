@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use helve_setup::keep::{self, Place, Preface, Report, Told};
+use helve_setup::keep::{self, KeeperReport, Place, Preface, Told};
 use helve_setup::{Lifetime, Recipe, Wanted};
 use serde_json::json;
 
@@ -151,14 +151,14 @@ fn nowhere() -> Failure {
     Failure::other("there is no place for a socket").hint("set HOME or XDG_RUNTIME_DIR")
 }
 
-async fn ask(place: &Place, what: Preface) -> Option<Report> {
+async fn ask(place: &Place, what: Preface) -> Option<KeeperReport> {
     match place.ask(what).await.ok()? {
         Told::Report(report) => Some(report),
         Told::Ready(_) | Told::Failed(_) => None,
     }
 }
 
-fn shown(report: &Report) -> serde_json::Value {
+fn shown(report: &KeeperReport) -> serde_json::Value {
     let servers: serde_json::Map<String, serde_json::Value> =
         report.servers.iter().map(|(name, state)| (name.clone(), state.as_str().into())).collect();
     json!({

@@ -15,6 +15,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::inputs;
 use crate::printer::{Line, Style};
+use crate::prompt;
 use crate::questions::Browser;
 use crate::running::{block_on, bounded};
 use crate::sign_ins::{as_json, described};
@@ -82,6 +83,24 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         let facts = Box::pin(bounded(context, signed_in(context, args, &spec, &sign_in, &wish))).await?;
         done(context, credentials, &spec, &facts)
     })
+}
+
+/// What came of the offer to sign in.
+pub(super) enum Offered {
+    SignedIn,
+    /// It was not made, or not taken.
+    Not(Failure),
+}
+
+/// Offers to sign in to the server that refused a call because nobody is. Only where somebody can be asked.
+pub(super) fn offered(context: &Context, refused: Failure) -> Result<Offered, Failure> {
+    let Some(server) = refused.wants_login().map(ToString::to_string) else { return Ok(Offered::Not(refused)) };
+    if !prompt::confirm(context, &format!("`{server}` wants a login. Sign in now?"))? {
+        return Ok(Offered::Not(refused));
+    }
+    let args = Args { server, no_browser: false, scope: Vec::new(), fresh: false, start: false, paste: None };
+    run(context, &args)?;
+    Ok(Offered::SignedIn)
 }
 
 /// The server a person means, if it may be talked to.

@@ -79,7 +79,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
 }
 
 /// What the command line names: `server/prompt`, `server prompt` or a name alone; and the words that are left.
-fn server_and_prompt<'a>(
+pub(crate) fn server_and_prompt<'a>(
     configuration: &Configuration,
     name: &str,
     words: &'a [String],

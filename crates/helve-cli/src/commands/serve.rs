@@ -7,12 +7,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use helve::{Answerer, CallError, Host, Plan, ServerChanges, management_tools};
+use helve_code::{Engine, Limits as CodeLimits, Runner};
 use helve_config::{Configuration, Settings};
 use helve_model::json::ObjectWriter;
-use helve_model::{Action, Origin, ServerName};
+use helve_model::{Action, Origin, Principal, ServerName};
 use helve_serve::face::http::{Guard, HttpFace};
 use helve_serve::{
-    Authenticate, Discovery, Gateway, HostSource, KnownTokens, LocalUsers, Naming, Options, Purpose, Unlisted, face,
+    Authenticate, Discovery, Gateway, HostPurpose, HostSource, KnownTokens, LocalUsers, Naming, Options, Unlisted, face,
 };
 use helve_setup::store::approvals::ApprovalFile;
 use helve_setup::{Lifetime, Recipe, Reloader, Wanted};
@@ -24,10 +25,10 @@ use crate::failure::Failure;
 use crate::options::duration;
 use crate::reload;
 use crate::running::{block_on, until_stopped};
-use crate::{listening, peer, stdio, token};
+use crate::{code_mode, listening, peer, stdio, token};
 
 /// How often the configuration files are looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
+pub(super) const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Agents know best how long they want to wait: without a word about it in any file, calls may take so long.
 const CALL_TIME: Duration = Duration::from_secs(10 * 60);
@@ -69,7 +70,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = wait)]
     wait: Option<Duration>,
 
-    /// What is listed: all, search (three tools), or all up to so many KB
+    /// What is listed: all, search (three tools), code (search and run_code), or all up to so many KB
     #[arg(long, value_name = "WAY", default_value = "128", value_parser = discovery)]
     discover: Discovery,
 
@@ -80,6 +81,10 @@ pub(crate) struct Args {
     /// Let `--unlisted allow` count for agents that bring a token, too
     #[arg(long, requires = "http")]
     unlisted_tokens: bool,
+
+    /// Offer run_code, too: a program that calls tools, in your own Python, confined
+    #[arg(long)]
+    code: bool,
 
     /// Offer tools to list, read and watch resources too; on standard streams
     #[arg(long, conflicts_with = "http")]
@@ -104,7 +109,7 @@ pub(crate) struct Args {
 
 /// What happens to calls that no rule mentions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum UnlistedCalls {
+pub(super) enum UnlistedCalls {
     /// You are asked through the agent, or the call is refused
     Ask,
     /// They run: the agent asks you itself
@@ -126,10 +131,15 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     }
     options.unlisted = unlisted(&configuration.settings, &args);
     options.keeps_approvals = ApprovalKeeper::new(context).can_keep();
+    options.owner = Some(Principal::local_user(rustix::process::geteuid().as_raw()));
     options.observer = Some(Arc::new(DoorKeeper::new(context)));
     let denies_unlisted = unlisted_action(&configuration.settings, &args) == Action::Deny;
     if let Some(idle) = args.session_idle {
         options.limits.session_idle = idle;
+    }
+    let code = if args.code || args.discover == Discovery::Code { code(context)? } else { None };
+    if code.is_none() && args.discover == Discovery::Code {
+        options.discovery = Discovery::Search;
     }
     options.limits.private_idle = configuration.settings.private_idle.value;
     let follows = configuration.settings.watch.value;
@@ -138,11 +148,12 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
         None => {
             let mut recipe = recipe(context, &configuration)?;
             recipe.settings.denies_unlisted = denies_unlisted;
-            block_on(on_standard_streams(context, recipe, args.manage, options, follows))
+            let added = Added { manages: args.manage, code };
+            block_on(on_standard_streams(context, recipe, added, options, follows))
         }
         Some(address) => {
             let guard = guard(context, &args, address)?;
-            block_on(over_http(context, &configuration, options, denies_unlisted, address, guard))
+            block_on(over_http(context, &configuration, options, code, denies_unlisted, address, guard))
         }
     }
 }
@@ -150,12 +161,12 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
 async fn on_standard_streams(
     context: &Context,
     recipe: Recipe,
-    manages: bool,
+    added: Added,
     options: Options,
     follows: bool,
 ) -> Result<(), Failure> {
     let broken = |error: std::io::Error| Failure::other("the agent cannot be served").cause(&error);
-    let source = OneHost { context, recipe, manages, started: OnceLock::new() };
+    let source = OneHost { context, recipe, added, started: OnceLock::new() };
     let (reader, writer) = (stdio::input().map_err(broken)?, stdio::output().map_err(broken)?);
     let served = tokio::select! {
         served = face::stream::serve_alone(&source, options, reader, writer) => match served {
@@ -179,6 +190,7 @@ async fn over_http(
     context: &Context,
     configuration: &Configuration,
     options: Options,
+    code: Option<Engine>,
     denies_unlisted: bool,
     address: SocketAddr,
     mut guard: Guard,
@@ -199,7 +211,7 @@ async fn over_http(
     guard.nesting = recipe.nesting().clone();
     let follows = configuration.settings.watch.value;
     let Some(context_of_hosts) = context.shared() else { return Ok(()) };
-    let source = Arc::new(ManyHosts { context: context_of_hosts, recipe });
+    let source = Arc::new(ManyHosts { context: context_of_hosts, recipe, code });
     let gateway = Gateway::shared(source, options).await?;
     let host = gateway.host().clone();
     let face = Arc::new(HttpFace::new(Arc::clone(&gateway), guard));
@@ -215,7 +227,7 @@ async fn over_http(
     served
 }
 
-fn recipe(context: &Context, configuration: &Configuration) -> Result<Recipe, Failure> {
+pub(super) fn recipe(context: &Context, configuration: &Configuration) -> Result<Recipe, Failure> {
     let mut recipe = Recipe::new(&context.setup, configuration, Wanted::All, Lifetime::Long)?;
     context.setup.hurry(&mut recipe.plan);
     if configuration.settings.call_timeout.origin == Origin::BuiltIn {
@@ -228,17 +240,40 @@ fn recipe(context: &Context, configuration: &Configuration) -> Result<Recipe, Fa
 struct OneHost<'a> {
     context: &'a Context,
     recipe: Recipe,
-    manages: bool,
+    added: Added,
     started: OnceLock<Host>,
 }
 
+/// What is offered besides the servers' tools.
+struct Added {
+    manages: bool,
+    code: Option<Engine>,
+}
+
+/// The engine for programs. Without one they are not offered, and the person is told why.
+fn code(context: &Context) -> Result<Option<Engine>, Failure> {
+    block_on(async {
+        match code_mode::engine(context, None, &CodeLimits::default()).await {
+            Ok(engine) => Ok(Some(engine)),
+            Err(why) => {
+                context.printer.warning(why.to_string());
+                Ok(None)
+            }
+        }
+    })
+}
+
 impl HostSource for OneHost<'_> {
-    fn start(&self, answerer: Arc<dyn Answerer>, _purpose: Purpose) -> BoxFuture<'_, Result<Host, CallError>> {
+    fn start(&self, answerer: Arc<dyn Answerer>, _purpose: HostPurpose) -> BoxFuture<'_, Result<Host, CallError>> {
         Box::pin(async move {
             let builder = self.recipe.builder().approver(ApprovalKeeper::new(self.context));
             let host = builder.answerer(Arc::clone(&answerer)).start().await?;
-            if self.manages {
-                manage(&host, answerer)?;
+            let runner = self.added.code.clone().map(|engine| Runner::new(&host, engine, CodeLimits::default()));
+            if let Some(runner) = &runner {
+                runner.offer(&host)?;
+            }
+            if self.added.manages {
+                manage(&host, answerer, runner.as_ref())?;
             }
             Ok(self.started.get_or_init(|| host).clone())
         })
@@ -246,11 +281,15 @@ impl HostSource for OneHost<'_> {
 }
 
 /// Offers the management tools; what is watched with them is told as log messages.
-fn manage(host: &Host, answerer: Arc<dyn Answerer>) -> Result<(), CallError> {
+fn manage(host: &Host, answerer: Arc<dyn Answerer>, runner: Option<&Runner>) -> Result<(), CallError> {
     let name = ServerName::new(MANAGEMENT)
         .map_err(|problem| CallError::new(helve_model::ErrorCode::Config, problem.to_string()))?;
     let watcher = host.watcher();
-    host.put_toolbox(management_tools(name, host, &watcher))?;
+    let toolbox = management_tools(name, host, &watcher);
+    host.put_toolbox(match runner {
+        Some(runner) => toolbox.with(runner.tool(host)),
+        None => toolbox,
+    })?;
     drop(tokio::spawn(async move {
         loop {
             let event = watcher.next().await;
@@ -262,16 +301,17 @@ fn manage(host: &Host, answerer: Arc<dyn Answerer>) -> Result<(), CallError> {
 }
 
 /// Starts the host that all agents share, and hosts for agents that need servers of their own.
-struct ManyHosts {
-    context: Arc<Context>,
-    recipe: Recipe,
+pub(super) struct ManyHosts {
+    pub(super) context: Arc<Context>,
+    pub(super) recipe: Recipe,
+    pub(super) code: Option<Engine>,
 }
 
 impl HostSource for ManyHosts {
-    fn start(&self, answerer: Arc<dyn Answerer>, purpose: Purpose) -> BoxFuture<'_, Result<Host, CallError>> {
+    fn start(&self, answerer: Arc<dyn Answerer>, purpose: HostPurpose) -> BoxFuture<'_, Result<Host, CallError>> {
         let builder = match purpose {
-            Purpose::Everything => self.recipe.builder(),
-            Purpose::OneAgent => self.recipe.clone().on_demand().builder(),
+            HostPurpose::Everything => self.recipe.builder(),
+            HostPurpose::OneAgent => self.recipe.clone().on_demand().builder(),
         };
         // What was approved for good since this program started counts for new ones, too.
         let kept = self.context.setup.stores().and_then(|stores| stores.read::<ApprovalFile>()).ok();
@@ -279,7 +319,15 @@ impl HostSource for ManyHosts {
             Some(kept) => builder.approvals(kept.approvals().collect()),
             None => builder,
         };
-        Box::pin(builder.approver(ApprovalKeeper::new(&self.context)).answerer(answerer).start())
+        let builder = builder.approver(ApprovalKeeper::new(&self.context)).answerer(answerer);
+        let code = self.code.clone();
+        Box::pin(async move {
+            let host = builder.start().await?;
+            if let Some(engine) = code {
+                Runner::new(&host, engine, CodeLimits::default()).offer(&host)?;
+            }
+            Ok(host)
+        })
     }
 }
 
@@ -319,7 +367,7 @@ fn guard(context: &Context, args: &Args, address: SocketAddr) -> Result<Guard, F
 }
 
 /// An address that leads here: who listens at all of them is reached at none of that name.
-fn reachable(bound: SocketAddr) -> SocketAddr {
+pub(super) fn reachable(bound: SocketAddr) -> SocketAddr {
     match bound.ip() {
         IpAddr::V4(address) if address.is_unspecified() => (Ipv4Addr::LOCALHOST, bound.port()).into(),
         IpAddr::V6(address) if address.is_unspecified() => (Ipv6Addr::LOCALHOST, bound.port()).into(),
@@ -329,7 +377,12 @@ fn reachable(bound: SocketAddr) -> SocketAddr {
 
 /// What calls meet that no rule mentions: as the command line says, else as the person's settings do.
 fn unlisted_action(settings: &Settings, args: &Args) -> Action {
-    match args.unlisted {
+    said_or_set(settings, args.unlisted)
+}
+
+/// The same for whoever has that option too.
+pub(super) const fn said_or_set(settings: &Settings, said: Option<UnlistedCalls>) -> Action {
+    match said {
         Some(UnlistedCalls::Ask) => Action::Ask,
         Some(UnlistedCalls::Allow) => Action::Allow,
         Some(UnlistedCalls::Deny) => Action::Deny,
@@ -346,7 +399,7 @@ fn unlisted(settings: &Settings, args: &Args) -> Unlisted {
 }
 
 /// Whom a changed configuration is handed to.
-trait Reloads {
+pub(super) trait Reloads {
     /// Is there somebody to hand it to?
     fn is_started(&self) -> bool;
     /// Takes the servers and rules that there are now.
@@ -376,7 +429,7 @@ impl Reloads for Gateway {
     }
 }
 
-async fn follow_configuration(context: &Context, reloads: &impl Reloads) -> Infallible {
+pub(super) async fn follow_configuration(context: &Context, reloads: &impl Reloads) -> Infallible {
     let mut reloader = Reloader::new(Arc::clone(&context.setup));
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
@@ -387,24 +440,25 @@ async fn follow_configuration(context: &Context, reloads: &impl Reloads) -> Infa
 }
 
 /// A time, or none at all.
-fn wait(text: &str) -> Result<Duration, String> {
+pub(super) fn wait(text: &str) -> Result<Duration, String> {
     if text == "0" { Ok(Duration::ZERO) } else { duration(text) }
 }
 
 /// When agents get the three tools of discovery instead of all.
-fn discovery(text: &str) -> Result<Discovery, String> {
+pub(super) fn discovery(text: &str) -> Result<Discovery, String> {
     match text {
         "all" => Ok(Discovery::All),
         "search" => Ok(Discovery::Search),
+        "code" => Ok(Discovery::Code),
         size => size
             .parse::<usize>()
             .map(|kilobytes| Discovery::Above(kilobytes.saturating_mul(1 << 10)))
-            .map_err(|_| "write all, search, or a number of kilobytes".to_owned()),
+            .map_err(|_| "write all, search, code, or a number of kilobytes".to_owned()),
     }
 }
 
 /// An address with its port, or a port of this machine.
-fn address(text: &str) -> Result<SocketAddr, String> {
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     let whole =
         if text.bytes().all(|byte| byte.is_ascii_digit()) { format!("127.0.0.1:{text}") } else { text.to_owned() };
     let whole = whole.replacen("localhost:", "127.0.0.1:", 1);

@@ -1,10 +1,14 @@
 //! `helve tools`: what can be called. From kept lists: people see them with their age, programs only while they are fresh by
 //! the server's own word; only other servers are started.
 
+use helve_config::Configuration;
 use helve_model::name::{Spelling, function_name};
-use helve_model::{Definition as _, NameTable, QualifiedName, ServerName, ToolDefinition};
-use helve_render::{Provider, Strictness, Style as SignatureStyle, ToolText, documented, tool_array};
-use helve_setup::{Depth, Freshness};
+use helve_model::{Action, Definition as _, NameTable, QualifiedName, ServerName, ToolDefinition};
+use helve_policy::{Caller, Subject};
+use helve_render::{
+    Provider, ServerText, Strictness, Style as SignatureStyle, ToolText, documented, system_prompt, tool_array,
+};
+use helve_setup::{Depth, Freshness, KeptLists, ServerWords};
 use serde_json::{Value, json};
 
 use crate::catalog::{Catalog, Tools, list, tell_age};
@@ -27,6 +31,10 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "FORM")]
     format: Option<Format>,
 
+    /// With `--format prompt`: as much detail as fits so many tokens, estimated
+    #[arg(long, value_name = "TOKENS")]
+    budget: Option<usize>,
+
     /// Also those that a list leaves out
     #[arg(long)]
     hidden: bool,
@@ -46,9 +54,14 @@ pub(crate) enum Format {
     /// Responses
     OpenaiResponses,
     Gemini,
+    /// A block for a system prompt, by server
+    Prompt,
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
+    if args.budget.is_some() && args.format != Some(Format::Prompt) {
+        return Err(Failure::usage("`--budget` goes with `--format prompt`"));
+    }
     let is_meant =
         |name: &ServerName| args.servers.is_empty() || args.servers.iter().any(|server| server == name.as_str());
     let configuration = inputs::load(context, is_meant)?;
@@ -72,7 +85,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         return missing.into_iter().next().map_or(Ok(()), |(_, failure)| Err(failure));
     }
     report_missing(context, &missing);
-    print(context, args, &catalog, missing.is_empty())?;
+    print(context, args, &configuration, &catalog, missing.is_empty())?;
     tell_age(context, &catalog.aged);
     answer(context, args, &catalog, missing)
 }
@@ -99,7 +112,16 @@ fn answer(
     }
 }
 
-fn print(context: &Context, args: &Args, catalog: &Catalog, is_whole: bool) -> Result<(), Failure> {
+fn print(
+    context: &Context,
+    args: &Args,
+    configuration: &Configuration,
+    catalog: &Catalog,
+    is_whole: bool,
+) -> Result<(), Failure> {
+    if args.format == Some(Format::Prompt) {
+        return prompt(context, configuration, catalog, args.budget);
+    }
     if let Some(format) = args.format {
         return formatted(context, catalog, format, args.hidden);
     }
@@ -128,7 +150,7 @@ fn print(context: &Context, args: &Args, catalog: &Catalog, is_whole: bool) -> R
 }
 
 /// The servers that have nothing to show, and why.
-fn take_missing(catalog: &mut Catalog) -> Vec<(ServerName, Failure)> {
+pub(super) fn take_missing(catalog: &mut Catalog) -> Vec<(ServerName, Failure)> {
     let mut missing = Vec::new();
     for server in &mut catalog.servers {
         if let Tools::Missing(_) = server.tools
@@ -141,7 +163,7 @@ fn take_missing(catalog: &mut Catalog) -> Vec<(ServerName, Failure)> {
 }
 
 /// Says which servers have nothing to show.
-fn report_missing(context: &Context, missing: &[(ServerName, Failure)]) {
+pub(super) fn report_missing(context: &Context, missing: &[(ServerName, Failure)]) {
     let mut untrusted = Vec::new();
     for (server, failure) in missing {
         if failure.is_untrusted() {
@@ -181,6 +203,16 @@ fn visible(catalog: &Catalog, hidden: bool) -> Vec<(QualifiedName, &ToolDefiniti
     defined(catalog, hidden, |has_changed| !has_changed)
 }
 
+/// The tools an agent may call, sorted by name: of those it sees, the ones that no rule denies whatever the arguments.
+pub(super) fn offered(catalog: &Catalog) -> Vec<(QualifiedName, &ToolDefinition)> {
+    let mut tools = visible(catalog, false);
+    tools.retain(|(name, definition)| {
+        let policy = catalog.rules.for_tool(Subject::tool(&name.server, definition));
+        !matches!(policy.foresee(Caller::Agent), Some((Action::Deny, _)))
+    });
+    tools
+}
+
 /// Those whose definition is not the one that was pinned: agents do not see them.
 fn changed(catalog: &Catalog, hidden: bool) -> Vec<(QualifiedName, &ToolDefinition)> {
     defined(catalog, hidden, |has_changed| has_changed)
@@ -214,9 +246,58 @@ fn formatted(context: &Context, catalog: &Catalog, format: Format, hidden: bool)
         Format::Anthropic => array(context, &tools, &names, Provider::Anthropic),
         Format::Openai => array(context, &tools, &names, Provider::OpenAiChat),
         Format::OpenaiResponses => array(context, &tools, &names, Provider::OpenAiResponses),
+        // Made by `prompt`, which needs more than definitions.
+        Format::Prompt => return Ok(()),
         Format::Gemini => array(context, &tools, &names, Provider::Gemini),
     };
     context.printer.block(&text)
+}
+
+/// The block for a system prompt. Names are those that programs and `helve call` take.
+fn prompt(
+    context: &Context,
+    configuration: &Configuration,
+    catalog: &Catalog,
+    budget: Option<usize>,
+) -> Result<(), Failure> {
+    for (name, _) in changed(catalog, false) {
+        context.printer.warning(format!("{name} is left out: it changed since it was pinned"));
+    }
+    let tools = offered(catalog);
+    let names = NameTable::new(tools.iter().map(|(name, _)| name.clone()));
+    let plan = context.setup.plan(configuration)?;
+    let kept = KeptLists::open(&context.setup, configuration, Freshness::Recent);
+    let views: Vec<_> = tools.iter().map(|(name, definition)| (name, definition.view())).collect();
+    let servers: Vec<_> = views
+        .chunk_by(|(left, _), (right, _)| left.server == right.server)
+        .filter_map(|tools| {
+            let server = &tools.first()?.0.server;
+            let planned = plan.servers.iter().find(|planned| planned.spec.name == *server);
+            Some((server, planned.map(|planned| kept.words(planned)).unwrap_or_default(), tools))
+        })
+        .collect();
+    let texts: Vec<ServerText<'_>> = servers
+        .iter()
+        .map(|(server, ServerWords { about, instructions }, tools)| ServerText {
+            device: Spelling::Code.render_server(server),
+            about: about.as_deref(),
+            instructions: instructions.as_deref(),
+            tools: tools
+                .iter()
+                .map(|(name, view)| {
+                    let text = ToolText {
+                        name: name.tool.as_str(),
+                        title: view.title.as_deref(),
+                        description: view.description.as_deref(),
+                        input_schema: view.input_schema.as_ref().map_or("{}", helve_model::json::RawJson::as_str),
+                        output_schema: view.output_schema.as_ref().map(helve_model::json::RawJson::as_str),
+                    };
+                    (names.spell(name, Spelling::Code).unwrap_or_else(|| Spelling::Code.render(name)), text)
+                })
+                .collect(),
+        })
+        .collect();
+    context.printer.block(&system_prompt(&texts, budget))
 }
 
 fn signatures(tools: &[(QualifiedName, &ToolDefinition)], style: SignatureStyle) -> String {

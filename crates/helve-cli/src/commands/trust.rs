@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use helve_config::trust::{NOT_COVERED, Part, Trust, TrustRequest, TrustSubject};
+use helve_config::trust::{NOT_COVERED, Part, ServerTrust, TrustRequest, TrustSubject};
 use helve_config::{Configuration, ConfiguredServer};
 use helve_model::sandbox::Choice;
 use helve_model::{ErrorCode, Principal, TransportSpec};
@@ -35,8 +35,9 @@ pub(crate) struct Args {
     #[arg(short, long, conflicts_with_all = ["list", "revoke"])]
     yes: bool,
 
-    /// Run its programs in this sandbox where their entries have none, in place of the one that your settings propose; for
-    /// a server that is trusted already, from now on
+    /// Run its programs in this sandbox where their entries name none
+    ///
+    /// It replaces the one that your settings propose. For a server that is trusted already it counts from now on.
     #[arg(long, value_name = "PROFILE", value_parser = confinement::choices(), conflicts_with_all = ["list", "revoke"])]
     sandbox: Option<Choice>,
 
@@ -114,14 +115,14 @@ fn requests<'a>(
         let found: Vec<&TrustRequest> = configuration.untrusted.iter().filter(of_name).collect();
         if found.is_empty() {
             let server = context.server(configuration, name)?;
-            if let Some(sandbox) = args.sandbox.filter(|_| server.trust == Trust::Trusted) {
+            if let Some(sandbox) = args.sandbox.filter(|_| server.trust == ServerTrust::Trusted) {
                 change_sandbox(context, server, sandbox)?;
                 continue;
             }
             let why = match server.trust {
-                Trust::Own => "is your own, and needs no trust",
-                Trust::Trusted => "is trusted already",
-                Trust::Untrusted => "cannot run as it is, so there is nothing to trust",
+                ServerTrust::Own => "is your own, and needs no trust",
+                ServerTrust::Trusted => "is trusted already",
+                ServerTrust::Untrusted => "cannot run as it is, so there is nothing to trust",
             };
             context.printer.say(&Line::plain(format!("server `{name}` {why}")));
         }

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use crate::support::TestEnv;
+use crate::support::{Person, TestEnv};
 
 const HELVE: &str = env!("CARGO_BIN_EXE_helve");
 
@@ -217,4 +217,124 @@ fn a_command_that_fails_is_told_in_its_own_words() {
     error: `codex` exited with status 3
     hint: it said: no such thing
     "#);
+}
+
+#[test]
+fn servers_are_moved_and_moved_back_to_the_byte() {
+    let env = TestEnv::new();
+    let before = "{\n  // mine\n  \"mcpServers\": {\n    \"other\": {\"command\": \"npx\", \"args\": [\"-y\", \"it\"]},\n    \"odd\": {\"command\": 7}\n  }\n}\n";
+    env.write("home/.cursor/mcp.json", before).write("home/.config/helve/helve.toml", "# kept\n");
+    insta::assert_snapshot!(said(&env, &["connect", "cursor", "--move", "--yes"]), @r#"
+    exit status 0
+    --- stderr
+    Cursor keeps its servers in ~/.cursor/mcp.json:
+      -     "odd": {"command": 7}
+      +     "odd": {"command": 7},
+      +     "helve": {
+      +       "type": "stdio",
+      +       "command": "[HELVE]",
+      +       "args": ["serve"]
+      +     }
+    Cursor is connected: entry `helve` in ~/.cursor/mcp.json
+    moved server `other` to ~/.config/helve/helve.toml
+    warning: `odd` stays where it is: `command` must be a string, not a number
+    hint: switch helve on in Cursor's settings, under MCP
+    "#);
+    let left = env.read("home/.cursor/mcp.json");
+    assert!(left.contains("// mine") && left.contains("\"odd\"") && !left.contains("npx"), "{left}");
+    insta::assert_snapshot!(env.read("home/.config/helve/helve.toml"), @r#"
+    # kept
+
+    [servers.other]
+    command = "npx"
+    args = ["-y", "it"]
+    cwd = "${workspaceFolder}"
+    "#);
+    env.stdout(&["disconnect", "cursor", "--yes"]);
+    assert_eq!(env.read("home/.cursor/mcp.json"), before);
+    assert_eq!(env.read("home/.config/helve/helve.toml").trim_end(), "# kept");
+}
+
+#[test]
+fn what_somebody_changed_since_it_was_moved_is_left_alone() {
+    let env = TestEnv::new();
+    env.write("home/.cursor/mcp.json", "{\"mcpServers\": {\"other\": {\"command\": \"npx\"}}}\n");
+    env.stdout(&["connect", "cursor", "--move", "--yes"]);
+    let mine = env.read("home/.cursor/mcp.json").replace("\"mcpServers\"", "\"mine\": 1, \"mcpServers\"");
+    env.write("home/.cursor/mcp.json", &mine);
+    insta::assert_snapshot!(said(&env, &["disconnect", "cursor", "--yes"]), @r#"
+    exit status 0
+    --- stderr
+    Cursor keeps its servers in ~/.cursor/mcp.json:
+      - {"mine": 1, "mcpServers": {
+      -     "helve": {
+      -       "type": "stdio",
+      -       "command": "[HELVE]",
+      -       "args": ["serve"]
+      -     }
+      -   }}
+      + {"mine": 1, "mcpServers": {}}
+    warning: `other` stays in ~/.config/helve/helve.toml: ~/.cursor/mcp.json was changed since it was moved
+    hint: to have them back, write them into ~/.cursor/mcp.json by hand, then `helve remove` each
+    Cursor is not connected any more
+    hint: a running Cursor keeps it until it is started again
+    "#);
+    let left = env.read("home/.cursor/mcp.json");
+    assert!(left.contains("\"mine\": 1") && !left.contains(HELVE), "{left}");
+    assert!(env.read("home/.config/helve/helve.toml").contains("npx"));
+}
+
+#[test]
+fn each_server_is_asked_for_by_name_before_it_moves() {
+    let env = TestEnv::new();
+    env.write("home/.cursor/mcp.json", r#"{"mcpServers": {"one": {"command": "a"}, "two": {"command": "b"}}}"#);
+    let mut person = Person::at(&env, &["connect", "cursor", "--move", "--unlisted", "ask", "--color", "never"]);
+    person.sees("Connect Cursor to helve? [y/N]");
+    person.types("y\r");
+    person.sees("Move `one` to ~/.config/helve/helve.toml? [y/N]");
+    person.types("n\r");
+    person.sees("Move `two` to ~/.config/helve/helve.toml? [y/N]");
+    person.types("y\r");
+    assert!(person.sees_the_end().starts_with("exit status 0"));
+    let (theirs, own) = (env.read("home/.cursor/mcp.json"), env.read("home/.config/helve/helve.toml"));
+    assert!(theirs.contains("\"one\"") && !theirs.contains("\"two\""), "{theirs}");
+    assert!(own.contains("two") && !own.contains("one"), "{own}");
+}
+
+#[test]
+fn a_file_that_changed_while_the_person_was_asked_is_left_alone() {
+    let env = TestEnv::new();
+    env.write("home/.cursor/mcp.json", r#"{"mcpServers": {}}"#);
+    let mut person = Person::at(&env, &["connect", "cursor", "--unlisted", "ask", "--color", "never"]);
+    person.sees("Connect Cursor to helve? [y/N]");
+    let changed = r#"{"mcpServers": {"new": {"command": "x"}}}"#;
+    env.write("home/.cursor/mcp.json", changed);
+    person.types("y\r");
+    let end = person.sees_the_end();
+    assert!(!end.starts_with("exit status 0") && end.contains("run the same command once more"), "{end}");
+    assert_eq!(env.read("home/.cursor/mcp.json"), changed);
+}
+
+#[test]
+fn the_mode_of_a_file_and_a_link_to_it_stay() {
+    let env = TestEnv::new();
+    env.write("home/dotfiles/mcp.json", "{}\n").write("home/.cursor/keep", "");
+    let file = env.home().join("dotfiles/mcp.json");
+    fs_err::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).expect("changed");
+    fs_err::os::unix::fs::symlink("../dotfiles/mcp.json", env.home().join(".cursor/mcp.json")).expect("linked");
+    env.stdout(&["connect", "cursor", "--yes"]);
+    assert!(env.read("home/dotfiles/mcp.json").contains(HELVE));
+    assert_eq!(fs_err::metadata(&file).expect("there").permissions().mode() & 0o777, 0o640);
+    assert!(fs_err::symlink_metadata(env.home().join(".cursor/mcp.json")).expect("there").is_symlink());
+}
+
+#[test]
+fn helve_connected_everywhere_starts_no_second_helve() {
+    let env = TestEnv::new();
+    for application in ["claude-code", "cursor", "vscode", "codex", "gemini", "zed", "windsurf", "opencode"] {
+        env.stdout(&["connect", application, "--yes"]);
+    }
+    let servers = env.json(&["tools", "--json"]);
+    let text = servers.to_string();
+    assert!(!text.contains("\"helve/") && !text.contains("mcp__helve__"), "{text}");
 }

@@ -15,6 +15,7 @@ mod hostile;
 mod importing;
 mod itself;
 mod keeping;
+mod leaking;
 mod offering;
 mod reporting;
 mod ruling;

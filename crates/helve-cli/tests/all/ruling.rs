@@ -385,7 +385,7 @@ fn a_projects_rule_is_named_where_it_still_holds() {
 }
 
 /// What an agent that speaks the older era sends, one request after the other; its answers and what the person reads.
-fn served(env: &TestEnv, options: &[&str], capabilities: &str, messages: &[&str]) -> (Vec<Value>, String) {
+pub(crate) fn served(env: &TestEnv, options: &[&str], capabilities: &str, messages: &[&str]) -> (Vec<Value>, String) {
     let mut agent = Served::by(env, options, capabilities);
     let answers = messages
         .iter()
@@ -399,7 +399,7 @@ fn served(env: &TestEnv, options: &[&str], capabilities: &str, messages: &[&str]
 }
 
 /// An agent that is served on standard streams.
-struct Served<'env> {
+pub(crate) struct Served<'env> {
     env: &'env TestEnv,
     child: std::process::Child,
     input: Option<std::process::ChildStdin>,
@@ -408,7 +408,7 @@ struct Served<'env> {
 
 impl<'env> Served<'env> {
     /// Comes, and waits until it was greeted.
-    fn by(env: &'env TestEnv, options: &[&str], capabilities: &str) -> Self {
+    pub(crate) fn by(env: &'env TestEnv, options: &[&str], capabilities: &str) -> Self {
         let always = ["serve", "--wait", "30s", "--prefix", "none"];
         let arguments: Vec<&str> = always.iter().chain(options).copied().collect();
         let mut command = env.command(&arguments);
@@ -425,11 +425,11 @@ impl<'env> Served<'env> {
         agent
     }
 
-    fn says(&mut self, message: &str) {
+    pub(crate) fn says(&mut self, message: &str) {
         writeln!(self.input.as_mut().expect("a pipe"), "{message}").expect("written");
     }
 
-    fn hears(&mut self, is_wanted: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn hears(&mut self, is_wanted: impl Fn(&Value) -> bool) -> Value {
         loop {
             let line = self.lines.next().expect("more").expect("a line");
             let line: Value = serde_json::from_str(&line).expect("JSON");
@@ -440,7 +440,7 @@ impl<'env> Served<'env> {
     }
 
     /// Leaves; gives what the person read.
-    fn goes(mut self) -> String {
+    pub(crate) fn goes(mut self) -> String {
         drop(self.input.take());
         let mut told = String::new();
         self.child.stderr.take().expect("a pipe").read_to_string(&mut told).expect("text");

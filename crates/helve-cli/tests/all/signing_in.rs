@@ -5,10 +5,12 @@ use std::process::Stdio;
 
 use helve_testkit::Scenario;
 use helve_testkit::authority::{Authority, Switches, visit};
+use insta::assert_snapshot;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-use crate::support::{ALLOW, TestEnv};
+use crate::ruling::{Served, served};
+use crate::support::{ALLOW, Person, TestEnv};
 
 /// A machine, and a server elsewhere that wants a login.
 struct World {
@@ -53,6 +55,8 @@ fn a_server_that_wants_a_login_says_so_and_how() {
     assert!(told.contains("hint: `helve login far` signs in"), "{told}");
     let error = world.env.json(&["call", "far/echo", "text=hello", "--json"]);
     assert_eq!(error["code"], "AUTH_REQUIRED");
+    let challenge = error["challenge"].as_str().unwrap_or_else(|| panic!("{error}"));
+    assert!(challenge.starts_with("Bearer "), "{challenge}");
 }
 
 #[test]
@@ -95,6 +99,147 @@ fn a_browser_on_this_machine_comes_back_by_itself() {
     assert!(told.contains("signed in to `far` at [BASE], renewed by itself"), "{told}");
     assert!(told.contains("logins are sealed with the key in ~/.config/helve/vault.key"), "{told}");
     assert!(world.call().starts_with("exit status 0"));
+}
+
+#[test]
+fn at_a_terminal_a_call_offers_to_sign_in_and_goes_on() {
+    let world = World::new(Switches::default());
+    let mut person = Person::at(&world.env, &["call", "far/echo", "text=hello"]);
+    person.sees("`far` wants a login. Sign in now? [y/N]");
+    person.types("y\n");
+    person.sees("  http");
+    let page = person.sees_up_to("\r\n");
+    world.runtime.block_on(visit(&format!("http{page}"))).expect("a page");
+    person.sees("signed in to `far`");
+    let end = person.sees_the_end();
+    assert!(end.starts_with("exit status 0") && end.contains("hello"), "{end}");
+
+    world.env.run(&["logout", "far"]);
+    let mut person = Person::at(&world.env, &["call", "far/echo", "text=hello"]);
+    person.sees("Sign in now? [y/N]");
+    person.types("\n");
+    assert!(person.sees_the_end().starts_with("exit status 6"));
+}
+
+#[test]
+fn an_agent_of_the_person_puts_the_page_to_them_once() {
+    let world = World::new(Switches::default());
+    world.login();
+    assert!(world.env.run(&["tools", "far"]).contains("echo"));
+    world.authority.end_access_tokens();
+    world.authority.end_refresh_tokens();
+    let call = |id: u32| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{{"text":"hi"}}}}}}"#
+        )
+    };
+    let is_question = |line: &Value| line["method"] == "elicitation/create";
+    let reply = |question: &Value, action: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{"action":"{action}"}}}}"#, question["id"])
+    };
+
+    // One that cannot show pages gets the error.
+    let (answers, _) = served(&world.env, &[], r#"{"elicitation":{"form":{}}}"#, &[&call(1)]);
+    assert!(answers[0].to_string().contains("AUTH_REQUIRED"), "{answers:?}");
+
+    // A no is kept for the run.
+    let mut agent = Served::by(&world.env, &[], r#"{"elicitation":{"form":{},"url":{}}}"#);
+    agent.says(&call(1));
+    let question = agent.hears(is_question);
+    assert_eq!(question["params"]["mode"], "url");
+    agent.says(&reply(&question, "decline"));
+    assert!(agent.hears(|line| line["id"] == 1).to_string().contains("AUTH_REQUIRED"));
+    agent.says(&call(2));
+    let answer = agent.hears(|line| line["id"] == 2 || is_question(line));
+    assert!(answer.to_string().contains("AUTH_REQUIRED"), "not asked again: {answer}");
+    agent.goes();
+
+    // A yes, and the same call goes on.
+    let mut agent = Served::by(&world.env, &[], r#"{"elicitation":{"form":{},"url":{}}}"#);
+    agent.says(&call(1));
+    let question = agent.hears(is_question);
+    let told = world.filtered(question["params"]["message"].as_str().expect("a text"));
+    assert_snapshot!(told, @"helve asks: Sign in to the server `far` at 127.0.0.1? The login is kept for all your agents.");
+    agent.says(&reply(&question, "accept"));
+    let page = question["params"]["url"].as_str().expect("a page");
+    world.runtime.block_on(visit(page)).expect("a page");
+    let answer = agent.hears(|line| line["id"] == 1);
+    assert!(answer["result"]["content"].to_string().contains("hi"), "{answer}");
+    agent.goes();
+}
+
+#[test]
+fn secrets_and_logins_move_to_another_machine() {
+    let world = World::new(Switches::default());
+    world.login();
+    let (here, there) = (&world.env, TestEnv::new());
+    here.run_with_input(&["secret", "set", "github", "-"], "hunter2hunter2\n");
+    assert!(here.run(&["secret", "export", "--sealed", "moved"]).starts_with("exit status 7"));
+    let key = here.stdout(&["secret", "export", "--sealed", "moved", "--reveal"]);
+    let sealed = here.read("project/moved");
+    assert!(!sealed.contains("hunter2") && !sealed.contains(key.trim()));
+    there.write("project/moved", &sealed);
+    let url = world.authority.url();
+    there.write("home/.config/helve/helve.toml", &format!("[servers.other]\nurl = \"{url}\"\n{ALLOW}"));
+    let told = there.run_with_input(&["secret", "import", "moved"], "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n");
+    assert!(told.contains("this was sealed with another key"), "{told}");
+    let told = there.run_with_input(&["secret", "import", "moved"], &key);
+    assert!(told.contains("took over "), "{told}");
+    assert_eq!(there.stdout(&["secret", "get", "github", "--reveal"]), "hunter2hunter2\n");
+    let told = there.run(&["call", "other/echo", "text=hello"]);
+    assert!(told.starts_with("exit status 0") && told.contains("hello"), "{told}");
+}
+
+#[test]
+fn a_program_prints_the_key_of_the_vault_and_no_list_runs_it() {
+    let env = TestEnv::new();
+    let count = env.home().join("count");
+    env.write("home/key.sh", "echo >> \"$1\"; echo 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n");
+    let command = format!("/bin/sh {}/key.sh {}", env.home().display(), count.display());
+    env.write("home/.config/helve/helve.toml", &format!("[settings]\nvault_key = \"${{cmd:{command}}}\"\n"));
+    let told = env.run_with_input(&["secret", "set", "a", "-"], "hunter2hunter2");
+    assert!(told.starts_with("exit status 0") && !told.contains("vault.key"), "{told}");
+    assert_eq!(env.stdout(&["secret", "get", "a", "--reveal"]), "hunter2hunter2\n");
+    assert_eq!(env.read("home/count").lines().count(), 2);
+    env.run(&["secret", "list"]);
+    env.run(&[]);
+    assert_eq!(env.read("home/count").lines().count(), 2, "a list needs no key");
+    env.write("home/.config/helve/helve.toml", "[settings]\nvault_key = \"${cmd:/bin/false}\"\n");
+    let told = env.run(&["secret", "get", "a", "--reveal"]);
+    assert!(told.contains("the key of the vault cannot be had"), "{told}");
+    env.write("home/.config/helve/helve.toml", "");
+    let told = env.run(&["secret", "get", "a", "--reveal"]);
+    assert!(told.contains("the setting `vault_key` has to give"), "{told}");
+    env.write("project/helve.toml", &format!("[settings]\nvault_key = \"${{cmd:{command}}}\"\n"));
+    env.run(&["secret", "get", "a", "--reveal"]);
+    assert_eq!(env.read("home/count").lines().count(), 2, "a project has no say in it");
+}
+
+#[test]
+fn a_server_is_added_with_its_secret_sealed() {
+    let env = TestEnv::new();
+    let arguments = [
+        "add",
+        "github",
+        "--secret",
+        "GITHUB_TOKEN",
+        "--sandbox",
+        "off",
+        "--scope",
+        "user",
+        "--",
+        "/bin/cat",
+        "--api-key=x",
+    ];
+    let told = env.run_with_input(&arguments, "hunter2hunter2\n");
+    assert!(told.starts_with("exit status 0"), "{told}");
+    assert!(told.contains("the argument --api-key holds a secret"), "{told}");
+    let file = env.read("home/.config/helve/helve.toml");
+    assert!(file.contains("GITHUB_TOKEN = \"${secret:github.GITHUB_TOKEN}\""), "{file}");
+    assert!(!told.contains("hunter2") && !file.contains("hunter2"));
+    assert_eq!(env.stdout(&["secret", "get", "github.GITHUB_TOKEN", "--reveal"]), "hunter2hunter2\n");
+    let told = env.run(&["doctor"]);
+    assert!(told.contains("its argument --api-key holds a secret"), "{told}");
 }
 
 #[test]

@@ -60,6 +60,23 @@ impl TestEnv {
         fs_err::read_to_string(self.root.join(path)).expect("there")
     }
 
+    /// Every file below a directory, as text.
+    pub(crate) fn files_below(&self, path: &str) -> Vec<(String, String)> {
+        let mut files = Vec::new();
+        let mut directories = vec![self.root.join(path)];
+        while let Some(directory) = directories.pop() {
+            for entry in fs_err::read_dir(directory).into_iter().flatten().map_while(Result::ok) {
+                let path = entry.path();
+                if path.is_dir() {
+                    directories.push(path);
+                } else if let Ok(bytes) = fs_err::read(&path) {
+                    files.push((path.display().to_string(), String::from_utf8_lossy(&bytes).into_owned()));
+                }
+            }
+        }
+        files
+    }
+
     pub(crate) fn exists(&self, path: &str) -> bool {
         self.root.join(path).exists()
     }
@@ -231,6 +248,19 @@ impl<'env> Person<'env> {
             if let Some((_, after)) = seen.split_once(text) {
                 self.seen = after.as_bytes().to_vec();
                 return;
+            }
+            assert!(self.look(deadline), "helve ended, or is silent, after:\n{seen}");
+        }
+    }
+
+    /// Everything up to a text that was not seen before.
+    pub(crate) fn sees_up_to(&mut self, text: &str) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let seen = String::from_utf8_lossy(&self.seen).into_owned();
+            if let Some((before, after)) = seen.split_once(text) {
+                self.seen = after.as_bytes().to_vec();
+                return before.to_owned();
             }
             assert!(self.look(deadline), "helve ended, or is silent, after:\n{seen}");
         }

@@ -13,6 +13,7 @@ fn help_is_short_and_complete() {
 
     Commands:
       call         Call a tool
+      run          Run a Python program that calls tools
       tools        List tools [alias: list]
       tool         Show one tool: schema, annotations, risk, decision
       resources    List resources and resource templates
@@ -84,6 +85,7 @@ fn help_is_short_and_complete() {
 
     Commands:
       call         Call a tool
+      run          Run a Python program that calls tools
       tools        List tools [alias: list]
       tool         Show one tool: schema, annotations, risk, decision
       resources    List resources and resource templates

@@ -6,7 +6,7 @@ use std::path::{Component, PathBuf};
 use helve_model::method;
 use helve_model::sandbox::Choice;
 use helve_model::text::nearest;
-use helve_model::{Action, CallKind, HttpFlavour, Layer, PrivateIdle, Risk, Rule, Validation};
+use helve_model::{Action, CallKind, HttpFlavour, LateSource, Layer, PrivateIdle, Risk, Rule, Validation};
 
 use super::Shape;
 use crate::allowance::MAX_PROJECT_RULES;
@@ -61,6 +61,7 @@ pub(crate) const KEYS: &[Known] = &[
     known("lazy", Field::Lazy),
     known("one_at_a_time", Field::OneAtATime),
     known("shared", Field::Shared),
+    known("redact", Field::Redact),
     known("private_idle", Field::PrivateIdle),
     known("protocol_version", Field::ProtocolVersion),
     known("startup_timeout_seconds", Field::StartupTimeout(Unit::Seconds)),
@@ -107,6 +108,7 @@ pub(crate) const SETTINGS_KEYS: &[&str] = &[
     "sandbox",
     "import",
     "roots",
+    "vault_key",
     "sampling",
 ];
 
@@ -238,6 +240,16 @@ fn own_settings(reader: &mut FileReader<'_>, settings: &Node) {
         let roots = reader.strings(entry).into_iter().map(|(text, _)| directory(reader, &text)).collect();
         reader.content.settings.roots = reader.setting(entry, roots);
     }
+    if let Some(entry) = settings.entry("vault_key")
+        && is_for_the_person(reader, entry)
+    {
+        let command = reader.string(entry).map(|text| vault_key(&text));
+        if command == Some(None) {
+            let message = format!("{} names a program that prints the key: ${{cmd:…}}", quoted(&entry.key));
+            reader.report(Diagnostic::error(Code::BadValue, message), entry.node.span);
+        }
+        reader.content.settings.vault_key = command.flatten().and_then(|command| reader.setting(entry, Some(command)));
+    }
     if let Some(entry) = settings.entry("sampling") {
         if matches!(entry.node.value, Value::Table(_)) {
             sampling(reader, &entry.node);
@@ -245,6 +257,15 @@ fn own_settings(reader: &mut FileReader<'_>, settings: &Node) {
             let message = wrong_type(&quoted("sampling"), "a table", &entry.node);
             reader.report(Diagnostic::error(Code::WrongType, message), entry.node.span);
         }
+    }
+}
+
+/// The command in `${cmd:…}`.
+fn vault_key(text: &str) -> Option<String> {
+    let body = text.trim().strip_prefix("${")?.strip_suffix('}')?;
+    match LateSource::parse(body)? {
+        LateSource::Command(command) => Some(command),
+        _ => None,
     }
 }
 

@@ -307,6 +307,9 @@ impl Carrier<'_> {
         if !spec.enabled {
             self.put("enabled", Written::Flag(false));
         }
+        if spec.leaves_results {
+            self.put("redact", Written::Flag(false));
+        }
         if let Some(shared) = spec.shared {
             self.put("shared", Written::Flag(shared));
         }

@@ -47,6 +47,14 @@ pub fn edit_file(
     change_file(place, expected, &|text| edit_text(place, text, server, change))
 }
 
+/// Makes a file what it was once, if it still is what the caller expects. Mode and owner stay.
+///
+/// # Errors
+/// Why nothing was written.
+pub fn restore_file(place: &FilePlace, expected: TrustHash, text: &str) -> Result<Edited, EditError> {
+    change_file(place, Some(expected), &|_| Ok(text.to_owned()))
+}
+
 /// Changes a file in whatever way.
 pub(super) fn change_file(
     place: &FilePlace,

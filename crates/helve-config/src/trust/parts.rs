@@ -127,6 +127,7 @@ pub(crate) fn of_server(
         // As it is written: some applications promise one.
         validation: _,
         inherit_environment,
+        leaves_results,
         sandbox,
         oauth,
         access,
@@ -204,6 +205,7 @@ pub(crate) fn of_server(
     }
     parts.extend(environment_file.as_ref().map(|(written, _)| Part::text("variables from", written)));
     flag(parts, *inherit_environment, "gets your whole environment");
+    flag(parts, *leaves_results, "its results may show its secrets");
     if let Some(sandbox) = sandbox {
         confinement(parts, sandbox);
     }
@@ -266,8 +268,9 @@ pub(crate) fn of_rules(all: &[Rule], settings: &SettingsPatch) -> Vec<Part> {
         unlisted,
         unlisted_tokens,
         readonly,
-        // A project cannot say it.
+        // A project cannot say these.
         sandbox: _,
+        vault_key: _,
         import,
         roots,
         sampling_command,

@@ -1,6 +1,6 @@
 //! What people read when a configuration is wrong, word by word.
 
-use helve_config::{Dialect, Environment, ExplicitFile, Request, load};
+use helve_config::{Dialect, Environment, ExplicitFile, LoadRequest, load};
 
 use crate::support::{problems, read};
 
@@ -568,7 +568,7 @@ fn files_that_were_named_must_be_there_and_be_understood() {
     let environment = Environment::new(directory.path());
     let files = ["missing.json", "odd.json", "bytes.json", "broken.json", "good.json"];
     let files = files.map(|name| ExplicitFile { path: name.into(), dialect: None }).to_vec();
-    let configuration = load(Request { files, ..Request::new(&environment) });
+    let configuration = load(LoadRequest { files, ..LoadRequest::new(&environment) });
     let rendered: String = configuration.diagnostics.iter().map(|diagnostic| diagnostic.render()).collect();
     insta::assert_snapshot!(rendered.replace(&directory.path().display().to_string(), "DIRECTORY"), @"
     error: there is no file `missing.json`

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use helve_config::trust::NothingTrusted;
-use helve_config::{Environment, Platform, Request, discover, load};
+use helve_config::{Environment, LoadRequest, Platform, discover, load};
 use helve_model::Layer;
 
 fn plant(root: &Path, path: &str, text: &str) {
@@ -153,7 +153,7 @@ fn every_place_of_every_application_is_found_on_both_platforms() {
         planted.push(system.join(managed));
 
         let environment = Environment::new(&project).with_home(&home).with_platform(platform).with_system_root(&system);
-        let configuration = load(Request::new(&environment));
+        let configuration = load(LoadRequest::new(&environment));
         for path in &planted {
             let file = configuration.files.iter().find(|file| file.place.path == *path);
             let file = file.unwrap_or_else(|| panic!("{} is not found", path.display()));
@@ -182,7 +182,7 @@ fn variables_move_the_files() {
         ("OPENCODE_CONFIG", path("one.json")),
         ("OPENCODE_CONFIG_DIR", path("more")),
     ]);
-    assert_eq!(load(Request::new(&environment)).servers.len(), 5);
+    assert_eq!(load(LoadRequest::new(&environment)).servers.len(), 5);
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn parents_count_up_to_the_root_of_the_repository_and_the_nearest_wins() {
     assert_eq!(discover::project_root(&environment), root.path().join("home/repo"));
 
     let trust = |_: &helve_config::trust::TrustRequest| true;
-    let configuration = load(Request { trust: &trust, ..Request::new(&environment) });
+    let configuration = load(LoadRequest { trust: &trust, ..LoadRequest::new(&environment) });
     let mut names: Vec<(&str, Layer)> =
         configuration.servers.iter().map(|server| (server.name.as_str(), server.layer)).collect();
     names.sort_unstable();
@@ -232,7 +232,7 @@ fn a_persons_file_in_a_project_wins_over_everybodys() {
     plant(home.path(), "project/helve.local.toml", "[servers.a]\ncommand = \"mine\"\n");
     let environment = Environment::new(home.path().join("project")).with_home(home.path());
     let configuration =
-        load(Request { trust: &|_: &helve_config::trust::TrustRequest| true, ..Request::new(&environment) });
+        load(LoadRequest { trust: &|_: &helve_config::trust::TrustRequest| true, ..LoadRequest::new(&environment) });
     let origin = configuration.server("a").expect("it is there").origin.to_string();
     assert!(origin.ends_with("project/helve.local.toml:1:10"), "{origin}");
 }
@@ -243,7 +243,7 @@ fn without_a_repository_only_the_directory_itself_counts() {
     let inner = root.path().join("a/b");
     fs_err::create_dir_all(&inner).expect("made");
     plant(root.path(), "a/.mcp.json", r#"{"mcpServers": {"above": {"command": "o"}}}"#);
-    let configuration = load(Request::new(&Environment::new(&inner)));
+    let configuration = load(LoadRequest::new(&Environment::new(&inner)));
     assert!(configuration.servers.is_empty() && configuration.diagnostics.is_empty(), "missing files are silence");
 }
 
@@ -251,7 +251,7 @@ fn without_a_repository_only_the_directory_itself_counts() {
 fn the_home_directory_is_the_persons_own_even_when_they_stand_in_it() {
     let root = tempfile::tempdir().expect("a directory");
     plant(root.path(), ".mcp.json", r#"{"mcpServers": {"a": {"command": "x"}}}"#);
-    let configuration = load(Request::new(&Environment::new(root.path()).with_home(root.path())));
+    let configuration = load(LoadRequest::new(&Environment::new(root.path()).with_home(root.path())));
     assert_eq!(configuration.servers[0].layer, Layer::User);
     assert!(configuration.servers[0].is_usable());
 }
@@ -263,7 +263,7 @@ fn a_link_out_of_the_project_is_left_out() {
     let project = root.path().join("project");
     fs_err::create_dir_all(&project).expect("made");
     fs_err::os::unix::fs::symlink(root.path().join("elsewhere.json"), project.join(".mcp.json")).expect("linked");
-    let configuration = load(Request::new(&Environment::new(&project)));
+    let configuration = load(LoadRequest::new(&Environment::new(&project)));
     assert!(configuration.servers.is_empty());
     let message = configuration.diagnostics[0].message.replace(&root.path().display().to_string(), "ROOT");
     insta::assert_snapshot!(message, @"`ROOT/project/.mcp.json` is left out: it is a link to a file outside of the project");
@@ -275,7 +275,7 @@ fn one_broken_file_stops_nobody() {
     plant(root.path(), ".mcp.json", "{ broken");
     plant(root.path(), "home/.cursor/mcp.json", r#"{"mcpServers": {"a": {"command": "x"}}}"#);
     let environment = Environment::new(root.path()).with_home(root.path().join("home"));
-    let configuration = load(Request { trust: &NothingTrusted, ..Request::new(&environment) });
+    let configuration = load(LoadRequest { trust: &NothingTrusted, ..LoadRequest::new(&environment) });
     assert_eq!(configuration.servers.len(), 1);
     assert_eq!(configuration.diagnostics.len(), 1);
 }
@@ -286,10 +286,10 @@ fn a_file_of_a_common_name_that_is_somebody_elses_is_left_alone() {
     plant(root.path(), "config/settings.yaml", "{{ template }}\n  - : broken");
     plant(root.path(), "server_config.json", "[not json");
     plant(root.path(), ".vscode/settings.json", "{ broken");
-    let configuration = load(Request::new(&Environment::new(root.path())));
+    let configuration = load(LoadRequest::new(&Environment::new(root.path())));
     assert!(configuration.diagnostics.is_empty() && configuration.files.is_empty(), "{:?}", configuration.diagnostics);
     plant(root.path(), "config/settings.yaml", "mcp: [broken");
-    assert_eq!(load(Request::new(&Environment::new(root.path()))).diagnostics.len(), 1);
+    assert_eq!(load(LoadRequest::new(&Environment::new(root.path()))).diagnostics.len(), 1);
 }
 
 #[test]
@@ -301,7 +301,7 @@ fn the_person_chooses_what_is_imported_and_a_project_does_not() {
     plant(&project, "helve.toml", "[settings]\nimport = true\n");
     let environment = Environment::new(&project).with_home(&home);
     let names = || -> Vec<String> {
-        load(Request::new(&environment)).servers.iter().map(|server| server.name.to_string()).collect()
+        load(LoadRequest::new(&environment)).servers.iter().map(|server| server.name.to_string()).collect()
     };
     assert_eq!(names(), ["mcp", "cursor"]);
     plant(&home, ".config/helve/helve.toml", "[settings]\nimport = [\"cursor\"]\n");

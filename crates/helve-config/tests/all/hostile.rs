@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use helve_config::{Code, Configuration, Dialect, Environment, Request, load, read_text};
+use helve_config::{Code, Configuration, Dialect, Environment, LoadRequest, load, read_text};
 use helve_model::Layer;
 
 use crate::support::{place, problems, read};
@@ -13,7 +13,7 @@ fn project(plant: impl FnOnce(&Path)) -> Configuration {
     let directory = tempfile::tempdir().expect("a directory");
     let root = fs_err::canonicalize(directory.path()).expect("a real path");
     plant(&root);
-    load(Request::new(&Environment::new(&root)))
+    load(LoadRequest::new(&Environment::new(&root)))
 }
 
 fn one_file(name: &str, text: &str) -> Configuration {

@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use helve_config::{Configuration, Dialect, Environment, Request, load, read_text};
+use helve_config::{Configuration, Dialect, Environment, LoadRequest, load, read_text};
 use helve_model::{Action, Layer};
 
 use crate::support::{describe, place, problems};
@@ -25,7 +25,7 @@ impl Places {
     }
 
     fn load(&self) -> Configuration {
-        load(Request::new(&Environment::new(&self.project).with_home(&self.home).with_system_root(&self.home)))
+        load(LoadRequest::new(&Environment::new(&self.project).with_home(&self.home).with_system_root(&self.home)))
     }
 }
 
@@ -136,7 +136,7 @@ fn s7_a_missing_file_and_a_home_that_is_no_directory_are_silence() {
     let places = Places::new();
     assert!(places.load().diagnostics.is_empty());
     for home in ["/dev/null", "/nonexistent"] {
-        let configuration = load(Request::new(&Environment::new(&places.project).with_home(home)));
+        let configuration = load(LoadRequest::new(&Environment::new(&places.project).with_home(home)));
         assert!(configuration.broken_rules().is_none(), "{home}: {:?}", configuration.diagnostics);
     }
 }

@@ -14,7 +14,7 @@ use super::scan::{self, MAX_DEPTH};
 
 /// A JSON value without the accidents of its spelling.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Node<'text> {
+pub enum CanonicalNode<'text> {
     /// `null`.
     Null,
     /// `true` or `false`.
@@ -31,7 +31,7 @@ pub enum Node<'text> {
     Raw(&'text str),
 }
 
-impl<'text> Node<'text> {
+impl<'text> CanonicalNode<'text> {
     /// Reads any text.
     pub fn read(text: &'text str) -> Self {
         read(text.trim_matches([' ', '\t', '\r', '\n']), MAX_DEPTH)
@@ -80,35 +80,35 @@ fn feed_length(hash: &mut impl FnMut(&[u8]), kind: &[u8], length: usize) {
     hash(&(length as u64).to_le_bytes());
 }
 
-fn read(text: &str, depth: u32) -> Node<'_> {
+fn read(text: &str, depth: u32) -> CanonicalNode<'_> {
     let node = match text.as_bytes().first() {
         Some(b'{') if depth > 0 => read_object(text, depth),
         Some(b'[') if depth > 0 => read_array(text, depth),
-        Some(b'"') => string(text).map(Node::Text),
+        Some(b'"') => string(text).map(CanonicalNode::Text),
         _ => match text {
-            "null" => Some(Node::Null),
-            "true" => Some(Node::Bool(true)),
-            "false" => Some(Node::Bool(false)),
-            _ => number(text).map(Node::Number),
+            "null" => Some(CanonicalNode::Null),
+            "true" => Some(CanonicalNode::Bool(true)),
+            "false" => Some(CanonicalNode::Bool(false)),
+            _ => number(text).map(CanonicalNode::Number),
         },
     };
-    node.unwrap_or(Node::Raw(text))
+    node.unwrap_or(CanonicalNode::Raw(text))
 }
 
-fn read_object(text: &str, depth: u32) -> Option<Node<'_>> {
+fn read_object(text: &str, depth: u32) -> Option<CanonicalNode<'_>> {
     let mut members = Vec::new();
     for member in scan::members(text).ok()? {
         let member = member.ok()?;
         members.push((member.key()?, read(member.value, depth - 1)));
     }
     members.sort_by(|(left, _), (right, _)| left.cmp(right));
-    Some(Node::Object(members))
+    Some(CanonicalNode::Object(members))
 }
 
-fn read_array(text: &str, depth: u32) -> Option<Node<'_>> {
+fn read_array(text: &str, depth: u32) -> Option<CanonicalNode<'_>> {
     let elements: Result<Vec<_>, _> =
         scan::elements(text).ok()?.map(|element| element.map(|text| read(text, depth - 1))).collect();
-    elements.ok().map(Node::Array)
+    elements.ok().map(CanonicalNode::Array)
 }
 
 /// The text between the quotes of a JSON string, with its escapes read; `None` when it is not a string or they are broken.

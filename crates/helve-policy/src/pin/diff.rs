@@ -7,11 +7,11 @@ use std::fmt;
 use helve_model::text::{cut, one_line};
 
 use super::pinned;
-use helve_model::json::canonical::Node;
+use helve_model::json::canonical::CanonicalNode;
 
 /// One difference between two definitions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct DefinitionChange {
     /// The way from the top of the definition to what changed: keys, and indices of arrays.
     pub path: Vec<String>,
     /// What became of it.
@@ -42,13 +42,13 @@ pub enum ChangeKind {
 
 /// Every difference between two definitions; none exactly when their hashes are equal.
 #[must_use]
-pub fn diff(old: &str, new: &str) -> Vec<Change> {
+pub fn diff(old: &str, new: &str) -> Vec<DefinitionChange> {
     let mut changes = Vec::new();
     compare(&mut Vec::new(), &pinned(old), &pinned(new), &mut changes);
     changes
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for DefinitionChange {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = place(&self.path);
         match &self.kind {
@@ -59,22 +59,27 @@ impl fmt::Display for Change {
     }
 }
 
-fn compare(path: &mut Vec<String>, old: &Node<'_>, new: &Node<'_>, changes: &mut Vec<Change>) {
+fn compare(
+    path: &mut Vec<String>,
+    old: &CanonicalNode<'_>,
+    new: &CanonicalNode<'_>,
+    changes: &mut Vec<DefinitionChange>,
+) {
     match (old, new) {
-        (Node::Object(old), Node::Object(new)) => compare_objects(path, old, new, changes),
-        (Node::Array(old), Node::Array(new)) => compare_arrays(path, old, new, changes),
+        (CanonicalNode::Object(old), CanonicalNode::Object(new)) => compare_objects(path, old, new, changes),
+        (CanonicalNode::Array(old), CanonicalNode::Array(new)) => compare_arrays(path, old, new, changes),
         _ if old == new => {}
         _ => {
             let (old, new) = show_both(old, new);
-            changes.push(Change { path: path.clone(), kind: ChangeKind::Changed { old, new } });
+            changes.push(DefinitionChange { path: path.clone(), kind: ChangeKind::Changed { old, new } });
         }
     }
 }
 
-type Members<'text> = [(Cow<'text, str>, Node<'text>)];
+type Members<'text> = [(Cow<'text, str>, CanonicalNode<'text>)];
 
 /// Both are sorted by key, so one walk meets every key; equal keys meet in their order.
-fn compare_objects(path: &mut Vec<String>, old: &Members<'_>, new: &Members<'_>, changes: &mut Vec<Change>) {
+fn compare_objects(path: &mut Vec<String>, old: &Members<'_>, new: &Members<'_>, changes: &mut Vec<DefinitionChange>) {
     let (mut old, mut new) = (old.iter().peekable(), new.iter().peekable());
     loop {
         let order = match (old.peek(), new.peek()) {
@@ -92,7 +97,12 @@ fn compare_objects(path: &mut Vec<String>, old: &Members<'_>, new: &Members<'_>,
     }
 }
 
-fn compare_arrays(path: &mut Vec<String>, old: &[Node<'_>], new: &[Node<'_>], changes: &mut Vec<Change>) {
+fn compare_arrays(
+    path: &mut Vec<String>,
+    old: &[CanonicalNode<'_>],
+    new: &[CanonicalNode<'_>],
+    changes: &mut Vec<DefinitionChange>,
+) {
     for index in 0..old.len().max(new.len()) {
         path.push(index.to_string());
         compare_optional(path, old.get(index), new.get(index), changes);
@@ -100,14 +110,19 @@ fn compare_arrays(path: &mut Vec<String>, old: &[Node<'_>], new: &[Node<'_>], ch
     }
 }
 
-fn compare_optional(path: &mut Vec<String>, old: Option<&Node<'_>>, new: Option<&Node<'_>>, changes: &mut Vec<Change>) {
+fn compare_optional(
+    path: &mut Vec<String>,
+    old: Option<&CanonicalNode<'_>>,
+    new: Option<&CanonicalNode<'_>>,
+    changes: &mut Vec<DefinitionChange>,
+) {
     let kind = match (old, new) {
         (Some(old), Some(new)) => return compare(path, old, new, changes),
         (None, Some(new)) => ChangeKind::Added { new: show(new) },
         (Some(old), None) => ChangeKind::Removed { old: show(old) },
         (None, None) => return,
     };
-    changes.push(Change { path: path.clone(), kind });
+    changes.push(DefinitionChange { path: path.clone(), kind });
 }
 
 /// `inputSchema.properties.path.type` → ``the `type` of parameter `path` ``.
@@ -144,12 +159,12 @@ fn excerpt(text: &str, start: usize) -> String {
     if start > 0 { format!("…{shown}") } else { shown.into_owned() }
 }
 
-fn show(node: &Node<'_>) -> String {
+fn show(node: &CanonicalNode<'_>) -> String {
     excerpt(&spell(node), 0)
 }
 
 /// Two long texts are shown from shortly before the place where they part.
-fn show_both(old: &Node<'_>, new: &Node<'_>) -> (String, String) {
+fn show_both(old: &CanonicalNode<'_>, new: &CanonicalNode<'_>) -> (String, String) {
     /// How many common characters stay before the difference.
     const KEPT: usize = 20;
     let (old, new) = (spell(old), spell(new));
@@ -159,15 +174,15 @@ fn show_both(old: &Node<'_>, new: &Node<'_>) -> (String, String) {
 }
 
 /// JSON to be read by a person: strings keep their characters, [`excerpt`] makes the invisible ones visible.
-fn spell(node: &Node<'_>) -> String {
+fn spell(node: &CanonicalNode<'_>) -> String {
     match node {
-        Node::Null => "null".to_owned(),
-        Node::Bool(value) => value.to_string(),
-        Node::Number(digits) => digits.clone(),
-        Node::Text(text) => format!("\"{text}\""),
-        Node::Raw(text) => (*text).to_owned(),
-        Node::Array(elements) => format!("[{}]", elements.iter().map(spell).collect::<Vec<_>>().join(", ")),
-        Node::Object(members) => {
+        CanonicalNode::Null => "null".to_owned(),
+        CanonicalNode::Bool(value) => value.to_string(),
+        CanonicalNode::Number(digits) => digits.clone(),
+        CanonicalNode::Text(text) => format!("\"{text}\""),
+        CanonicalNode::Raw(text) => (*text).to_owned(),
+        CanonicalNode::Array(elements) => format!("[{}]", elements.iter().map(spell).collect::<Vec<_>>().join(", ")),
+        CanonicalNode::Object(members) => {
             let members: Vec<String> =
                 members.iter().map(|(key, value)| format!("\"{key}\": {}", spell(value))).collect();
             format!("{{{}}}", members.join(", "))

@@ -55,7 +55,7 @@ pub struct ToolArray {
     provider: Provider,
     json: String,
     tools: Vec<OfferedTool>,
-    notices: Vec<Notice>,
+    notices: Vec<ProviderNotice>,
 }
 
 /// A tool as it is offered.
@@ -73,7 +73,7 @@ struct OfferedTool {
 
 /// Something a person may want to know about an array.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Notice {
+pub struct ProviderNotice {
     /// Which of the entries it is about.
     pub index: usize,
     /// What it is.
@@ -116,7 +116,7 @@ pub fn tool_array(provider: Provider, entries: &[ToolText<'_>], strictness: Stri
     let mut notices = Vec::new();
     let mut offers: Vec<(OfferedTool, Json)> = Vec::with_capacity(entries.len());
     for (index, entry) in entries.iter().enumerate() {
-        let mut tell = |kind| notices.push(Notice { index, kind });
+        let mut tell = |kind| notices.push(ProviderNotice { index, kind });
         let name = name::legal(entry.name, provider);
         if name != entry.name {
             tell(NoticeKind::Renamed(name.clone()));
@@ -131,7 +131,7 @@ pub fn tool_array(provider: Provider, entries: &[ToolText<'_>], strictness: Stri
     offers.dedup_by(|(later, _), (earlier, _)| {
         let same = later.name == earlier.name;
         if same {
-            notices.push(Notice { index: later.index, kind: NoticeKind::Duplicate });
+            notices.push(ProviderNotice { index: later.index, kind: NoticeKind::Duplicate });
         }
         same
     });
@@ -139,7 +139,7 @@ pub fn tool_array(provider: Provider, entries: &[ToolText<'_>], strictness: Stri
     if let Some(limit) = tool_limit(provider)
         && let Some(first) = tools.get(limit)
     {
-        notices.push(Notice { index: first.index, kind: NoticeKind::TooMany { limit } });
+        notices.push(ProviderNotice { index: first.index, kind: NoticeKind::TooMany { limit } });
     }
     ToolArray { provider, json: wrapped(provider, array).to_text(), tools, notices }
 }
@@ -151,7 +151,7 @@ impl ToolArray {
     }
 
     /// What was changed, and what the provider will still refuse.
-    pub fn notices(&self) -> &[Notice] {
+    pub fn notices(&self) -> &[ProviderNotice] {
         &self.notices
     }
 

@@ -381,7 +381,7 @@ fn what_cannot_be_strict_is_offered_as_it_is() {
         (r##"{"type": "object", "properties": {"m": {"$ref": "#/x"}}}"##, "it has values of any type"),
     ] {
         let array = tool_array(Provider::OpenAiResponses, &[ToolText::new("t", schema)], Strictness::WherePossible);
-        assert_eq!(array.notices(), [Notice { index: 0, kind: NoticeKind::NotStrict(reason) }], "{schema}");
+        assert_eq!(array.notices(), [ProviderNotice { index: 0, kind: NoticeKind::NotStrict(reason) }], "{schema}");
         let json: Value = serde_json::from_str(array.json()).expect("JSON");
         assert_eq!(json[0]["strict"], false);
     }

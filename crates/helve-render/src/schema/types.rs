@@ -58,14 +58,14 @@ pub enum Others {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ObjectType {
     /// Its fields.
-    pub fields: Vec<Field>,
+    pub fields: Vec<ObjectField>,
     /// What may come beside them.
     pub others: Others,
 }
 
 /// A field of an object.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Field {
+pub struct ObjectField {
     /// Its name, as the server writes it.
     pub name: String,
     /// Its type.
@@ -225,14 +225,14 @@ impl<'a> Reader<'_, 'a> {
             .iter()
             .filter_map(Json::as_str)
             .collect();
-        let mut fields: Vec<Field> = Vec::new();
+        let mut fields: Vec<ObjectField> = Vec::new();
         let properties = object.get("properties").and_then(Json::as_object);
         for (name, property) in properties.into_iter().flatten().take(MAX_WIDTH) {
             fields.push(self.field(name, property, required.contains(&name.as_str()), depth));
         }
         for name in required.into_iter().take(MAX_WIDTH) {
             if !fields.iter().any(|field| field.name == name) {
-                fields.push(Field {
+                fields.push(ObjectField {
                     name: name.to_owned(),
                     kind: Type::Any,
                     required: true,
@@ -250,7 +250,7 @@ impl<'a> Reader<'_, 'a> {
         Type::Object(ObjectType { fields, others })
     }
 
-    fn field(&mut self, name: &str, property: &'a Json, required: bool, depth: usize) -> Field {
+    fn field(&mut self, name: &str, property: &'a Json, required: bool, depth: usize) -> ObjectField {
         let kind = self.schema(property, depth + 1);
         // A property that is only a reference is described where it leads.
         let target = property.text("$ref").and_then(|reference| match self.document.resolve(property, reference) {
@@ -258,7 +258,7 @@ impl<'a> Reader<'_, 'a> {
             _ => None,
         });
         let said = |key: &str| property.get(key).or_else(|| target.and_then(|target| target.get(key)));
-        Field {
+        ObjectField {
             name: name.to_owned(),
             kind,
             required,

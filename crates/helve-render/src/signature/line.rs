@@ -2,7 +2,7 @@
 
 use super::{Detail, Parameters, Prose, Tool, kinds_of};
 use crate::schema::json::Json;
-use crate::schema::types::{Field, ObjectType, Others, Type};
+use crate::schema::types::{ObjectField, ObjectType, Others, Type};
 use helve_model::text::{folded, quoted};
 
 pub(super) fn signature(tool: &Tool<'_>, detail: &Detail) -> String {
@@ -72,7 +72,7 @@ fn fields(object: &ObjectType, detail: &Detail) -> Vec<String> {
     fields
 }
 
-fn field(field: &Field, detail: &Detail) -> String {
+fn field(field: &ObjectField, detail: &Detail) -> String {
     let name = folded(&field.name, 64);
     let optional = if field.required { "" } else { "?" };
     if detail.parameters == Parameters::Named {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{Detail, Parameters, Prose, Tool, identifier, is_identifier, kinds_of};
 use crate::schema::json::Json;
-use crate::schema::types::{Field, ObjectType, Others, Type};
+use crate::schema::types::{ObjectField, ObjectType, Others, Type};
 use helve_model::text::is_visible;
 
 /// Words that cannot be names. `__debug__` can be parsed but not compiled.
@@ -91,8 +91,9 @@ fn parameters(input: &ObjectType, detail: &Detail) -> Vec<String> {
         let none = input.fields.is_empty() && !matches!(input.others, Others::Of(_));
         return if none { Vec::new() } else { vec!["**kwargs".to_owned()] };
     }
-    let (plain, special): (Vec<&Field>, Vec<&Field>) = input.fields.iter().partition(|field| is_name(&field.name));
-    let (required, optional): (Vec<&Field>, Vec<&Field>) = plain.iter().partition(|field| field.required);
+    let (plain, special): (Vec<&ObjectField>, Vec<&ObjectField>) =
+        input.fields.iter().partition(|field| is_name(&field.name));
+    let (required, optional): (Vec<&ObjectField>, Vec<&ObjectField>) = plain.iter().partition(|field| field.required);
     let mut parameters: Vec<String> = required.iter().chain(&optional).map(|field| parameter(field, detail)).collect();
     // The name of the rest must not be taken.
     let mut rest = "**kwargs".to_owned();
@@ -117,7 +118,7 @@ fn is_name(name: &str) -> bool {
     is_identifier(name) && !RESERVED.contains(&name)
 }
 
-fn parameter(field: &Field, detail: &Detail) -> String {
+fn parameter(field: &ObjectField, detail: &Detail) -> String {
     if detail.parameters == Parameters::Named {
         return if field.required { field.name.clone() } else { format!("{}=None", field.name) };
     }
@@ -182,7 +183,7 @@ fn tuple(items: &[Type], others: &Others, detail: &Detail) -> String {
 }
 
 /// An object as a dictionary of its types.
-fn display(fields: &[&Field], others: &Others, detail: &Detail) -> String {
+fn display(fields: &[&ObjectField], others: &Others, detail: &Detail) -> String {
     let mut entries: Vec<String> = fields
         .iter()
         .map(|field| {

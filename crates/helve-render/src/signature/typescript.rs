@@ -2,7 +2,7 @@
 
 use super::{Detail, Parameters, Prose, Tool, identifier, is_identifier, kinds_of};
 use crate::schema::json::Json;
-use crate::schema::types::{Field, ObjectType, Others, Type};
+use crate::schema::types::{ObjectField, ObjectType, Others, Type};
 use helve_model::text::quoted;
 
 /// Words that cannot name a function in a module.
@@ -147,7 +147,7 @@ fn object(object: &ObjectType, detail: &Detail) -> String {
     }
 }
 
-fn field(field: &Field, detail: &Detail) -> String {
+fn field(field: &ObjectField, detail: &Detail) -> String {
     let name = if is_identifier(&field.name) { field.name.clone() } else { string(&field.name) };
     let optional = if field.required { "" } else { "?" };
     if detail.parameters == Parameters::Named {

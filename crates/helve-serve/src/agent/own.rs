@@ -7,13 +7,14 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use helve::{CallError, Events, Host, HostEvent, ServerEntry};
+use helve::{CallError, Events, Host, HostEvent};
 use helve_model::{ErrorCode, PendingReason, PrivateIdle, ServerName, ServerStatus, TransportSpec};
 use tokio::sync::SemaphorePermit;
 use tokio::task::AbortHandle;
 
 use super::{Agent, log_line};
-use crate::catalog::Catalogs;
+use crate::assigned_host::KnownServer;
+use crate::catalog::{Catalogs, snapshot};
 use crate::change_notices::{ChangeNotice, Listener as _, Notification};
 use crate::gate;
 use crate::watching::Watching;
@@ -39,9 +40,8 @@ impl Agent {
     }
 
     /// A server as it runs in a host of this agent's own, once it was connected there.
-    pub(crate) fn own_server(&self, server: &ServerName) -> Option<Arc<ServerEntry>> {
-        let snapshot = self.own_host()?.snapshot();
-        snapshot.server(server.as_str()).filter(|entry| entry.greeting().is_some()).cloned()
+    pub(crate) fn own_server(&self, server: &ServerName) -> Option<KnownServer> {
+        KnownServer::of(&snapshot(&self.own_host()?), server).connected()
     }
 
     /// Its turn to get a host of its own: of several requests at once one starts it. Cancel safe.

@@ -1,12 +1,14 @@
 //! The legacy era: `initialize`, a session, requests from us to the agent.
 
+use helve_model::protocol::{methods, notifications};
 use std::sync::Arc;
 
 use helve_model::json::scan::{self, Member};
 use helve_model::json::{ObjectWriter, RawJson};
 use helve_model::protocol::{meta, version};
-use helve_wire::{Era, NegotiatedVersion, RpcError};
+use helve_wire::{BoxFuture, Era, NegotiatedVersion, RpcError};
 
+use super::AgentEra;
 use crate::agent::Agent;
 use crate::change_notices::Level;
 use crate::discovery::Step;
@@ -34,30 +36,64 @@ const RESULT_ENVELOPE: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
 const META_ENVELOPE: [&str; 5] =
     [meta::SERVER_INFO, meta::CLIENT_INFO, meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES, meta::SUBSCRIPTION_ID];
 
+/// The era of sessions.
+pub(crate) struct Legacy;
+
+impl AgentEra for Legacy {
+    fn speaks(&self, version: &str) -> bool {
+        NegotiatedVersion::of_version(version).is_some_and(|negotiated| negotiated.era == Era::Legacy)
+    }
+
+    /// What every request would have to say was said by `initialize`.
+    fn check(&self, _meta: &Meta) -> Result<(), RpcError> {
+        Ok(())
+    }
+
+    fn is_asked_by_request(&self) -> bool {
+        true
+    }
+
+    /// An agent asks whether anybody is there.
+    fn answer_without_host(&self, request: &Request, _meta: &Meta) -> Option<Result<RawJson, RpcError>> {
+        (request.method == methods::PING).then(|| Ok(RawJson::empty_object()))
+    }
+
+    fn answer<'a>(
+        &self,
+        exchange: &'a Exchange,
+        request: &'a Request,
+        meta: Meta,
+    ) -> BoxFuture<'a, Result<RawJson, RpcError>> {
+        Box::pin(answer(exchange, request, meta))
+    }
+}
+
 /// Answers one request.
-pub(crate) async fn answer(exchange: &Exchange, request: &Request, meta: Meta) -> Result<RawJson, RpcError> {
+async fn answer(exchange: &Exchange, request: &Request, meta: Meta) -> Result<RawJson, RpcError> {
     let _present = exchange.agent.present();
     let _turn = exchange.gateway.ledger.requests.take(&exchange.agent.taker()).await?;
     let gateway = &*exchange.gateway;
     let result = match request.method.as_str() {
-        "initialize" => {
+        methods::INITIALIZE => {
             gateway.introduce().await;
             initialize(exchange, request)
         }
-        "ping" => Ok(RawJson::empty_object()),
-        "logging/setLevel" => set_log_level(exchange, request).await,
-        "tools/list" => tools::list(exchange, request).await.map(|page| page.result),
-        "tools/call" => call_tool(exchange, request, &meta).await,
-        "resources/list" => resources::list(gateway, request).await.map(|page| page.result),
-        "resources/templates/list" => resources::list_templates(gateway, request).await.map(|page| page.result),
-        "resources/read" => read_resource(exchange, request, &meta).await,
-        "resources/subscribe" => subscribe(exchange, request, &meta).await,
-        "resources/unsubscribe" => unsubscribe(exchange, request).await,
-        "prompts/list" => resources::list_prompts(gateway, request).await.map(|page| page.result),
-        "prompts/get" => get_prompt(exchange, request, &meta).await,
-        "completion/complete" => gate::complete(exchange, request, &meta).await,
-        "tasks/get" | "tasks/result" | "tasks/cancel" => tasks::relay(exchange, request, &meta).await,
-        "tasks/list" => tasks::list(exchange, request, &meta).await,
+        methods::PING => Ok(RawJson::empty_object()),
+        methods::LOGGING_SET_LEVEL => set_log_level(exchange, request).await,
+        methods::TOOLS_LIST => tools::list(exchange, request).await.map(|page| page.result),
+        methods::TOOLS_CALL => call_tool(exchange, request, &meta).await,
+        methods::RESOURCES_LIST => resources::list(exchange, request).await.map(|page| page.result),
+        methods::RESOURCE_TEMPLATES_LIST => resources::list_templates(exchange, request).await.map(|page| page.result),
+        methods::RESOURCES_READ => read_resource(exchange, request, &meta).await,
+        methods::RESOURCES_SUBSCRIBE => subscribe(exchange, request, &meta).await,
+        methods::RESOURCES_UNSUBSCRIBE => unsubscribe(exchange, request).await,
+        methods::PROMPTS_LIST => resources::list_prompts(exchange, request).await.map(|page| page.result),
+        methods::PROMPTS_GET => get_prompt(exchange, request, &meta).await,
+        methods::COMPLETION_COMPLETE => gate::complete(exchange, request, &meta).await,
+        methods::TASKS_GET | methods::TASKS_RESULT | methods::TASKS_CANCEL => {
+            tasks::relay(exchange, request, &meta).await
+        }
+        methods::TASKS_LIST => tasks::list(exchange, request, &meta).await,
         _ => gate::relay(exchange, request, &meta).await,
     };
     result.map(without_envelope)
@@ -102,17 +138,12 @@ fn kept_meta(meta: &str) -> Option<String> {
 /// When too many of its principal's are on their way to servers: this one is dropped.
 pub(crate) fn notified(gateway: &Arc<Gateway>, agent: &Agent, notification: Notification) -> Result<(), Exceeded> {
     match notification.method.as_str() {
-        "notifications/cancelled" => agent.running.cancel(notification.params.as_ref()),
+        notifications::CANCELLED => agent.running.cancel(notification.params.as_ref()),
         // They are about this connection.
-        "notifications/initialized" | "notifications/progress" => {}
+        notifications::INITIALIZED | notifications::PROGRESS => {}
         _ => return gate::tell(gateway, agent, notification),
     }
     Ok(())
-}
-
-/// Is this a version of this era?
-pub(crate) fn speaks(version: &str) -> bool {
-    NegotiatedVersion::of_version(version).is_some_and(|negotiated| negotiated.era == Era::Legacy)
 }
 
 /// Does a stream begin with an event that only has an id?
@@ -127,14 +158,14 @@ pub(crate) fn has_batches(version: &str) -> bool {
 
 fn initialize(exchange: &Exchange, request: &Request) -> Result<RawJson, RpcError> {
     let asked = request.required("protocolVersion")?;
-    let version = if speaks(&asked) { asked } else { NEWEST.to_owned() };
+    let version = if Legacy.speaks(&asked) { asked } else { NEWEST.to_owned() };
     let gateway = &exchange.gateway;
     let capabilities = gateway.offers().legacy();
     let result = ObjectWriter::new()
         .text("protocolVersion", &version)
         .raw("capabilities", capabilities)
         .raw("serverInfo", &gateway.server_info)
-        .optional_text("instructions", gateway.instructions());
+        .optional_text("instructions", gateway.instructions(&exchange.agent));
     if let Some(capabilities) = request.param("capabilities") {
         exchange.agent.declare(&capabilities);
     }
@@ -155,19 +186,20 @@ async fn set_log_level(exchange: &Exchange, request: &Request) -> Result<RawJson
 }
 
 async fn call_tool(exchange: &Exchange, request: &Request, meta: &Meta) -> Result<RawJson, RpcError> {
-    let meant = tools::meant(exchange, request).transpose()?;
+    let catalog = exchange.catalog();
+    let meant = tools::meant(exchange, &catalog, request).transpose()?;
     let request = match &meant {
         None => request,
         Some(Step::Call(meant)) => meant,
         Some(Step::Answered(answer)) => return Ok(answer.clone()),
     };
     let name = request.required("name")?;
-    let tool = tools::find(exchange, &name).await?;
-    let assigned = exchange.host_for(&tool.name().server).await.map_err(|error| refusal::of_call(&error))?;
+    let found = tools::find(exchange, catalog, &name).await?;
+    let assigned = exchange.host_for_tool(&found).await?;
     let arguments = request.param("arguments").unwrap_or_else(RawJson::empty_object);
-    let server = tool.name().server.clone();
-    let context = exchange.context(&server, request, meta).with(|context| context.known_as = Some(name));
-    let result = tools::call(assigned, tool, arguments, context).await?;
+    let server = found.tool.name().server.clone();
+    let context = exchange.context(&assigned, &server, request, meta).with(|context| context.known_as = Some(name));
+    let result = tools::call(assigned, found.tool, arguments, context).await?;
     gate::result(&result, &Reader::Legacy)?;
     links::remember(exchange, &server, &result);
     tasks::remember(exchange, &server, result)
@@ -176,15 +208,16 @@ async fn call_tool(exchange: &Exchange, request: &Request, meta: &Meta) -> Resul
 async fn read_resource(exchange: &Exchange, request: &Request, meta: &Meta) -> Result<RawJson, RpcError> {
     let place = resources::place_of_resource(exchange, &request.required("uri")?).await?;
     let assigned = exchange.host_for(&place.server).await.map_err(|error| refusal::of_call(&error))?;
-    let read = resources::read(&assigned.host, &place, &exchange.context(&place.server, request, meta)).await?;
+    let read =
+        resources::read(&assigned.host, &place, &exchange.context(&assigned, &place.server, request, meta)).await?;
     gate::result(&read, &Reader::Legacy).map(|()| read)
 }
 
 async fn get_prompt(exchange: &Exchange, request: &Request, meta: &Meta) -> Result<RawJson, RpcError> {
-    let place = resources::place_of_prompt(&exchange.gateway, &request.required("name")?).await?;
+    let place = resources::place_of_prompt(exchange, &request.required("name")?).await?;
     let assigned = exchange.host_for(&place.server).await.map_err(|error| refusal::of_call(&error))?;
     let arguments = request.param("arguments").unwrap_or_else(RawJson::empty_object);
-    let context = exchange.context(&place.server, request, meta);
+    let context = exchange.context(&assigned, &place.server, request, meta);
     let got = resources::get_prompt(&assigned.host, &place, arguments, &context).await?;
     gate::result(&got, &Reader::Legacy).map(|()| got)
 }

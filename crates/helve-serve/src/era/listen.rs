@@ -1,5 +1,6 @@
 //! `subscriptions/listen`: one long request by which a modern agent hears of changes.
 
+use helve_model::protocol::notifications;
 use std::sync::Arc;
 
 use helve_model::json::{ObjectWriter, RawJson, quoted};
@@ -37,7 +38,7 @@ pub(crate) async fn listen(exchange: &Exchange, request: &Request, meta: &Meta) 
     });
     let updates = Arc::clone(&listening);
     let watching = Watching::new(Arc::new(move |params: &RawJson| {
-        updates.tell("notifications/resources/updated", Some(params));
+        updates.tell(notifications::RESOURCES_UPDATED, Some(params));
     }));
     let mut watched = Vec::new();
     for uri in uris.iter().filter_map(|uri| uri.parse::<String>().ok()) {
@@ -89,7 +90,7 @@ impl Listening {
             accepted = accepted.array("resourceSubscriptions", watched);
         }
         let params = ObjectWriter::new().object("notifications", accepted).finish();
-        self.tell("notifications/subscriptions/acknowledged", Some(&params));
+        self.tell(notifications::SUBSCRIPTIONS_ACKNOWLEDGED, Some(&params));
     }
 
     fn tell(&self, method: &str, params: Option<&RawJson>) {

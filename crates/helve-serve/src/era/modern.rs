@@ -1,5 +1,6 @@
 //! The modern era: every request carries its own metadata, every result its type; nothing is remembered between them.
 
+use helve_model::protocol::methods;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use helve_model::json::{ObjectWriter, RawJson, quoted, scan};
 use helve_model::protocol::{code, extension, meta as meta_key, version};
 use helve_wire::{BoxFuture, ClientCapabilities, Era, NegotiatedVersion, QuestionKind, Relayed, RpcError};
 
-use super::listen;
+use super::{AgentEra, listen};
 use crate::assigned_host::AssignedHost;
 use crate::capabilities;
 use crate::catalog::LISTS_COUNT_FOR;
@@ -21,10 +22,8 @@ use crate::gate::{self, Meta, Reader, Request};
 use crate::gateway::Gateway;
 use crate::refusal::{self, invalid_params};
 use crate::seal::{CallDigest, Sealed};
+use crate::tools::FoundTool;
 use crate::{links, named_questions, resources, tasks, tools};
-
-/// The method by which an agent asks who we are.
-const DISCOVER: &str = "server/discover";
 
 /// The versions of this era, newest first.
 const VERSIONS: [&str; 1] = version::MODERN;
@@ -33,56 +32,74 @@ const VERSIONS: [&str; 1] = version::MODERN;
 const LEGACY_NOT_FOUND: i64 = code::RESOURCE_NOT_FOUND;
 const NOT_FOUND: i64 = code::INVALID_PARAMS;
 
-/// Is this request of the modern era?
-pub(crate) fn is_modern(request: &Request, meta: &Meta) -> bool {
-    meta.protocol_version.is_some() || request.method == DISCOVER
-}
+/// The era without sessions.
+pub(crate) struct Modern;
 
-/// Is this a version of this era?
-pub(crate) fn speaks(version: &str) -> bool {
-    NegotiatedVersion::of_version(version).is_some_and(|negotiated| negotiated.era == Era::Modern)
-}
-
-/// Does a request carry what it has to?
-pub(crate) fn check(meta: &Meta) -> Result<(), RpcError> {
-    let Some(version) = &meta.protocol_version else {
-        return Err(invalid_params(format!("`_meta` lacks {}", meta_key::PROTOCOL_VERSION)));
-    };
-    let version: String =
-        version.parse().map_err(|_| invalid_params(format!("{} is not a string", meta_key::PROTOCOL_VERSION)))?;
-    if !speaks(&version) {
-        return Err(unsupported(&version));
+impl AgentEra for Modern {
+    fn speaks(&self, version: &str) -> bool {
+        NegotiatedVersion::of_version(version).is_some_and(|negotiated| negotiated.era == Era::Modern)
     }
-    match &meta.client_capabilities {
-        Some(capabilities) if capabilities.is_object() => Ok(()),
-        _ => Err(invalid_params(format!("`_meta` lacks {}", meta_key::CLIENT_CAPABILITIES))),
+
+    fn check(&self, meta: &Meta) -> Result<(), RpcError> {
+        let Some(version) = &meta.protocol_version else {
+            return Err(invalid_params(format!("`_meta` lacks {}", meta_key::PROTOCOL_VERSION)));
+        };
+        let version: String =
+            version.parse().map_err(|_| invalid_params(format!("{} is not a string", meta_key::PROTOCOL_VERSION)))?;
+        if !self.speaks(&version) {
+            return Err(unsupported(&version));
+        }
+        match &meta.client_capabilities {
+            Some(capabilities) if capabilities.is_object() => Ok(()),
+            _ => Err(invalid_params(format!("`_meta` lacks {}", meta_key::CLIENT_CAPABILITIES))),
+        }
+    }
+
+    fn is_asked_by_request(&self) -> bool {
+        false
+    }
+
+    /// An agent forgot what every request has to say.
+    fn answer_without_host(&self, _request: &Request, meta: &Meta) -> Option<Result<RawJson, RpcError>> {
+        self.check(meta).err().map(Err)
+    }
+
+    fn answer<'a>(
+        &self,
+        exchange: &'a Exchange,
+        request: &'a Request,
+        meta: Meta,
+    ) -> BoxFuture<'a, Result<RawJson, RpcError>> {
+        Box::pin(answer(exchange, request, meta))
     }
 }
 
 /// Answers one request whose metadata was checked.
-pub(crate) async fn answer(exchange: &Exchange, request: &Request, meta: Meta) -> Result<RawJson, RpcError> {
+async fn answer(exchange: &Exchange, request: &Request, meta: Meta) -> Result<RawJson, RpcError> {
     let _present = exchange.agent.present();
     let _turn = exchange.gateway.ledger.requests.take(&exchange.agent.taker()).await?;
     let gateway = &exchange.gateway;
     let result = match request.method.as_str() {
-        DISCOVER => {
+        methods::SERVER_DISCOVER => {
             gateway.introduce().await;
-            Ok(discover(gateway))
+            Ok(discover(exchange))
         }
-        "tools/list" => tools::list(exchange, request).await.map(|page| cacheable(&page.result, page.count_for)),
-        "tools/call" => call_tool(exchange, request, meta).await,
-        "resources/list" => resources::list(gateway, request).await.map(|page| cacheable(&page.result, page.count_for)),
-        "resources/templates/list" => {
-            resources::list_templates(gateway, request).await.map(|page| cacheable(&page.result, page.count_for))
+        methods::TOOLS_LIST => tools::list(exchange, request).await.map(|page| cacheable(&page.result, page.count_for)),
+        methods::TOOLS_CALL => call_tool(exchange, request, meta).await,
+        methods::RESOURCES_LIST => {
+            resources::list(exchange, request).await.map(|page| cacheable(&page.result, page.count_for))
         }
-        "resources/read" => read_resource(exchange, request, meta).await.map(|read| fresh(&read)),
-        "prompts/list" => {
-            resources::list_prompts(gateway, request).await.map(|page| cacheable(&page.result, page.count_for))
+        methods::RESOURCE_TEMPLATES_LIST => {
+            resources::list_templates(exchange, request).await.map(|page| cacheable(&page.result, page.count_for))
         }
-        "prompts/get" => get_prompt(exchange, request, meta).await,
-        "completion/complete" => gate::complete(exchange, request, &meta).await,
-        "subscriptions/listen" => listen::listen(exchange, request, &meta).await,
-        "tasks/get" | "tasks/update" | "tasks/cancel" => {
+        methods::RESOURCES_READ => read_resource(exchange, request, meta).await.map(|read| fresh(&read)),
+        methods::PROMPTS_LIST => {
+            resources::list_prompts(exchange, request).await.map(|page| cacheable(&page.result, page.count_for))
+        }
+        methods::PROMPTS_GET => get_prompt(exchange, request, meta).await,
+        methods::COMPLETION_COMPLETE => gate::complete(exchange, request, &meta).await,
+        methods::SUBSCRIPTIONS_LISTEN => listen::listen(exchange, request, &meta).await,
+        methods::TASKS_GET | methods::TASKS_UPDATE | methods::TASKS_CANCEL => {
             needs_tasks(&meta)?;
             tasks::relay(exchange, request, &meta).await
         }
@@ -104,26 +121,29 @@ fn unsupported(version: &str) -> RpcError {
     }
 }
 
-fn discover(gateway: &Gateway) -> RawJson {
+fn discover(exchange: &Exchange) -> RawJson {
+    let gateway = &exchange.gateway;
     let told = ObjectWriter::new()
         .array("supportedVersions", VERSIONS.map(quoted))
         .raw("capabilities", gateway.offers().modern())
-        .optional_text("instructions", gateway.instructions());
+        .optional_text("instructions", gateway.instructions(&exchange.agent));
     cacheable(&told.finish(), None)
 }
 
 async fn call_tool(exchange: &Exchange, request: &Request, meta: Meta) -> Result<RawJson, RpcError> {
-    let meant = tools::meant(exchange, request).transpose()?;
+    let catalog = exchange.catalog();
+    let meant = tools::meant(exchange, &catalog, request).transpose()?;
     let request = match &meant {
         None => request,
         Some(Step::Call(meant)) => meant,
         Some(Step::Answered(answer)) => return Ok(answer.clone()),
     };
     let name = request.required("name")?;
-    let tool = tools::find(exchange, &name).await?;
+    let found = tools::find(exchange, catalog, &name).await?;
     let arguments = request.param("arguments").unwrap_or_else(RawJson::empty_object);
-    let server = tool.name().server.clone();
-    let result = in_rounds(exchange, request, meta, &server, |assigned, context| {
+    let server = found.tool.name().server.clone();
+    let tool = Arc::clone(&found.tool);
+    let result = in_rounds(exchange, request, meta, &server, Some(&found), |assigned, context| {
         let context = context.with(|context| context.known_as = Some(name));
         Box::pin(async move { tools::call(assigned, tool, arguments, context).await })
     })
@@ -135,7 +155,7 @@ async fn call_tool(exchange: &Exchange, request: &Request, meta: Meta) -> Result
 async fn read_resource(exchange: &Exchange, request: &Request, meta: Meta) -> Result<RawJson, RpcError> {
     let place = resources::place_of_resource(exchange, &request.required("uri")?).await?;
     let server = place.server.clone();
-    in_rounds(exchange, request, meta, &server, |assigned, context| {
+    in_rounds(exchange, request, meta, &server, None, |assigned, context| {
         Box::pin(async move {
             // All of it: the agent's turn is over when this is.
             let assigned = assigned;
@@ -146,10 +166,10 @@ async fn read_resource(exchange: &Exchange, request: &Request, meta: Meta) -> Re
 }
 
 async fn get_prompt(exchange: &Exchange, request: &Request, meta: Meta) -> Result<RawJson, RpcError> {
-    let place = resources::place_of_prompt(&exchange.gateway, &request.required("name")?).await?;
+    let place = resources::place_of_prompt(exchange, &request.required("name")?).await?;
     let arguments = request.param("arguments").unwrap_or_else(RawJson::empty_object);
     let server = place.server.clone();
-    in_rounds(exchange, request, meta, &server, |assigned, context| {
+    in_rounds(exchange, request, meta, &server, None, |assigned, context| {
         Box::pin(async move {
             let assigned = assigned;
             resources::get_prompt(&assigned.host, &place, arguments, &context).await
@@ -165,6 +185,7 @@ async fn in_rounds(
     request: &Request,
     meta: Meta,
     server: &ServerName,
+    found: Option<&FoundTool>,
     make: impl FnOnce(AssignedHost, CallContext) -> BoxFuture<'static, Result<RawJson, RpcError>>,
 ) -> Result<RawJson, RpcError> {
     let (gateway, agent) = (&exchange.gateway, &exchange.agent);
@@ -192,11 +213,14 @@ async fn in_rounds(
     let said = request.params.as_ref().map_or(0, |params| params.as_str().len());
     let call = OpenCall::new(agent, server, digest, said, can.clone(), line);
     let answerer: Arc<dyn Answerer> = Arc::<crate::conversation::Conversation>::clone(&call.conversation);
-    let context = exchange.common_context(server, answerer, request, &meta).with(|context| {
+    let assigned = match found {
+        Some(found) => exchange.host_for_tool(found).await?,
+        None => exchange.host_for(server).await.map_err(|error| refusal::of_call(&error))?,
+    };
+    let context = exchange.common_context(&assigned, server, answerer, request, &meta).with(|context| {
         context.on_progress = Some(call.conversation.on_progress());
         context.relayed = Some(Relayed { capabilities: Some(declared), responses, state, task: None });
     });
-    let assigned = exchange.host_for(server).await.map_err(|error| refusal::of_call(&error))?;
     let (made, asker) = (make(assigned, context), server.clone());
     let named = async move { made.await.map(|result| named_questions::in_result(&asker, result)) };
     let result = call.run(gateway, &agent.principal, Box::pin(named)).await;

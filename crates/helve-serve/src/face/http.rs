@@ -19,11 +19,11 @@ mod sse;
 mod waiting;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytestring::ByteString;
-use helve_model::PrivateIdle;
+use helve_model::{PrivateIdle, ServerName};
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use hyper::body::Body as HttpBody;
 use tokio::task::AbortHandle;
@@ -33,9 +33,11 @@ pub use body::Body;
 pub use connections::Connection;
 pub use guard::Guard;
 
+use crate::gate::{self, Passed};
 use crate::gateway::Gateway;
 use crate::ledger::Exceeded;
 use crate::principal::{Peer, Principal};
+use crate::reach::Reach;
 use body::RequestHolds;
 use connections::Connections;
 use guard::Barred;
@@ -72,8 +74,12 @@ struct Incoming {
     headers: HeaderMap,
     body: ByteString,
     principal: Principal,
+    /// What it may see and call at most.
+    reach: Reach,
     /// The number of the connection it came on.
     connection: u64,
+    /// The message in the body, once somebody has looked.
+    read: OnceLock<Result<Passed, gate::Barred>>,
 }
 
 impl HttpFace {
@@ -164,8 +170,18 @@ impl HttpFace {
         connection: u64,
     ) -> Response<Body> {
         let query = head.uri.query().unwrap_or_default().to_owned();
-        let path = head.uri.path().to_owned();
-        let incoming = Incoming { method: head.method, query, headers: head.headers, body, principal, connection };
+        let (within, path) = match within(head.uri.path()) {
+            Some((server, path)) => (Some(server), path.to_owned()),
+            None => (None, head.uri.path().to_owned()),
+        };
+        let within = match within.map(ServerName::new).transpose() {
+            Ok(within) if within.as_ref().is_none_or(|server| self.has_server(server)) => within,
+            _ => return plain(StatusCode::NOT_FOUND, "there is no server of this name"),
+        };
+        let reach = Reach::new(self.shared.guard.authenticate.scope(&principal), within);
+        let (method, headers) = (head.method, head.headers);
+        let read = OnceLock::new();
+        let incoming = Incoming { method, query, headers, body, principal, reach, connection, read };
         let asks_who = path == "/" && incoming.method == Method::GET && incoming.header(legacy::SESSION).is_none();
         match path.as_str() {
             "/" if asks_who => plain(StatusCode::OK, WHO),
@@ -174,6 +190,26 @@ impl HttpFace {
             sse::MESSAGES => sse::post(&self.shared, &incoming),
             _ => plain(StatusCode::NOT_FOUND, "agents are served at /mcp"),
         }
+    }
+
+    /// Why a request may not come in whoever sends it: for whom it is meant, or which page it comes from. Whoever serves
+    /// something else beside agents asks this first.
+    #[must_use]
+    pub fn bars(&self, uri: &http::Uri, headers: &HeaderMap) -> Option<(StatusCode, String)> {
+        let barred = self.shared.guard.check_names(uri, headers).err()?;
+        Some((bar(barred).status(), barred.to_string()))
+    }
+
+    fn has_server(&self, server: &ServerName) -> bool {
+        self.shared.gateway.host.snapshot().server(server.as_str()).is_some()
+    }
+
+    /// Ends everything that a principal has here, at once: sessions, open streams, connections, what runs for it.
+    pub fn end_principal(&self, principal: &Principal) {
+        self.shared.sessions.end_principal(principal);
+        self.shared.old_sessions.end_principal(principal);
+        self.shared.gateway.end_principal(principal);
+        self.shared.connections.end_principal(principal);
     }
 
     /// True when the user of the machine that a connection belongs to decides. Where tokens say who comes, it does not.
@@ -208,13 +244,19 @@ fn looked_every(idle: PrivateIdle) -> Duration {
     }
 }
 
+/// The server whose own address this is, and the path there: `/s/NAME/mcp`.
+fn within(path: &str) -> Option<(&str, &str)> {
+    let (server, rest) = path.strip_prefix("/s/")?.split_once('/')?;
+    (rest == "mcp" || rest == "mcp/").then_some((server, "/mcp"))
+}
+
 async fn streamable(shared: &Arc<Shared>, incoming: Incoming) -> Response<Body> {
     match incoming.method {
         Method::POST => {
             if !incoming.header("content-type").is_some_and(|kind| kind.starts_with("application/json")) {
                 return plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "send application/json");
             }
-            if modern::is_modern(&incoming) {
+            if modern::is_stateless(&incoming) {
                 modern::post(shared, incoming).await
             } else {
                 legacy::post(shared, incoming).await
@@ -250,6 +292,16 @@ fn bar(barred: Barred) -> Response<Body> {
 }
 
 impl Incoming {
+    /// What the body says, for whoever only looks.
+    fn message(&self) -> &Result<Passed, gate::Barred> {
+        self.read.get_or_init(|| gate::read(&self.body))
+    }
+
+    /// The same, for whoever answers.
+    fn take_message(&mut self) -> Result<Passed, gate::Barred> {
+        self.read.take().unwrap_or_else(|| gate::read(&self.body))
+    }
+
     fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }

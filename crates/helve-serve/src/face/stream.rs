@@ -3,6 +3,7 @@
 //! Everything happens in the task that serves the connection: reading, all requests at once, and writing, so that answers
 //! that are ready together leave together.
 
+use helve_model::protocol::methods;
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -12,8 +13,8 @@ use bytestring::ByteString;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use helve::Door;
 use helve_model::json::RawJson;
+use helve_wire::RpcError;
 use helve_wire::plane::{Line, LineBuffer};
-use helve_wire::{Era, RpcError};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 use tokio::time::timeout;
 
@@ -21,7 +22,7 @@ use crate::agent::Agent;
 use crate::batch::Batch;
 use crate::exchange::Exchange;
 use crate::gate::{self, Barred, Passed, Request};
-use crate::gateway::{Gateway, HostSource, Options, Purpose};
+use crate::gateway::{Gateway, HostPurpose, HostSource, Options};
 use crate::ledger::Exceeded;
 use crate::message::Message;
 use crate::named_questions::NamedAnswerer;
@@ -31,9 +32,6 @@ use crate::{batch, era, refusal};
 
 /// How long answers are still worked on, and how long they may take to be written, when an agent has closed its side.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
-
-/// The request that opens a session of the legacy era.
-const INITIALIZE: &str = "initialize";
 
 /// Serves one of several agents until it goes. What it has asked for and not got is taken back then.
 ///
@@ -84,17 +82,17 @@ pub async fn serve_alone(
         match Opening::read(&line) {
             Opening::Settled(answer) => outbox.send(answer),
             Opening::Nothing => {}
-            Opening::Begins(era, capabilities) => {
+            Opening::Begins { is_asked_by_request, capabilities } => {
                 if let Some(capabilities) = capabilities {
                     agent.declare(&capabilities);
                 }
-                agent.comes_in(era);
+                agent.comes_in(is_asked_by_request);
                 break line;
             }
         }
     };
     let answerer = NamedAnswerer::of(Arc::<Agent>::clone(&agent));
-    let host = source.start(answerer, Purpose::Everything).await.map_err(io::Error::other)?;
+    let host = source.start(answerer, HostPurpose::Everything).await.map_err(io::Error::other)?;
     let gateway = Gateway::new(host.clone(), options);
     agent.knows(&gateway.tasks);
     agent.sees(gateway.weak());
@@ -110,8 +108,8 @@ enum Opening {
     Settled(Message),
     /// It says nothing and asks nothing.
     Nothing,
-    /// From here on there is a host, for an agent of this era that can do so much.
-    Begins(Era, Option<RawJson>),
+    /// From here on there is a host, for an agent that is asked in this way and can do so much.
+    Begins { is_asked_by_request: bool, capabilities: Option<RawJson> },
 }
 
 impl Opening {
@@ -127,10 +125,17 @@ impl Opening {
             }));
         }
         match gate::read(text) {
-            Ok(Passed::Request(request)) => match era::answer_without_host(&request) {
-                Some(answer) => Self::Settled(Message::answer(&request.id, &answer)),
-                None => Self::Begins(era::of(&request), era::declared(&request)),
-            },
+            Ok(Passed::Request(request)) => {
+                let meta = request.meta();
+                let era = era::of(&request, &meta);
+                match era.answer_without_host(&request, &meta) {
+                    Some(answer) => Self::Settled(Message::answer(&request.id, &answer)),
+                    None => {
+                        let capabilities = era::declared(&request, meta);
+                        Self::Begins { is_asked_by_request: era.is_asked_by_request(), capabilities }
+                    }
+                }
+            }
             Ok(Passed::Notification(_) | Passed::Answer { .. }) | Err(Barred::Dropped) => Self::Nothing,
             Err(Barred::Refused { id, error }) => Self::Settled(addressed(id.as_ref(), error)),
         }
@@ -208,7 +213,7 @@ impl Connection<'_> {
         if !batch::is_batch(text) {
             return match gate::read(text) {
                 Ok(Passed::Request(request)) => {
-                    if request.method == INITIALIZE {
+                    if request.method == methods::INITIALIZE {
                         self.agent.opens();
                     }
                     take(Asked::One(request));
@@ -247,7 +252,7 @@ impl Connection<'_> {
     }
 
     async fn answer(&self, asked: Asked) {
-        let opens = matches!(&asked, Asked::One(request) if request.method == INITIALIZE);
+        let opens = matches!(&asked, Asked::One(request) if request.method == methods::INITIALIZE);
         let answer = match asked {
             Asked::One(request) => self.answer_one(request).await,
             Asked::Several(batch) => batch.answer(|request| self.answer_one(request)).await,
@@ -266,7 +271,7 @@ impl Connection<'_> {
         // A call is a large future; it stays where it is made.
         let work = Box::pin(async {
             // What was asked together with `initialize` is answered after it, to an agent that hears of changes by then.
-            if request.method != INITIALIZE {
+            if request.method != methods::INITIALIZE {
                 exchange.agent.opened().await;
             }
             era::answer(&exchange, &request).await

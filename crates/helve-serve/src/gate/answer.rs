@@ -3,8 +3,9 @@
 
 use helve::{CallError, Host};
 use helve_model::json::{RawJson, scan, strict};
-use helve_model::method::{self, Need, Part, TASKS};
+use helve_model::method::{self, MethodPart, Need, TASKS};
 use helve_model::protocol::code;
+use helve_model::protocol::notifications;
 use helve_model::{ErrorCode, ServerName};
 use helve_policy::Caller;
 use helve_schema::UrlRequest;
@@ -127,9 +128,9 @@ pub(crate) fn pages(error: &RpcError) -> RpcError {
 pub(crate) fn is_heard(host: &Host, server: &ServerName, name: &str, params: &RawJson) -> bool {
     let is_open = match method::server_notification(name) {
         Some(known) => match (known.of, known.need) {
-            (Part::Extension(extension), _) => host.declares(server, extension),
-            (Part::Core, Need::Nothing) => is_about_a_page(name),
-            (Part::Core, _) => false,
+            (MethodPart::Extension(extension), _) => host.declares(server, extension),
+            (MethodPart::Core, Need::Nothing) => is_about_a_page(name),
+            (MethodPart::Core, _) => false,
         },
         None => !method::is_reserved(name) && host.opens(server, name, Caller::Agent),
     };
@@ -138,7 +139,7 @@ pub(crate) fn is_heard(host: &Host, server: &ServerName, name: &str, params: &Ra
 
 /// Does a notification of a server say that a person is done with a page?
 pub(crate) fn is_about_a_page(name: &str) -> bool {
-    name == "notifications/elicitation/complete"
+    name == notifications::ELICITATION_COMPLETE
 }
 
 /// Does a notification of a server name the task, and so the agent, that it is for?

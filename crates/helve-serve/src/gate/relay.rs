@@ -4,8 +4,8 @@
 use helve::{CallContext, Host};
 use helve_model::ServerName;
 use helve_model::json::{RawJson, quoted};
-use helve_model::method::{self, Need, Part};
-use helve_policy::{Caller, Form, Relay};
+use helve_model::method::{self, MethodPart, Need};
+use helve_policy::{Caller, MessageForm, Relay};
 use helve_wire::RpcError;
 
 use super::request::{Meta, for_server};
@@ -26,7 +26,7 @@ pub(crate) async fn relay(exchange: &Exchange, request: &Request, meta: &Meta) -
     let known = method::request(&request.method);
     let (server, params) = match known {
         Some(known) => match (known.of, known.need) {
-            (Part::Extension(extension), Need::Resource(member)) => {
+            (MethodPart::Extension(extension), Need::Resource(member)) => {
                 let place = place_of_resource(exchange, &request.required(member)?).await?;
                 if !exchange.gateway.host.declares(&place.server, extension) {
                     return Err(unknown());
@@ -34,7 +34,7 @@ pub(crate) async fn relay(exchange: &Exchange, request: &Request, meta: &Meta) -
                 let params = params.map(|params| params.replacing(member, &quoted(&place.name)));
                 (place.server, params)
             }
-            (Part::Extension(extension), Need::Nothing) => {
+            (MethodPart::Extension(extension), Need::Nothing) => {
                 let declares = |server: &ServerName| exchange.gateway.host.declares(server, extension);
                 (only(exchange, declares).ok_or_else(unknown)?, params)
             }
@@ -70,16 +70,16 @@ pub(crate) async fn complete(exchange: &Exchange, request: &Request, meta: &Meta
     let params = request.params_for_server().ok_or_else(incomplete)?;
     let reference = params.member("ref").ok_or_else(incomplete)?;
     let (Place { server, name }, key) = match (reference.member_str("name"), reference.member_str("uri")) {
-        (Some(name), None) => (place_of_prompt(&exchange.gateway, &name).await?, "name"),
+        (Some(name), None) => (place_of_prompt(exchange, &name).await?, "name"),
         (None, Some(uri)) => (place_of_resource(exchange, &uri).await?, "uri"),
         _ => return Err(incomplete()),
     };
     let reference = reference.replacing(key, &quoted(&name));
     let params = params.replacing("ref", reference.as_str());
     // No server is started for one agent to complete its words.
-    let assigned = exchange.gateway.host_besides_calls(&exchange.agent, &server).await;
-    let assigned = assigned.map_err(|error| refusal::of_call(&error))?;
-    send(&assigned.host, exchange, &server, &request.method, Some(params), meta).await
+    let host = exchange.gateway.host_besides_calls(&exchange.agent, &server).await;
+    let host = host.map_err(|error| refusal::of_call(&error))?;
+    send(&host, exchange, &server, &request.method, Some(params), meta).await
 }
 
 /// May this agent hear of changes of a resource?
@@ -109,7 +109,7 @@ pub(crate) fn tell(gateway: &Gateway, agent: &Agent, notification: Notification)
         });
         for server in servers {
             let (method, params) = (method.clone(), params.clone());
-            let message = Relay { server, method, params, form: Form::Notification };
+            let message = Relay { server, method, params, form: MessageForm::Notification };
             // An agent that cannot be reached asks again when it is back; what is not allowed is not said.
             if let Ok(clearance) = host.clear(message, &context).await {
                 drop(host.relay_notification(&clearance).await);
@@ -128,7 +128,7 @@ async fn send(
     params: Option<RawJson>,
     meta: &Meta,
 ) -> Result<RawJson, RpcError> {
-    let message = Relay { server: server.clone(), method: method.to_owned(), params, form: Form::Request };
+    let message = Relay { server: server.clone(), method: method.to_owned(), params, form: MessageForm::Request };
     let context = exchange.asking_context(meta);
     let answer = match host.clear(message, &context).await {
         Ok(clearance) => {

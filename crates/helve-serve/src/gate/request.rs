@@ -6,6 +6,7 @@ use helve_model::method::{self, Need};
 use helve_model::protocol::meta as meta_key;
 use helve_wire::RpcError;
 
+use crate::lookups::{self, Lookup};
 use crate::refusal::invalid_params;
 
 /// A request of an agent that has passed the gate: its parameters are JSON in which nothing is said twice.
@@ -53,6 +54,7 @@ impl Request {
         let mut known = [None; KNOWN.len()];
         let mut has_more = false;
         let text = params.as_ref().map_or("{}", RawJson::as_str);
+        lookups::note(Lookup::Params);
         for member in scan::members(text).into_iter().flatten().map_while(Result::ok) {
             let slot = KNOWN.iter().position(|known| member.key_is(known)).and_then(|place| known.get_mut(place));
             match slot {
@@ -91,7 +93,10 @@ impl Request {
                 let Span { start, end } = (*span)?;
                 Some(RawJson::part_of(params.shared(), params.as_str().get(start..end)?))
             }
-            None => params.member(key),
+            None => {
+                lookups::note(Lookup::Params);
+                params.member(key)
+            }
         }
     }
 
@@ -105,6 +110,7 @@ impl Request {
     /// Parameters that are none of the protocol's, as an object: a server may know them.
     pub(crate) fn more(&self) -> Option<RawJson> {
         let params = self.params.as_ref().filter(|_| self.has_more)?;
+        lookups::note(Lookup::Params);
         let more = ObjectWriter::new().members_of(params, |key| !KNOWN.contains(&key));
         (!more.is_empty()).then(|| more.finish()).filter(|more| more.check().is_ok())
     }
@@ -155,6 +161,7 @@ fn text_of(value: &RawJson) -> Option<String> {
 
 /// Parameters as a server gets them: what they say about the message to us is left out.
 pub(super) fn for_server(params: &RawJson) -> RawJson {
+    lookups::note(Lookup::Params);
     let Some(meta) = params.member("_meta") else { return params.clone() };
     let rest = Meta::read(meta.shared()).rest.unwrap_or_else(RawJson::empty_object);
     params.replacing("_meta", rest.as_str())

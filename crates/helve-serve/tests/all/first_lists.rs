@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use helve::{Answerer, CallError, Host, Surroundings};
 use helve_model::{ConfigText, ServerSpec, StdioSpec, TransportSpec};
-use helve_serve::{HostSource, Naming, Options, Purpose};
+use helve_serve::{HostPurpose, HostSource, Naming, Options};
 use helve_testkit::{Scenario, peer_program};
 use helve_wire::BoxFuture;
 use serde_json::{Value, json};
@@ -122,7 +122,7 @@ impl Remembering {
 
 impl HostSource for Remembering {
     #[expect(clippy::disallowed_methods, reason = "the shell is looked for where the tests find programs")]
-    fn start(&self, answerer: Arc<dyn Answerer>, _purpose: Purpose) -> BoxFuture<'_, Result<Host, CallError>> {
+    fn start(&self, answerer: Arc<dyn Answerer>, _purpose: HostPurpose) -> BoxFuture<'_, Result<Host, CallError>> {
         let file = self.directory.join("scenario").to_string_lossy().into_owned();
         let peer = peer_program().to_string_lossy().into_owned();
         let words = ["-c", r#"exec "$0" "$(cat "$1")""#, &peer, &file];

@@ -6,7 +6,7 @@ use futures_util::FutureExt as _;
 use helve::{Answerer, CallError, Host, HostSettings, Plan};
 use helve_model::{Action, QualifiedName, ServerName, ServerSpec, ToolName};
 use helve_serve::face::http::{Guard, HttpFace};
-use helve_serve::{Gateway, HostSource, Limits, Naming, Options, Purpose};
+use helve_serve::{Gateway, HostPurpose, HostSource, Limits, Naming, Options};
 use helve_testkit::interference::{ASKED_ABOUT, Case, Door, World, differences};
 use helve_testkit::{HttpServer, Scenario};
 use helve_wire::BoxFuture;
@@ -25,7 +25,7 @@ const TASKS: usize = 6;
 struct Servers(Vec<ServerSpec>);
 
 impl HostSource for Servers {
-    fn start(&self, answerer: Arc<dyn Answerer>, _: Purpose) -> BoxFuture<'_, Result<Host, CallError>> {
+    fn start(&self, answerer: Arc<dyn Answerer>, _: HostPurpose) -> BoxFuture<'_, Result<Host, CallError>> {
         let rules = vec![rule(&format!("one/{ASKED_ABOUT}"), Action::Ask, None), rule("*", Action::Allow, None)];
         let kept = |server: &str, tool: &str| QualifiedName::new(name(server), ToolName::new(tool));
         let settings = HostSettings::default().with(|settings| {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use helve::{Answerer, CallError, Host, Surroundings};
 use helve_model::ServerSpec;
-use helve_serve::{Discovery, Gateway, HostSource, Naming, Options, Purpose};
+use helve_serve::{Discovery, Gateway, HostPurpose, HostSource, Naming, Options};
 use helve_testkit::{Recording, Scenario};
 use helve_wire::BoxFuture;
 use serde_json::{Value, json};
@@ -165,6 +165,27 @@ async fn three_tools_find_all_others() {
     let call = |name: &str, arguments: Value| json!({"name": name, "arguments": arguments});
     let (found, _) = agent.ask(2, "tools/call", call("search_tools", json!({"query": "echo", "limit": 1}))).await;
     assert_eq!(found["result"]["structuredContent"]["tools"][0]["name"], "one__echo", "{found}");
+    let text = found["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.lines().nth(1).unwrap().starts_with("one__echo("), "{text}");
+    assert!(found["result"]["structuredContent"]["tools"][0]["signature"].as_str().unwrap().starts_with("one__echo("));
+
+    // Several queries give one list, words that no tool has are named, and another server has nothing.
+    let several = json!({"query": ["echo frobnicate", "echo"], "server": "one", "limit": 5});
+    let (found, _) = agent.ask(21, "tools/call", call("search_tools", several)).await;
+    let result = &found["result"]["structuredContent"];
+    let names: Vec<&str> =
+        result["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert_eq!(names.iter().filter(|name| **name == "one__echo").count(), 1, "{found}");
+    assert_eq!(result["unmatched"], json!(["frobnicate"]));
+    let (nothing, _) = agent.ask(22, "tools/call", call("search_tools", json!({"query": "frobnicate"}))).await;
+    assert_eq!(nothing["result"]["structuredContent"]["found"], 0);
+    assert!(nothing["result"]["content"][0]["text"].as_str().unwrap().contains("`frobnicate`"), "{nothing}");
+    let (all, _) = agent.ask(23, "tools/call", call("search_tools", json!({"query": ""}))).await;
+    assert!(all["result"]["structuredContent"]["found"].as_u64().unwrap() > 1, "{all}");
+    let (absent, _) =
+        agent.ask(24, "tools/call", call("search_tools", json!({"query": "echo", "server": "oen"}))).await;
+    assert_eq!(absent["result"]["isError"], true, "{absent}");
+
     let (described, _) = agent.ask(3, "tools/call", call("describe_tool", json!({"name": "one__echo"}))).await;
     assert_eq!(described["result"]["structuredContent"]["name"], "one__echo");
     assert!(described["result"]["structuredContent"]["inputSchema"].is_object());
@@ -196,7 +217,7 @@ async fn many_definitions_switch_discovery_on() {
 struct Remembering(ServerSpec, PathBuf);
 
 impl HostSource for Remembering {
-    fn start(&self, answerer: Arc<dyn Answerer>, _purpose: Purpose) -> BoxFuture<'_, Result<Host, CallError>> {
+    fn start(&self, answerer: Arc<dyn Answerer>, _purpose: HostPurpose) -> BoxFuture<'_, Result<Host, CallError>> {
         let surroundings =
             Surroundings::default().with(|surroundings| surroundings.cache_directory = Some(self.1.clone()));
         Box::pin(Host::builder().surroundings(surroundings).server(self.0.clone()).answerer(answerer).start())

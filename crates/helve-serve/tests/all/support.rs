@@ -10,7 +10,7 @@ use helve_model::{
 };
 use helve_policy::{SourcedRule, Trust};
 use helve_serve::face::http::{Guard, HttpFace};
-use helve_serve::{Gateway, HostSource, Limits, Naming, Options, Peer, Purpose, face};
+use helve_serve::{Gateway, HostPurpose, HostSource, Limits, Naming, Options, Peer, face};
 use helve_testkit::{Scenario, peer_program};
 use helve_wire::BoxFuture;
 use indexmap::IndexMap;
@@ -82,11 +82,11 @@ impl Source {
 }
 
 impl HostSource for Source {
-    fn start(&self, answerer: Arc<dyn Answerer>, purpose: Purpose) -> BoxFuture<'_, Result<Host, CallError>> {
+    fn start(&self, answerer: Arc<dyn Answerer>, purpose: HostPurpose) -> BoxFuture<'_, Result<Host, CallError>> {
         let settings = HostSettings::default().with(|settings| settings.schema_cache_ttl = None);
         let mut plan = self.plan();
         for planned in &mut plan.servers {
-            planned.spec.lazy = purpose == Purpose::OneAgent;
+            planned.spec.lazy = purpose == HostPurpose::OneAgent;
         }
         Box::pin(Host::builder().settings(settings).plan(plan).answerer(answerer).start())
     }

@@ -31,12 +31,12 @@ pub enum Told {
     /// The server cannot be had.
     Failed(String),
     /// How the process is doing; before it ends, for the last time.
-    Report(Report),
+    Report(KeeperReport),
 }
 
 /// How a process that keeps servers is doing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Report {
+pub struct KeeperReport {
     pub process: u32,
     pub directory: String,
     pub running_seconds: u64,

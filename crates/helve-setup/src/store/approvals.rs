@@ -3,7 +3,7 @@
 
 use helve_model::{CallKind, Principal, QualifiedName, ServerName, ToolName};
 use helve_policy::pin::DefinitionHash;
-use helve_policy::{Approval, ServerIdentity, Span};
+use helve_policy::{Approval, ApprovalSpan, ServerIdentity};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -52,7 +52,7 @@ impl ApprovalFile {
 
     /// Remembers an approval for good; others are not for keeping.
     pub fn add(&mut self, approval: &Approval) {
-        if approval.span == Span::Always && !self.approvals().any(|known| known == *approval) {
+        if approval.span == ApprovalSpan::Always && !self.approvals().any(|known| known == *approval) {
             self.approvals.push(StoredApproval {
                 server: approval.tool.server.to_string(),
                 tool: approval.tool.tool.to_string(),
@@ -94,7 +94,7 @@ impl StoredApproval {
             pattern: self.pattern.clone(),
             definition,
             server,
-            span: Span::Always,
+            span: ApprovalSpan::Always,
         })
     }
 }

@@ -13,14 +13,14 @@ pub struct Connections {
     #[serde(default = "first_version")]
     version: u64,
     #[serde(default)]
-    entries: Vec<Connection>,
+    entries: Vec<ApplicationConnection>,
     #[serde(flatten)]
     unknown: Map<String, Value>,
 }
 
 /// One entry as it was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Connection {
+pub struct ApplicationConnection {
     /// The application.
     pub application: String,
     /// The file it stands in.
@@ -29,18 +29,38 @@ pub struct Connection {
     pub server: String,
     /// The program and its arguments, or the address, as they were written.
     pub words: Vec<String>,
+    /// The servers that moved from that file into a file of helve's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moved: Vec<Moved>,
+    /// The whole file before anything was changed, kept while servers are moved: they can be put back only as they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// The hash of the file when everything had been changed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub after: String,
+}
+
+/// A server that moved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moved {
+    /// Its name.
+    pub server: String,
+    /// The file it stands in now.
+    pub file: PathBuf,
+    /// The hash of its entry there, as it was written.
+    pub entry: String,
 }
 
 impl Connections {
     /// Remembers an entry, in the place of the one of the same file and name.
-    pub fn add(&mut self, connection: Connection) {
+    pub fn add(&mut self, connection: ApplicationConnection) {
         self.forget(&connection.file, &connection.server);
         self.entries.push(connection);
     }
 
     /// The entry that was written into this file under this name.
     #[must_use]
-    pub fn find(&self, file: &Path, server: &str) -> Option<&Connection> {
+    pub fn find(&self, file: &Path, server: &str) -> Option<&ApplicationConnection> {
         self.entries.iter().find(|entry| entry.file == file && entry.server == server)
     }
 

@@ -10,7 +10,7 @@ use crate::error::SetupError;
 
 /// Documents in memory.
 #[derive(Debug, Default)]
-pub struct MemoryStore(Mutex<HashMap<String, Document>>);
+pub struct MemoryStateStore(Mutex<HashMap<String, Document>>);
 
 #[derive(Debug, Default)]
 struct Document {
@@ -18,7 +18,7 @@ struct Document {
     changes: u64,
 }
 
-impl StateStore for MemoryStore {
+impl StateStore for MemoryStateStore {
     fn read(&self, document: &str) -> Result<Option<String>, SetupError> {
         Ok(lock(&self.0).get(document).map(|document| document.text.clone()))
     }

@@ -45,14 +45,21 @@ pub(super) fn path(directory: &Path) -> PathBuf {
 /// Reads the vault; `None` when there is none.
 pub(super) fn read(directory: &Path) -> Result<Option<Content>, VaultError> {
     let path = path(directory);
-    let Some(text) = read_private(&path)? else { return Ok(None) };
+    match read_private(&path)? {
+        Some(text) => from_text(&text, &path.display().to_string()).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Reads what a vault says.
+pub(super) fn from_text(text: &str, place: &str) -> Result<Content, VaultError> {
     let broken = |what: &str| {
-        VaultError::new(format!("{} cannot be understood: {what}", path.display()))
+        VaultError::new(format!("{place} cannot be understood: {what}"))
             .with_hint("repair it, or move it away and sign in again")
     };
-    let value: Value = serde_json::from_str(&text).map_err(|error| broken(&error.to_string()))?;
+    let value: Value = serde_json::from_str(text).map_err(|error| broken(&error.to_string()))?;
     if value.get("version").and_then(Value::as_u64).is_none_or(|version| version > VERSION) {
-        return Err(VaultError::new(format!("{} was written by a later helve", path.display()))
+        return Err(VaultError::new(format!("{place} was written by a later helve"))
             .with_hint("use that helve, or move the file away"));
     }
     let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -69,11 +76,16 @@ pub(super) fn read(directory: &Path) -> Result<Option<Content>, VaultError> {
         let record = Record { facts, written, sealed: sealed.to_owned() };
         drop(content.records.insert(name.clone(), record));
     }
-    Ok(Some(content))
+    Ok(content)
 }
 
 /// Puts a new vault in the place of the old one.
 pub(super) fn replace(directory: &Path, content: &Content) -> Result<(), VaultError> {
+    write_private(&path(directory), &to_text(content))
+}
+
+/// What a vault says, as text.
+pub(super) fn to_text(content: &Content) -> String {
     let records: Map<String, Value> = content
         .records
         .iter()
@@ -88,7 +100,7 @@ pub(super) fn replace(directory: &Path, content: &Content) -> Result<(), VaultEr
         "check": content.check,
         "records": records,
     });
-    write_private(&path(directory), &format!("{value:#}\n"))
+    format!("{value:#}\n")
 }
 
 /// Reads a file that is its owner's alone; `None` when there is none.

@@ -6,9 +6,9 @@ use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use secrecy::{ExposeSecret as _, SecretString};
 
-use super::Vault;
 use super::error::VaultError;
 use super::file::{read_private, write_private};
+use super::{GivenKey, Vault};
 
 /// The text by which a key is known.
 const CHECK: &str = "helve vault";
@@ -43,14 +43,12 @@ impl Key {
     /// The key for a vault that does not exist yet.
     pub(super) fn for_new_vault(vault: &Vault) -> Result<(Self, SealedBy), VaultError> {
         if let Some(given) = &vault.given {
-            return Ok((Self::parse(given, "HELVE_VAULT_KEY")?, SealedBy::Given));
+            return Ok((Self::given(given)?, SealedBy::Given));
         }
         let text = match read_private(&vault.key_file)? {
             Some(text) => SecretString::from(text),
             None => {
-                let mut bytes = [0; KEY_BYTES];
-                fill(&mut bytes)?;
-                let text = SecretString::from(BASE64_STANDARD.encode(bytes));
+                let (_, text) = Self::fresh()?;
                 write_private(&vault.key_file, &format!("{}\n", text.expose_secret()))?;
                 text
             }
@@ -62,9 +60,9 @@ impl Key {
     pub(super) fn find(vault: &Vault, sealed_by: SealedBy) -> Result<Self, VaultError> {
         match sealed_by {
             SealedBy::Given => match &vault.given {
-                Some(given) => Self::parse(given, "HELVE_VAULT_KEY"),
+                Some(given) => Self::given(given),
                 None => Err(VaultError::no_key(
-                    "they are sealed with a key that HELVE_VAULT_KEY has to hold, and it is not set",
+                    "they are sealed with a key that HELVE_VAULT_KEY or the setting `vault_key` has to give, and neither is set",
                 )),
             },
             SealedBy::KeyFile => match read_private(&vault.key_file)? {
@@ -74,8 +72,23 @@ impl Key {
         }
     }
 
+    /// A key that nobody had before, and the same as text.
+    pub(super) fn fresh() -> Result<(Self, SecretString), VaultError> {
+        let mut bytes = [0; KEY_BYTES];
+        fill(&mut bytes)?;
+        let text = SecretString::from(BASE64_STANDARD.encode(bytes));
+        Ok((Self::parse(&text, "a new key")?, text))
+    }
+
+    fn given(given: &GivenKey) -> Result<Self, VaultError> {
+        match given {
+            GivenKey::Variable(name, key) => Self::parse(key, name),
+            GivenKey::Printed(print) => Self::parse(&print()?, "what the command of `vault_key` prints"),
+        }
+    }
+
     /// 32 bytes, as base64 or hex.
-    fn parse(text: &SecretString, place: &str) -> Result<Self, VaultError> {
+    pub(super) fn parse(text: &SecretString, place: &str) -> Result<Self, VaultError> {
         let text = text.expose_secret().trim();
         let bytes = match text.len() {
             64 => unhex(text),

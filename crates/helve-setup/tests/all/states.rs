@@ -12,9 +12,9 @@ use crate::support::Person;
 
 /// Documents in memory.
 #[derive(Debug, Default)]
-struct MemoryStore(Mutex<BTreeMap<String, String>>);
+struct MemoryStateStore(Mutex<BTreeMap<String, String>>);
 
-impl StateStore for MemoryStore {
+impl StateStore for MemoryStateStore {
     fn read(&self, document: &str) -> Result<Option<String>, SetupError> {
         Ok(self.0.lock().unwrap().get(document).cloned())
     }
@@ -47,7 +47,7 @@ fn tool() -> QualifiedName {
 fn a_store_of_ones_own_needs_no_home() {
     let setup = || Setup::new(Environment::new("/"));
     assert_eq!(setup().stores().unwrap_err().message(), "there is no home directory to remember anything in");
-    let documents: Arc<dyn StateStore> = Arc::new(MemoryStore::default());
+    let documents: Arc<dyn StateStore> = Arc::new(MemoryStateStore::default());
     let stores = setup().with_state_store(Arc::clone(&documents)).stores().unwrap();
     stores.update(|file: &mut PinFile| file.accept(None, &tool(), "{}")).unwrap();
     let again: PinFile = Stores::new(Arc::clone(&documents)).read().unwrap();
@@ -61,7 +61,7 @@ fn a_store_of_ones_own_needs_no_home() {
 #[tokio::test]
 async fn what_changes_in_a_store_is_seen_by_who_reloads() {
     let person = Person::new("");
-    let documents: Arc<dyn StateStore> = Arc::new(MemoryStore::default());
+    let documents: Arc<dyn StateStore> = Arc::new(MemoryStateStore::default());
     let setup = Arc::new(Setup::new(person.environment()).with_state_store(Arc::clone(&documents)));
     let mut reloader = Reloader::new(Arc::clone(&setup));
     assert!(reloader.look().await.is_none(), "nothing changed");

@@ -112,6 +112,12 @@ impl Authority {
         self.shared.state().seen.iter().filter(|seen| seen.path == path).count()
     }
 
+    /// Every token that is good, of both kinds.
+    pub fn issued(&self) -> Vec<String> {
+        let state = self.shared.state();
+        state.access.keys().chain(state.refresh.keys()).cloned().collect()
+    }
+
     /// How many tokens were renewed.
     pub fn refreshes(&self) -> usize {
         self.shared.state().refreshes

@@ -1,15 +1,60 @@
-//! The handshake of the legacy era.
+//! The legacy era: its handshake, and how a connection speaks it.
 
 use helve_model::ErrorCode;
 use helve_model::json::RawJson;
-use helve_model::protocol::version;
+use helve_model::protocol::{methods, notifications, version};
 
 use crate::ClientInfo;
 use crate::channel::{Ask, Channel};
 use crate::encode::{self, Meta, Params};
+use crate::era::speech::{Speech, SubscriptionMethods};
 use crate::era::{Era, Greeting, NegotiatedVersion, OtherEra, version_mismatch};
 use crate::error::{Error, Result};
 use crate::request::Times;
+use crate::session::Relayed;
+
+/// The era of sessions.
+#[derive(Debug)]
+pub(crate) struct Legacy;
+
+impl Speech for Legacy {
+    fn liveness_method(&self) -> &'static str {
+        methods::PING
+    }
+
+    fn asks_at_any_time(&self) -> bool {
+        true
+    }
+
+    fn request_meta(&self, _version: &str, _client: &ClientInfo, _declared: &str, _log_level: Option<&str>) -> String {
+        String::new()
+    }
+
+    fn has_request_meta(&self) -> bool {
+        false
+    }
+
+    fn log_level_method(&self) -> Option<&'static str> {
+        Some(methods::LOGGING_SET_LEVEL)
+    }
+
+    fn subscription_methods(&self) -> Option<SubscriptionMethods> {
+        let (subscribe, unsubscribe) = (methods::RESOURCES_SUBSCRIBE, methods::RESOURCES_UNSUBSCRIBE);
+        Some(SubscriptionMethods { subscribe, unsubscribe })
+    }
+
+    fn relayed_members<'a>(&self, relayed: &'a Relayed) -> [(&'static str, Option<&'a RawJson>); 2] {
+        [("task", relayed.task.as_ref()), ("", None)]
+    }
+
+    fn repeats_in_headers(&self) -> bool {
+        false
+    }
+
+    fn has_http_sessions(&self) -> bool {
+        true
+    }
+}
 
 /// The versions of this era, newest first.
 pub(crate) const VERSIONS: [&str; 4] = version::LEGACY;
@@ -36,7 +81,7 @@ pub(crate) async fn initialize(
         ("capabilities", capabilities.as_str()),
         ("clientInfo", client.as_str()),
     ];
-    let mut ask = Ask { cancellable: false, in_turn: false, times, ..Ask::new("initialize", &members) };
+    let mut ask = Ask { cancellable: false, in_turn: false, times, ..Ask::new(methods::INITIALIZE, &members) };
     let result = channel.request(&mut ask).await?;
     let agreed = result.member_str("protocolVersion").ok_or_else(|| {
         Error::new(ErrorCode::ProtocolError, "the server's answer to `initialize` names no protocol version")
@@ -56,7 +101,7 @@ pub(crate) async fn initialize(
 /// The second half: from now on both sides speak the agreed version.
 pub(crate) async fn begin(channel: &Channel, greeting: &Greeting) -> Result<()> {
     channel.agree(&greeting.negotiated);
-    channel.notify("notifications/initialized", Params::Members(&[]), Meta::default()).await?;
+    channel.notify(notifications::INITIALIZED, Params::Members(&[]), Meta::default()).await?;
     channel.open_stream().await;
     Ok(())
 }

@@ -2,14 +2,58 @@
 
 use helve_model::ErrorCode;
 use helve_model::json::{ObjectWriter, RawJson, scan};
-use helve_model::protocol::{code, extension, meta, version};
+use helve_model::protocol::{code, extension, meta, methods, version};
 
 use crate::ClientInfo;
 use crate::channel::{Ask, Channel};
+use crate::era::speech::{Speech, SubscriptionMethods};
 use crate::era::{Era, Greeting, NegotiatedVersion, OtherEra, version_mismatch};
 use crate::error::{Error, Result, RpcError};
 use crate::handler::ClientCapabilities;
 use crate::request::Times;
+use crate::session::Relayed;
+
+/// The era without sessions.
+#[derive(Debug)]
+pub(crate) struct Modern;
+
+impl Speech for Modern {
+    fn liveness_method(&self) -> &'static str {
+        methods::SERVER_DISCOVER
+    }
+
+    fn asks_at_any_time(&self) -> bool {
+        false
+    }
+
+    fn request_meta(&self, version: &str, client: &ClientInfo, declared: &str, log_level: Option<&str>) -> String {
+        request_meta(version, client, declared, log_level)
+    }
+
+    fn has_request_meta(&self) -> bool {
+        true
+    }
+
+    fn log_level_method(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn subscription_methods(&self) -> Option<SubscriptionMethods> {
+        None
+    }
+
+    fn relayed_members<'a>(&self, relayed: &'a Relayed) -> [(&'static str, Option<&'a RawJson>); 2] {
+        [("inputResponses", relayed.responses.as_ref()), ("requestState", relayed.state.as_ref())]
+    }
+
+    fn repeats_in_headers(&self) -> bool {
+        true
+    }
+
+    fn has_http_sessions(&self) -> bool {
+        false
+    }
+}
 
 /// The versions of this era, newest first.
 pub(crate) const VERSIONS: [&str; 1] = version::MODERN;
@@ -47,7 +91,7 @@ pub(crate) fn declared(mut capabilities: ClientCapabilities) -> String {
 }
 
 /// The members of `_meta` that every request carries, rendered once.
-pub(crate) fn request_meta(version: &str, client: &ClientInfo, declared: &str, log_level: Option<&str>) -> String {
+fn request_meta(version: &str, client: &ClientInfo, declared: &str, log_level: Option<&str>) -> String {
     let members = ObjectWriter::new()
         .text(meta::PROTOCOL_VERSION, version)
         .raw(meta::CLIENT_INFO, client.to_json())
@@ -69,7 +113,7 @@ pub(crate) async fn probe(channel: &Channel, client: &ClientInfo, times: Times) 
             times,
             era_meta: &meta,
             protocol_version: Some(version),
-            ..Ask::new("server/discover", &[])
+            ..Ask::new(methods::SERVER_DISCOVER, &[])
         };
         match channel.request(&mut ask).await {
             Ok(result) => return read_discover(&result),

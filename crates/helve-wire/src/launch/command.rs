@@ -12,7 +12,7 @@ use rustix::fs::{Access, access};
 
 #[cfg(target_os = "linux")]
 use super::confinement::{Confinement, SealedFile};
-use super::environment::Environment;
+use super::environment::ChildEnvironment;
 use super::executable::Executable;
 use crate::{Error, Result};
 
@@ -26,10 +26,12 @@ pub struct ServerCommand {
     pub program: OsString,
     /// The arguments after the program's name, each passed as it is: no shell is involved.
     pub args: Vec<OsString>,
+    /// Something in it is for the server alone: no process of ours shows it on its command line. The server's own does.
+    pub is_private: bool,
     /// Where the server runs; the host's own directory if `None`.
     pub working_directory: Option<PathBuf>,
     /// The complete environment. [`super::child_environment`] builds it.
-    pub environment: Environment,
+    pub environment: ChildEnvironment,
     /// The open file to run in place of what [`Self::program`] leads to by then (Linux); the name stays what it is called.
     pub executable: Option<Executable>,
     /// Copies of files that the server is started from. Where its sandbox has mounts, they lie over those files (Linux).

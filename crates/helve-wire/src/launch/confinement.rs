@@ -1,8 +1,11 @@
-//! A sandbox's rules on their way from the host to the process that applies them: a sealed memory file, which neither the list
-//! of processes nor an environment shows, and which nobody can change.
+//! What is handed from the host to the process that becomes a server: a sandbox's rules, and a command line that is nobody
+//! else's business. Each is a sealed memory file, which neither the list of processes nor an environment shows, and which
+//! nobody can change.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -79,6 +82,18 @@ fn seal(write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<Executabl
     write(&mut file)?;
     fcntl_add_seals(&file, SEALS)?;
     Executable::new(Arc::new(file))
+}
+
+/// A command line that only the process it is handed over to reads.
+pub(super) fn seal_words(words: &[OsString]) -> io::Result<Executable> {
+    seal(|file| file.write_all(&words.iter().map(|word| word.as_bytes()).collect::<Vec<_>>().join(&0)))
+}
+
+/// Reads a command line that was handed over.
+pub(super) fn receive_words(handover: &Handover) -> io::Result<Vec<OsString>> {
+    let mut bytes = Vec::new();
+    open_sealed(handover)?.read_to_end(&mut bytes)?;
+    Ok(bytes.split(|byte| *byte == 0).map(|word| OsString::from_vec(word.to_vec())).collect())
 }
 
 /// Reads the rules that were handed over.

@@ -53,16 +53,16 @@ const PROXIES: &[&str] =
 pub fn child_environment(
     parent: impl IntoIterator<Item = (OsString, OsString)>,
     named: impl IntoIterator<Item = (OsString, OsString)>,
-) -> Environment {
+) -> ChildEnvironment {
     let inherited = parent.into_iter().filter(|(name, value)| is_passed_on(name, value));
-    Environment(inherited.chain(named).collect())
+    ChildEnvironment(inherited.chain(named).collect())
 }
 
 /// The complete environment of a process. `Debug` shows the names and never a value.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Environment(BTreeMap<OsString, OsString>);
+pub struct ChildEnvironment(BTreeMap<OsString, OsString>);
 
-impl Environment {
+impl ChildEnvironment {
     /// The value of this name.
     #[must_use]
     pub fn get(&self, name: impl AsRef<OsStr>) -> Option<&OsStr> {
@@ -80,13 +80,13 @@ impl Environment {
     }
 }
 
-impl<Name: Into<OsString>, Value: Into<OsString>> FromIterator<(Name, Value)> for Environment {
+impl<Name: Into<OsString>, Value: Into<OsString>> FromIterator<(Name, Value)> for ChildEnvironment {
     fn from_iter<Variables: IntoIterator<Item = (Name, Value)>>(variables: Variables) -> Self {
         Self(variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
     }
 }
 
-impl fmt::Debug for Environment {
+impl fmt::Debug for ChildEnvironment {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_set().entries(self.0.keys()).finish()
     }

@@ -2,13 +2,13 @@
 
 use std::ffi::OsString;
 
-use super::{Environment, child_environment};
+use super::{ChildEnvironment, child_environment};
 
 fn variables(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
     pairs.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))).collect()
 }
 
-fn shown(environment: &Environment) -> String {
+fn shown(environment: &ChildEnvironment) -> String {
     environment.iter().map(|(name, value)| format!("{}={}\n", name.display(), value.display())).collect()
 }
 
@@ -67,11 +67,11 @@ fn a_proxy_with_a_password_stays_here() {
 #[test]
 fn an_exported_shell_function_stays_here() {
     let parent = variables(&[("TERM", "() { :; }; echo gone")]);
-    assert_eq!(child_environment(parent, []), Environment::default());
+    assert_eq!(child_environment(parent, []), ChildEnvironment::default());
 }
 
 #[test]
 fn debug_shows_no_value() {
-    let environment: Environment = [("API_KEY", "k-12345"), ("HOME", "/home/ann")].into_iter().collect();
+    let environment: ChildEnvironment = [("API_KEY", "k-12345"), ("HOME", "/home/ann")].into_iter().collect();
     insta::assert_snapshot!(format!("{environment:?}"), @r#"{"API_KEY", "HOME"}"#);
 }

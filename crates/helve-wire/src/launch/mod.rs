@@ -40,7 +40,7 @@ pub use close::{CloseReport, CloseStep, CloseTimes, close};
 pub use command::ServerCommand;
 #[cfg(target_os = "linux")]
 pub use confinement::{Confinement, SealedFile};
-pub use environment::{Environment, child_environment};
+pub use environment::{ChildEnvironment, child_environment};
 pub use executable::Executable;
 #[cfg(target_os = "linux")]
 pub use host_proxy::RefusedHosts;

@@ -45,7 +45,54 @@ pub struct Sandbox {
     pub refused: RefusedHosts,
 }
 
-/// Starts servers in a sandbox, by another launcher.
+/// Starts servers in a sandbox, by another launcher: any that starts processes on this machine. One that does not know of rules
+/// ([`Launcher::confines`]) is handed a command that applies them to itself and then becomes the server.
+///
+/// Rules are applied by a program that calls [`warden::run`] early in `main`; the embedding program itself can be that one.
+///
+/// ```no_run
+/// use std::process::ExitCode;
+/// use std::sync::Arc;
+///
+/// use helve_sandbox::{Policy, Profile};
+/// use helve_wire::launch::{
+///     Launcher as _, PlainLauncher, RefusedHosts, Sandbox, SandboxedLauncher, ServerCommand, WardenProgram, probe, warden,
+/// };
+///
+/// fn main() -> ExitCode {
+///     let mut arguments = std::env::args_os().skip(1);
+///     if std::env::args_os().nth(1).is_some_and(|word| word == "confine-a-server") {
+///         return warden::run(&["confine-a-server"], arguments.by_ref().skip(1));
+///     }
+///     match start() {
+///         Ok(()) => ExitCode::SUCCESS,
+///         Err(error) => {
+///             eprintln!("{error}");
+///             ExitCode::FAILURE
+///         }
+///     }
+/// }
+///
+/// #[tokio::main]
+/// async fn start() -> Result<(), Box<dyn std::error::Error>> {
+///     let stage = WardenProgram { path: std::env::current_exe()?, leading: vec!["confine-a-server".into()] };
+///     let sandbox = Arc::new(Sandbox {
+///         policy: Policy { write: vec!["/srv/notes".into()], ..Policy::new(Profile::Offline) },
+///         machine: probe(&stage)?,
+///         stage,
+///         directory: "/var/cache/my-agent/notes-server".into(),
+///         home: Some("/home/ann".into()),
+///         own: vec!["/home/ann/.config/my-agent".into()],
+///         named_variables: Vec::new(),
+///         refused: RefusedHosts::default(),
+///     });
+///     let command = ServerCommand { program: "/usr/bin/notes-server".into(), ..ServerCommand::default() };
+///     println!("{}", sandbox.plan(&command)?.report);
+///     let launched = SandboxedLauncher::new(PlainLauncher, sandbox).launch(&command)?;
+///     launched.process.wait().await;
+///     Ok(())
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub struct SandboxedLauncher<L> {
     inner: L,

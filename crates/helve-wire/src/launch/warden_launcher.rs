@@ -5,6 +5,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 
 use super::command::{ServerCommand, check_program, start_error};
+use super::confinement::seal_words;
 use super::process::Tree;
 use super::{Launched, Launcher, spawn, warden};
 use crate::Result;
@@ -45,11 +46,21 @@ impl Launcher for WardenLauncher {
         process
             .args([warden::WATCH, &std::process::id().to_string()])
             .args(warden::handed_over(command.executable.as_ref(), command.confinement.as_ref()))
-            .arg(program)
-            .args(&command.args)
             // Keys pressed in the host's terminal are for the host.
             .process_group(0);
-        spawn::spawn(process, Tree::Warden).map_err(|error| start_error(&warden, error))
+        let words: Vec<OsString> = std::iter::once(program.into_os_string()).chain(command.args.clone()).collect();
+        let sealed = match command.is_private {
+            true => Some(seal_words(&words).map_err(|error| start_error(&warden, error))?),
+            false => None,
+        };
+        match &sealed {
+            Some(sealed) => process.arg(warden::private_words(sealed)),
+            None => process.args(&words),
+        };
+        let launched = spawn::spawn(process, Tree::Warden).map_err(|error| start_error(&warden, error))?;
+        // The warden opens it as soon as it runs; nobody tells when that was.
+        launched.process.keep_until_gone(sealed);
+        Ok(launched)
     }
 
     fn confines(&self) -> bool {

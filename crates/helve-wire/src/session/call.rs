@@ -1,5 +1,6 @@
 //! Calling tools, reading resources, getting prompts: with a permit, through as many rounds of questions as it takes.
 
+use helve_model::protocol::methods;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
@@ -68,7 +69,7 @@ impl Session {
         let tool = self.shared.subject(permit, CallKind::Tool)?;
         let name = quoted(tool);
         let members = [("name", name.as_str()), ("arguments", permit.arguments().as_str())];
-        let call = Call { method: "tools/call", subject: tool, members: &members, permit, options: &options };
+        let call = Call { method: methods::TOOLS_CALL, subject: tool, members: &members, permit, options: &options };
         match self.shared.call(&call).await {
             // The tool has changed since it was listed: look again, and repeat what was not accepted.
             Err(error) if modern::is_header_mismatch(&error) => {
@@ -87,7 +88,7 @@ impl Session {
         let uri = self.shared.subject(permit, CallKind::Resource)?;
         let quoted_uri = quoted(uri);
         let members = [("uri", quoted_uri.as_str())];
-        let call = Call { method: "resources/read", subject: uri, members: &members, permit, options: &options };
+        let call = Call { method: methods::RESOURCES_READ, subject: uri, members: &members, permit, options: &options };
         self.shared.call(&call).await.map(ReadOutcome::new)
     }
 
@@ -99,7 +100,7 @@ impl Session {
         let prompt = self.shared.subject(permit, CallKind::Prompt)?;
         let name = quoted(prompt);
         let members = [("name", name.as_str()), ("arguments", permit.arguments().as_str())];
-        let call = Call { method: "prompts/get", subject: prompt, members: &members, permit, options: &options };
+        let call = Call { method: methods::PROMPTS_GET, subject: prompt, members: &members, permit, options: &options };
         self.shared.call(&call).await.map(PromptOutcome::new)
     }
 }
@@ -175,17 +176,18 @@ impl Shared {
     }
 
     async fn call(self: &Arc<Self>, call: &Call<'_>) -> Result<RawJson> {
-        let is_task = call.options.as_task.is_some() && !self.is_modern();
+        let is_task = call.options.as_task.is_some() && !self.speech.calls_in_rounds();
         match &call.options.relayed {
             // For a caller that cannot ask for the task, it is made and followed here.
             Some(relayed) if is_task && relayed.task.is_none() => {}
             Some(relayed) => return self.call_relayed(call, relayed).await,
             None => {}
         }
-        if self.is_modern() {
+        if self.speech.calls_in_rounds() {
             return self.call_in_rounds(call).await;
         }
-        let Some(ttl) = call.options.as_task.filter(|_| call.method == "tools/call" && self.greeting.offers("tasks"))
+        let Some(ttl) =
+            call.options.as_task.filter(|_| call.method == methods::TOOLS_CALL && self.greeting.offers("tasks"))
         else {
             return self.ask(self.ask_for(call, Params::Members(&with(call, &[])), "", call.options.times)).await;
         };
@@ -200,11 +202,7 @@ impl Shared {
 
     /// One round, whatever comes of it.
     async fn call_relayed(&self, call: &Call<'_>, relayed: &Relayed) -> Result<RawJson> {
-        let extra: &[(&str, &Option<RawJson>)] = if self.is_modern() {
-            &[("inputResponses", &relayed.responses), ("requestState", &relayed.state)]
-        } else {
-            &[("task", &relayed.task)]
-        };
+        let extra = self.speech.relayed_members(relayed);
         let extra: Vec<_> = extra.iter().filter_map(|(key, value)| Some((*key, value.as_ref()?.as_str()))).collect();
         let members = with(call, &extra);
         let meta = self.own_meta(call.options);
@@ -263,7 +261,7 @@ impl Shared {
 
     /// The metadata of a call that is made in somebody else's name; `None` when it is made in the connection's.
     fn own_meta(&self, options: &CallOptions) -> Option<Arc<str>> {
-        if !self.is_modern() {
+        if !self.speech.has_request_meta() {
             return None;
         }
         let capabilities = options.relayed.as_ref().and_then(|relayed| relayed.capabilities.as_ref());
@@ -280,7 +278,8 @@ impl Shared {
             _ => {
                 let version = &self.greeting.negotiated.version;
                 let level = log_level.map(LogLevel::as_str);
-                let rendered = modern::request_meta(version, &self.options.client, &declared.to_json(), level).into();
+                let rendered =
+                    self.speech.request_meta(version, &self.options.client, &declared.to_json(), level).into();
                 *last = Some(OwnMeta { declared, log_level, rendered: Arc::clone(&rendered) });
                 Some(rendered)
             }
@@ -299,7 +298,7 @@ impl Shared {
         let listener = is_heard.then_some(Listener::Call { on_progress, handler });
         let known = lock(&self.param_headers).get(call.subject).cloned();
         let headers = match known {
-            Some(known) if call.method == "tools/call" => param_headers::values(&known, call.permit.arguments()),
+            Some(known) if call.method == methods::TOOLS_CALL => param_headers::values(&known, call.permit.arguments()),
             _ => Vec::new(),
         };
         Ask {

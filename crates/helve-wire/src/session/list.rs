@@ -1,5 +1,6 @@
 //! Listing what a server offers, page by page, within limits; a broken item loses that item and nothing else.
 
+use helve_model::protocol::methods;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -55,8 +56,8 @@ impl Session {
     /// # Errors
     /// When the first page cannot be had. Trouble with later pages is told in [`Listing::incomplete`].
     pub async fn list_tools(&self, times: Times) -> Result<Listing<ToolDefinition>> {
-        let mut listing = self.shared.list("tools/list", "tools", "tools", times).await?;
-        if self.is_modern() && self.shared.channel.link().is_http() {
+        let mut listing = self.shared.list(methods::TOOLS_LIST, "tools", "tools", times).await?;
+        if self.shared.speech.repeats_in_headers() && self.shared.channel.link().is_http() {
             listing.items.retain(|tool: &ToolDefinition| match self.learn_tool(tool) {
                 Ok(()) => true,
                 Err(problem) => {
@@ -88,7 +89,7 @@ impl Session {
     /// # Errors
     /// As [`Session::list_tools`].
     pub async fn list_resources(&self, times: Times) -> Result<Listing<ResourceDefinition>> {
-        self.shared.list("resources/list", "resources", "resources", times).await
+        self.shared.list(methods::RESOURCES_LIST, "resources", "resources", times).await
     }
 
     /// The server's resource templates. Empty, without asking, when the server offers no resources.
@@ -96,7 +97,7 @@ impl Session {
     /// # Errors
     /// As [`Session::list_tools`].
     pub async fn list_resource_templates(&self, times: Times) -> Result<Listing<ResourceTemplateDefinition>> {
-        self.shared.list("resources/templates/list", "resourceTemplates", "resources", times).await
+        self.shared.list(methods::RESOURCE_TEMPLATES_LIST, "resourceTemplates", "resources", times).await
     }
 
     /// The server's prompts. Empty, without asking, when the server offers none.
@@ -104,7 +105,7 @@ impl Session {
     /// # Errors
     /// As [`Session::list_tools`].
     pub async fn list_prompts(&self, times: Times) -> Result<Listing<PromptDefinition>> {
-        self.shared.list("prompts/list", "prompts", "prompts", times).await
+        self.shared.list(methods::PROMPTS_LIST, "prompts", "prompts", times).await
     }
 }
 

@@ -6,6 +6,7 @@
 //! between. When it ends, it is made again; what the server does not take again is no longer wished for, and the
 //! handler hears that something has to be asked for anew.
 
+use helve_model::protocol::methods;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -88,9 +89,8 @@ impl Session {
     /// # Errors
     /// When the server refuses; a modern server may take the request and leave the resource out.
     pub async fn subscribe(&self, uri: &str, times: Times) -> Result<()> {
-        if !self.is_modern() {
-            let uri = quoted(uri);
-            return self.shared.ask(Ask { times, ..Ask::new("resources/subscribe", &[("uri", &uri)]) }).await.map(drop);
+        if let Some(methods) = self.shared.speech.subscription_methods() {
+            return self.ask_about(methods.subscribe, uri, times).await;
         }
         let accepted = self.wish(|wish| wish.uris.extend([uri.to_owned()]), times).await?;
         if accepted.is_some_and(|accepted| resources_of(&accepted).contains(uri)) {
@@ -106,20 +106,20 @@ impl Session {
     /// # Errors
     /// When the server refuses.
     pub async fn unsubscribe(&self, uri: &str, times: Times) -> Result<()> {
-        if !self.is_modern() {
-            let uri = quoted(uri);
-            return self
-                .shared
-                .ask(Ask { times, ..Ask::new("resources/unsubscribe", &[("uri", &uri)]) })
-                .await
-                .map(drop);
+        if let Some(methods) = self.shared.speech.subscription_methods() {
+            return self.ask_about(methods.unsubscribe, uri, times).await;
         }
         self.wish(|wish| wish.uris.retain(|wanted| wanted != uri), times).await.map(drop)
     }
 
+    async fn ask_about(&self, method: &str, uri: &str, times: Times) -> Result<()> {
+        let uri = quoted(uri);
+        self.shared.ask(Ask { times, ..Ask::new(method, &[("uri", &uri)]) }).await.map(drop)
+    }
+
     /// Changes what is listened for; gives the part the server took.
     async fn wish(&self, change: impl FnOnce(&mut Wish), times: Times) -> Result<Option<RawJson>> {
-        if !self.is_modern() {
+        if self.shared.speech.subscription_methods().is_some() {
             return Ok(None);
         }
         let (heard, wish, before, mut replaced) = {
@@ -262,7 +262,7 @@ async fn listen(shared: Arc<Shared>, task: u64, wish: Wish, heard: watch::Sender
             times: FOR_EVER,
             listener: Some(listener),
             in_turn: false,
-            ..Ask::new("subscriptions/listen", &members)
+            ..Ask::new(methods::SUBSCRIPTIONS_LISTEN, &members)
         };
         let ended = shared.ask(ask).await;
         if shared.channel.dispatcher().pending.closed().is_some() {

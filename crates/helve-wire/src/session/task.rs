@@ -1,5 +1,6 @@
 //! A call that is answered with a task is followed to its end: by polling, in the server's own rhythm.
 
+use helve_model::protocol::methods;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,7 +36,7 @@ impl Shared {
             }
             status = running.look_again(&status, "pollInterval").await?;
         }
-        let result = self.ask(running.ask("tasks/result", &[("taskId", &running.id)])?).await;
+        let result = self.ask(running.ask(methods::TASKS_RESULT, &[("taskId", &running.id)])?).await;
         running.over(result)
     }
 
@@ -50,7 +51,7 @@ impl Shared {
                     if let Some(questions) = status.member("inputRequests") {
                         let answers = self.answer(&questions, options.handler.as_ref()).await?;
                         let members = [("taskId", running.id.as_str()), ("inputResponses", answers.as_str())];
-                        drop(self.ask(running.ask("tasks/update", &members)?).await?);
+                        drop(self.ask(running.ask(methods::TASKS_UPDATE, &members)?).await?);
                     }
                 }
                 Some("completed") => {
@@ -62,7 +63,7 @@ impl Shared {
                     let error = status.member("error").as_ref().and_then(RpcError::from_raw);
                     let error = error.map_or_else(
                         || broken_result("is a failed task without error"),
-                        |error| refused("tools/call", error),
+                        |error| refused(methods::TOOLS_CALL, error),
                     );
                     return Err(running.over(error));
                 }
@@ -98,7 +99,7 @@ impl<'session> Running<'session> {
             return Err(self.too_long());
         }
         sleep(pause).await;
-        self.session.ask(self.ask("tasks/get", &[("taskId", &self.id)])?).await
+        self.session.ask(self.ask(methods::TASKS_GET, &[("taskId", &self.id)])?).await
     }
 
     /// A request about the task, bounded by what is left of the call's time.
@@ -140,7 +141,7 @@ impl Drop for Running<'_> {
             // Nobody is left to hear about it; and what is left of the session must not wait for it.
             tokio::select! {
                 biased;
-                answer = session.ask(Ask { subject: Some(&name), times, ..Ask::new("tasks/cancel", &members) }) => drop(answer),
+                answer = session.ask(Ask { subject: Some(&name), times, ..Ask::new(methods::TASKS_CANCEL, &members) }) => drop(answer),
                 gone = released.wait_for(|released| *released) => drop(gone),
             }
         });

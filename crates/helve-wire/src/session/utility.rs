@@ -1,6 +1,7 @@
 //! The small requests: is it alive, how much should it log, what could come next; and what we know when it fails.
 
 use helve_model::json::RawJson;
+use helve_model::protocol::methods;
 
 use super::Session;
 use crate::channel::Ask;
@@ -65,7 +66,7 @@ impl Session {
     /// # Errors
     /// When no answer comes in time.
     pub async fn ping(&self, times: Times) -> Result<()> {
-        let method = if self.is_modern() { "server/discover" } else { "ping" };
+        let method = self.shared.speech.liveness_method();
         self.shared.ask(Ask { times, ..Ask::new(method, &[]) }).await.map(drop)
     }
 
@@ -80,12 +81,12 @@ impl Session {
     /// # Errors
     /// When a legacy server refuses.
     pub async fn set_log_level(&self, level: LogLevel, times: Times) -> Result<()> {
-        if self.is_modern() {
+        let Some(method) = self.shared.speech.log_level_method() else {
             self.set_log_level_in_meta(level);
             return Ok(());
-        }
+        };
         let level = quoted(level.as_str());
-        self.shared.ask(Ask { times, ..Ask::new("logging/setLevel", &[("level", &level)]) }).await.map(drop)
+        self.shared.ask(Ask { times, ..Ask::new(method, &[("level", &level)]) }).await.map(drop)
     }
 
     /// What could stand for an argument that begins with `value`; `context` has the arguments chosen before.
@@ -108,7 +109,7 @@ impl Session {
         let context = context.map(|arguments| object(&[("arguments", arguments.as_str())]));
         let mut members = vec![("ref", subject.as_str()), ("argument", argument.as_str())];
         members.extend(context.as_ref().map(|context| ("context", context.as_str())));
-        self.shared.ask(Ask { times, ..Ask::new("completion/complete", &members) }).await
+        self.shared.ask(Ask { times, ..Ask::new(methods::COMPLETION_COMPLETE, &members) }).await
     }
 
     /// How many messages were none of the protocol's so far.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use helve_model::{ErrorCode, ServerName};
+use helve_model::{ErrorCode, SecretSet, ServerName};
 use tokio::io::{AsyncRead, AsyncReadExt as _, ReadBuf};
 use tokio::net::unix::pipe;
 use tokio::sync::watch;
@@ -48,6 +48,8 @@ pub(crate) struct StdioLink {
 #[derive(Debug)]
 pub(crate) struct StderrTail {
     limit: usize,
+    /// What nobody is told of it.
+    secrets: Option<Arc<SecretSet>>,
     kept: Mutex<VecDeque<u8>>,
     ended: watch::Sender<bool>,
 }
@@ -66,6 +68,7 @@ impl StdioLink {
         let process = Arc::new(launched.process);
         let stderr = Arc::new(StderrTail {
             limit: limits.stderr_bytes,
+            secrets: dispatcher.secrets().cloned(),
             kept: Mutex::default(),
             ended: watch::Sender::new(false),
         });
@@ -124,7 +127,11 @@ impl StderrTail {
     pub(crate) fn text(&self) -> String {
         let kept = lock(&self.kept);
         let (front, back) = kept.as_slices();
-        String::from_utf8_lossy(&[front, back].concat()).into_owned()
+        let text = String::from_utf8_lossy(&[front, back].concat()).into_owned();
+        match &self.secrets {
+            Some(secrets) => secrets.hide(&text).into_owned(),
+            None => text,
+        }
     }
 
     /// The last few lines that are not blank; empty when there are none.

@@ -1,7 +1,7 @@
 //! From a decision to a permit: by rule, by an earlier approval, or by asking.
 
 use helve_model::json::RawJson;
-use helve_policy::{Answer, Decision, Permit, Question, Span, ToolPolicy, Whereabouts};
+use helve_policy::{Answer, ApprovalSpan, Decision, Permit, Question, ToolPolicy, Whereabouts};
 
 use super::CallContext;
 use super::record::Recording;
@@ -80,9 +80,9 @@ pub(super) async fn ask(host: &HostCore, context: &CallContext, question: Questi
         sentence: question.to_string(),
     };
     let (span, pattern) = match approver.approve(request).await {
-        ApprovalAnswer::Once => (Span::Once, None),
-        ApprovalAnswer::Run => (Span::Run, None),
-        ApprovalAnswer::Always { pattern } => (Span::Always, pattern),
+        ApprovalAnswer::Once => (ApprovalSpan::Once, None),
+        ApprovalAnswer::Run => (ApprovalSpan::Run, None),
+        ApprovalAnswer::Always { pattern } => (ApprovalSpan::Always, pattern),
         ApprovalAnswer::Decline => return Err(context.refused(&question.decline())),
         ApprovalAnswer::Unavailable => return Err(context.refused(&question.refuse_unanswered())),
     };
@@ -90,9 +90,9 @@ pub(super) async fn ask(host: &HostCore, context: &CallContext, question: Questi
     if let Some(approval) = approval {
         // What is for good is kept by the host; what is for now, by whoever said it.
         match &context.approvals {
-            Some(own) if approval.span != Span::Always => lock(own.set()).add(approval),
+            Some(own) if approval.span != ApprovalSpan::Always => lock(own.set()).add(approval),
             _ => {
-                if approval.span == Span::Always {
+                if approval.span == ApprovalSpan::Always {
                     approver.keep(&approval);
                     // Whoever was asked for the call, the host's own approver is who remembers for all of them.
                     if context.approver.is_some() {

@@ -39,7 +39,8 @@ pub(super) struct Sent {
 /// How long the call may stay without answer or progress.
 pub(super) fn timeout(host: &HostCore, tool: &ToolEntry, context: &CallContext) -> Duration {
     let of_server = || tool.handle.as_ref().and_then(|handle| handle.call_timeout());
-    context.timeout.or_else(of_server).unwrap_or(host.settings.call_timeout)
+    let of_tool = || tool.native().and_then(|native| native.timeout());
+    context.timeout.or_else(of_tool).or_else(of_server).unwrap_or(host.settings.call_timeout)
 }
 
 /// The tool as its server lists it now: a definition from an earlier run is never used for a call unchecked.
@@ -106,6 +107,7 @@ async fn run_native(
         approver: context.approver.clone(),
         approvals: context.approvals.clone(),
         refusals: context.refusals.clone(),
+        answerer: context.answerer.clone(),
     };
     // A tool that panics costs its own call, as a server that crashes does.
     let running = AssertUnwindSafe(async { native.call(permit, &tool_context).await }).catch_unwind();

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use helve_model::json::RawJson;
 use helve_model::method::TASKS;
 use helve_model::{Action, ErrorCode, ServerName};
-use helve_policy::{Answer, Barred, Caller, Clearance, Form, Permit, Relay, Subject, Whereabouts};
+use helve_policy::{Answer, Barred, Caller, Clearance, MessageForm, Permit, Relay, Subject, Whereabouts};
 use helve_wire::Greeting;
 use tokio::time::Instant;
 
@@ -32,9 +32,9 @@ impl Host {
             None => None,
         };
         let session = match message.form {
-            Form::Request => handle.session(Instant::now() + self.times(&handle).idle).await?,
+            MessageForm::Request => handle.session(Instant::now() + self.times(&handle).idle).await?,
             // Nothing is started, and nobody waits, to be told something.
-            Form::Notification => handle.session_now().ok_or_else(|| handle.unavailable(&handle.status()))?,
+            MessageForm::Notification => handle.session_now().ok_or_else(|| handle.unavailable(&handle.status()))?,
         };
         let (server, method) = (message.server.clone(), message.method.clone());
         Clearance::new(message, permit.as_ref(), |extension| declares(session.greeting(), extension)).map_err(
@@ -78,7 +78,7 @@ impl Host {
     /// # Errors
     /// `DENIED` when a rule or a person says no.
     pub async fn may_follow(&self, server: &ServerName, uri: &str, context: &CallContext) -> Result<(), CallError> {
-        permit(self.shared(), Subject::resource(server, uri), &RawJson::empty_object(), Form::Request, context)
+        permit(self.shared(), Subject::resource(server, uri), &RawJson::empty_object(), MessageForm::Request, context)
             .await
             .map(drop)
     }
@@ -110,7 +110,7 @@ async fn permit(
     host: &HostCore,
     subject: Subject,
     sent: &RawJson,
-    form: Form,
+    form: MessageForm,
     context: &CallContext,
 ) -> Result<Permit, CallError> {
     let name = subject.name.clone();
@@ -123,7 +123,9 @@ async fn permit(
         let (policy, nothing) = (rules.for_tool(subject), RawJson::empty_object());
         match authorize::decide(host, &policy, nothing, Whereabouts::default(), context, &mut recording)? {
             Answer::Approved(permit) => Ok(permit),
-            Answer::Open(question) if form == Form::Notification => Err(context.refused(&question.refuse_unanswered())),
+            Answer::Open(question) if form == MessageForm::Notification => {
+                Err(context.refused(&question.refuse_unanswered()))
+            }
             Answer::Open(question) => authorize::ask(host, context, question).await,
         }
     }

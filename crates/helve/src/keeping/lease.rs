@@ -5,7 +5,7 @@ use std::io;
 use helve_wire::launch::{ExitReport, Launched, Loan, lend};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf};
 
-use super::Connection;
+use super::KeeperConnection;
 use super::frame::Frame;
 
 /// Bytes of input that are passed on at once.
@@ -16,7 +16,7 @@ const PIECE: usize = 64 << 10;
 ///
 /// # Errors
 /// When no pipes can be had.
-pub fn lease(connection: Connection, process: u32) -> io::Result<Launched> {
+pub fn lease(connection: KeeperConnection, process: u32) -> io::Result<Launched> {
     let (launched, loan) = lend(process)?;
     let state = loan.state();
     drop(tokio::spawn(async move {
@@ -37,7 +37,7 @@ type Receiver = tokio::net::unix::pipe::Receiver;
 type Sender = tokio::net::unix::pipe::Sender;
 
 /// Passes on what the program writes, until it ends; says how it did.
-async fn hear(mut reader: ReadHalf<Connection>, mut stdout: Sender, mut stderr: Sender) -> ExitReport {
+async fn hear(mut reader: ReadHalf<KeeperConnection>, mut stdout: Sender, mut stderr: Sender) -> ExitReport {
     loop {
         let written = match Frame::read(&mut reader).await {
             Ok(Some(Frame::Output(bytes))) => stdout.write_all(&bytes).await,
@@ -53,7 +53,7 @@ async fn hear(mut reader: ReadHalf<Connection>, mut stdout: Sender, mut stderr: 
 }
 
 /// Passes on what the program is told, until nobody tells it anything any more.
-async fn say(mut stdin: Receiver, mut writer: WriteHalf<Connection>) -> io::Result<()> {
+async fn say(mut stdin: Receiver, mut writer: WriteHalf<KeeperConnection>) -> io::Result<()> {
     let mut piece = Vec::with_capacity(PIECE);
     loop {
         piece.clear();

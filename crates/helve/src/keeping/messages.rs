@@ -1,6 +1,7 @@
 //! How messages of several borrowers are told apart at one program: the numbers they count their requests with get the
 //! borrower's own number in front, and lose it on the way back. Nothing else of a message is touched.
 
+use helve_model::protocol::notifications;
 use std::borrow::Cow;
 
 use helve_model::json::scan;
@@ -54,7 +55,7 @@ pub(super) fn to_program(borrower: u32, text: &str) -> String {
             let token = meta.and_then(|meta| member(meta, "progressToken"));
             renumbered(text, &[Some(id), token], mark)
         }
-        Message::Notification { method } if method == "notifications/cancelled" => {
+        Message::Notification { method } if method == notifications::CANCELLED => {
             let id = member(text, "params").and_then(|params| member(params, "requestId"));
             renumbered(text, &[id], mark)
         }
@@ -67,7 +68,7 @@ pub(super) fn from_program(text: &str) -> (Option<u32>, String) {
     let params = || member(text, "params");
     let number = match Message::read(text) {
         Message::Answer { id } => Some(id),
-        Message::Notification { method } if method == "notifications/progress" => {
+        Message::Notification { method } if method == notifications::PROGRESS => {
             params().and_then(|params| member(params, "progressToken"))
         }
         Message::Notification { .. } => {

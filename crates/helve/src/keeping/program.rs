@@ -3,6 +3,7 @@
 //! The handshake is made once, by the first who comes; the others get the same answer. What the program wrote while it
 //! started is told to each of them, as it would be told to whoever started it; what it writes later, to those who are there.
 
+use helve_model::protocol::{methods, notifications};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -18,7 +19,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, watch};
 
-use super::Connection;
+use super::KeeperConnection;
 use super::frame::Frame;
 use super::messages::{self, MOST_BORROWERS, Message};
 #[cfg(target_os = "linux")]
@@ -38,7 +39,7 @@ const UNREAD_BYTES: usize = 512 << 20;
 /// So much of what a program wrote while it started is told to those who come later.
 const STARTUP_BYTES: usize = 64 << 10;
 /// What is asked before anything is asked of the server itself.
-const OPENING: [&str; 4] = ["initialize", "server/discover", "tools/list", "ping"];
+const OPENING: [&str; 4] = [methods::INITIALIZE, methods::SERVER_DISCOVER, methods::TOOLS_LIST, methods::PING];
 
 /// A program that is kept running for whoever comes.
 #[derive(Debug)]
@@ -211,7 +212,7 @@ impl KeptProgram {
     ///
     /// # Errors
     /// When the connection breaks.
-    pub async fn lend(&self, connection: Connection) -> io::Result<()> {
+    pub async fn lend(&self, connection: KeeperConnection) -> io::Result<()> {
         let (mut reader, mut writer) = tokio::io::split(connection);
         let Some((borrower, mut frames)) = self.shared.admit() else { return Ok(()) };
         let _gone = Gone { program: self, borrower };
@@ -272,7 +273,7 @@ impl Drop for Gone<'_> {
         let open = self.program.shared.forget(self.borrower);
         for number in open {
             let params = ObjectWriter::new().number("requestId", number);
-            let line = envelope().text("method", "notifications/cancelled").object("params", params).into_text();
+            let line = envelope().text("method", notifications::CANCELLED).object("params", params).into_text();
             // A program that does not read hears nothing anyway.
             drop(self.program.input().map(|input| input.try_send(line)));
         }
@@ -407,7 +408,7 @@ impl State {
     /// What a borrower says, as the program is to get it now, if it is.
     fn take(&mut self, borrower: u32, text: &str, one_at_a_time: bool) -> Option<String> {
         match Message::read(text) {
-            Message::Request { id, method } if method == "initialize" => self.initialize(borrower, id, text),
+            Message::Request { id, method } if method == methods::INITIALIZE => self.initialize(borrower, id, text),
             Message::Request { id, method } => {
                 self.has_begun |= !OPENING.contains(&&*method);
                 let line = messages::to_program(borrower, text);
@@ -418,7 +419,7 @@ impl State {
                 self.open.extend(messages::marked(borrower, id).map(|number| (number, borrower)));
                 Some(line)
             }
-            Message::Notification { method } if method == "notifications/initialized" => match &mut self.handshake {
+            Message::Notification { method } if method == notifications::INITIALIZED => match &mut self.handshake {
                 Handshake::Done { is_confirmed, .. } if *is_confirmed => None,
                 Handshake::Done { is_confirmed, .. } => {
                     *is_confirmed = true;
@@ -482,7 +483,7 @@ impl State {
                     self.tell(borrower, text.to_owned());
                     Vec::new()
                 }
-                None if method == "ping" => {
+                None if method == methods::PING => {
                     vec![envelope().raw("id", id).object("result", ObjectWriter::new()).into_text()]
                 }
                 None => {

@@ -14,7 +14,7 @@ use helve_wire::BoxFuture;
 use sha2::{Digest as _, Sha256};
 use tokio::time::sleep;
 
-use super::{Change, Watch, WatchId, WatchSource, Watcher};
+use super::{Watch, WatchChange, WatchId, WatchSource, Watcher};
 use crate::ask::{ApprovalAnswer, ApprovalRequest, Approver, RunApprovals};
 use crate::call::CallContext;
 use crate::error::CallError;
@@ -142,18 +142,18 @@ async fn run(watch: Weak<Watch>, host: WeakHost, approval: Arc<Standing>, every:
                 let hash = hash(&content);
                 let is_new = lock(&watch.counts).content.replace(hash) != Some(hash);
                 if is_new {
-                    watch.tell(Change::Content(content));
+                    watch.tell(WatchChange::Content(content));
                 }
             }
             Err(error) => {
                 lock(&watch.counts).failures += 1;
                 if !can_get_better(error.code()) {
-                    return watch.tell(Change::Ended(Arc::new(error)));
+                    return watch.tell(WatchChange::Ended(Arc::new(error)));
                 }
                 pause = (pause * 2).min(LONGEST_PAUSE.max(every));
                 // Said once, not at every attempt.
                 if !std::mem::replace(&mut is_down, true) {
-                    watch.tell(Change::Failed(Arc::new(error)));
+                    watch.tell(WatchChange::Failed(Arc::new(error)));
                 }
             }
         }

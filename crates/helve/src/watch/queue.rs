@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use super::{Change, WatchEvent, WatchId};
+use super::{WatchChange, WatchEvent, WatchId};
 use helve_model::sync::lock;
 
 /// Between two events of one watch there is at least so much time: what comes meanwhile is one event at its end.
@@ -100,7 +100,7 @@ impl Queue {
         while let Some(id) = order.pop_front() {
             let Some(slot) = slots.get_mut(&id) else { continue };
             let Some(event) = slot.change.take().or_else(|| slot.trouble.take()) else { continue };
-            if matches!(event.change, Change::Ended(_)) {
+            if matches!(event.change, WatchChange::Ended(_)) {
                 slots.remove(&id);
             } else if slot.is_empty() {
                 slot.rests_until = Some(now + SHORTEST_GAP);
@@ -134,7 +134,7 @@ impl Slot {
 
 impl WatchEvent {
     const fn is_trouble(&self) -> bool {
-        matches!(self.change, Change::Failed(_) | Change::Ended(_))
+        matches!(self.change, WatchChange::Failed(_) | WatchChange::Ended(_))
     }
 }
 

@@ -9,23 +9,23 @@ use tokio::time::advance;
 use super::*;
 use crate::error::CallError;
 
-fn event(number: u64, change: Change) -> WatchEvent {
+fn event(number: u64, change: WatchChange) -> WatchEvent {
     let server = ServerName::new("peer").unwrap();
     WatchEvent { id: WatchId(number), server, target: "test://x".to_owned(), reason: None, change, superseded: 0 }
 }
 
-fn content(text: &str) -> Change {
-    Change::Content(RawJson::assembled(format!("\"{text}\"")))
+fn content(text: &str) -> WatchChange {
+    WatchChange::Content(RawJson::assembled(format!("\"{text}\"")))
 }
 
-fn failed() -> Change {
-    Change::Failed(Arc::new(CallError::new(ErrorCode::Timeout, "too late")))
+fn failed() -> WatchChange {
+    WatchChange::Failed(Arc::new(CallError::new(ErrorCode::Timeout, "too late")))
 }
 
 fn taken(queue: &Queue) -> String {
     let Some(event) = queue.try_next() else { return "nothing".to_owned() };
     let what = match event.change {
-        Change::Content(content) => content.as_str().to_owned(),
+        WatchChange::Content(content) => content.as_str().to_owned(),
         other => format!("{other:?}").split('(').next().unwrap_or_default().to_owned(),
     };
     format!("{}: {what}, superseded {}", event.id, event.superseded)
@@ -85,7 +85,7 @@ async fn nothing_is_left_of_what_is_over() {
     for number in 0..100 {
         queue.push(event(number, content("a")));
         drop(queue.try_next());
-        queue.push(event(number, Change::Ended(Arc::new(CallError::new(ErrorCode::Denied, "no")))));
+        queue.push(event(number, WatchChange::Ended(Arc::new(CallError::new(ErrorCode::Denied, "no")))));
         if number % 2 == 0 {
             queue.forget(WatchId(number));
         }

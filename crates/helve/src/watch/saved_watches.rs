@@ -8,7 +8,7 @@ use helve_model::{QualifiedName, ServerName, ToolName};
 use serde::{Deserialize, Serialize};
 
 use super::poll::Standing;
-use super::{Change, Watch, WatchId, WatchSource, Watcher};
+use super::{Watch, WatchChange, WatchId, WatchSource, Watcher};
 use crate::error::CallError;
 use helve_model::sync::lock;
 
@@ -81,7 +81,7 @@ impl Watcher {
             Kind::Subscription => {
                 let watch = self.subscribed(&saved.server, &saved.target, reason, saved.id()).await?;
                 saved.count(&watch);
-                watch.tell(Change::MayHaveChanged);
+                watch.tell(WatchChange::MayHaveChanged);
                 return Ok(self.keep(watch));
             }
             Kind::Tool { arguments, every_ms } => {

@@ -11,7 +11,7 @@ use helve_wire::{Session, Times};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use super::{Change, Watch, WatchId};
+use super::{Watch, WatchChange, WatchId};
 use crate::error::CallError;
 use crate::host::Host;
 use crate::server_handle::ServerHandle;
@@ -97,7 +97,7 @@ impl Subscriptions {
     pub(crate) fn updated(&self, params: &RawJson) {
         let Some(uri) = params.member_str("uri") else { return };
         for watch in self.watches_of(|held| is_part_of(&uri, held)) {
-            watch.tell(Change::Updated(params.clone()));
+            watch.tell(WatchChange::Updated(params.clone()));
         }
     }
 
@@ -105,7 +105,7 @@ impl Subscriptions {
     pub(crate) fn outage(&self, error: &Arc<CallError>) {
         if !self.is_out.swap(true, Ordering::Relaxed) {
             for watch in self.watches_of(|_| true) {
-                watch.tell(Change::Failed(Arc::clone(error)));
+                watch.tell(WatchChange::Failed(Arc::clone(error)));
             }
         }
     }
@@ -128,18 +128,18 @@ impl Subscriptions {
                 }
                 let subscribed = session.subscribe(&uri, Times::default()).await;
                 let change = match subscribed {
-                    Ok(()) => Change::MayHaveChanged,
+                    Ok(()) => WatchChange::MayHaveChanged,
                     Err(error) if session.has_ended() => {
                         // The next connection restores it.
                         tracing::debug!(server = %handle.server(), uri, %error, "not subscribed again");
                         return;
                     }
-                    Err(error) => Change::Ended(Arc::new(CallError::from_wire(error, handle.server()))),
+                    Err(error) => WatchChange::Ended(Arc::new(CallError::from_wire(error, handle.server()))),
                 };
                 for watch in subscriptions.watches_of(|held| held == uri) {
                     watch.tell(change.clone());
                 }
-                if matches!(change, Change::Ended(_)) {
+                if matches!(change, WatchChange::Ended(_)) {
                     lock(&subscriptions.held).remove(&uri);
                 }
             }

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use helve::{
-    ApprovalAnswer, ApprovalRequest, Approver, CallContext, Change, ElicitationAnswer, ElicitationRequest, Elicitor,
-    Host, HostBuilder, HostEvent, Root, RootsProvider, Sampler, SamplingCall, SamplingLimits,
+    ApprovalAnswer, ApprovalRequest, Approver, CallContext, ElicitationAnswer, ElicitationRequest, Elicitor, Host,
+    HostBuilder, HostEvent, Root, RootsProvider, Sampler, SamplingCall, SamplingLimits, WatchChange,
 };
 use helve_model::json::RawJson;
 use helve_model::{Action, CallKind, ErrorCode, ResourceBody, ServerName, ServerSpec};
@@ -110,7 +110,7 @@ async fn looks_alike(host: &Host) {
         (id, "test://watched", Some("it may change"))
     );
     assert!(
-        matches!(&event.change, Change::Updated(params) if params.member_str("uri").as_deref() == Some("test://watched"))
+        matches!(&event.change, WatchChange::Updated(params) if params.member_str("uri").as_deref() == Some("test://watched"))
     );
     assert_eq!(watcher.reports()[0].events, 1);
     assert_eq!(watcher.end(&helve::WatchFilter { id: Some(id), ..Default::default() }), 1);
@@ -173,7 +173,7 @@ async fn over_sse() {
     let watcher = host.watcher();
     watcher.subscribe("peer", "test://watched", "").await.unwrap();
     drop(call(&host, "peer/touch", r#"{"uri":"test://watched"}"#).await.unwrap());
-    assert!(matches!(timeout(PATIENCE, watcher.next()).await.unwrap().change, Change::Updated(_)));
+    assert!(matches!(timeout(PATIENCE, watcher.next()).await.unwrap().change, WatchChange::Updated(_)));
     host.shutdown().await;
 }
 

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use helve::{
-    ApprovalAnswer, ApprovalRequest, Approver, CallContext, Change, DEFAULT_INTERVAL, ElicitationAnswer,
-    ElicitationRequest, Elicitor, Host, HostEvent, MINIMUM_INTERVAL, Registry, Sampler, SamplingCall, SamplingLimits,
-    SavedHost, Tool, ToolContext, ToolFailure, Toolbox, WatchEvent, WatchFilter, Watcher, definition,
+    ApprovalAnswer, ApprovalRequest, Approver, CallContext, DEFAULT_INTERVAL, ElicitationAnswer, ElicitationRequest,
+    Elicitor, Host, HostEvent, MINIMUM_INTERVAL, Registry, Sampler, SamplingCall, SamplingLimits, SavedHost, Tool,
+    ToolContext, ToolFailure, Toolbox, WatchChange, WatchEvent, WatchFilter, Watcher, definition,
 };
 use helve_model::json::RawJson;
 use helve_model::{Action, CallKind, ErrorCode, Listed, Origin, Outcome, ServerName, ToolDefinition};
@@ -81,7 +81,7 @@ async fn a_poll_tells_of_changes_and_of_nothing_else() {
         watcher.poll_tool("native/count", RawJson::empty_object(), DEFAULT_INTERVAL, "to see").await.unwrap();
     assert_eq!(Outcome::new(first).open().unwrap().to_text(), "1");
     let event = next(&watcher).await;
-    let Change::Content(content) = &event.change else { panic!("{event:?}") };
+    let WatchChange::Content(content) = &event.change else { panic!("{event:?}") };
     assert_eq!(Outcome::new(content.clone()).open().unwrap().to_text(), "2");
     assert_eq!((event.id, event.target.as_str(), event.reason.as_deref()), (id, "count", Some("to see")));
 
@@ -156,12 +156,12 @@ async fn what_is_refused_or_gone_ends_a_poll_and_what_is_down_does_not() {
     drop(watcher.try_next());
     let event = loop {
         let event = next(&watcher).await;
-        if !matches!(event.change, Change::Content(_)) {
+        if !matches!(event.change, WatchChange::Content(_)) {
             break event;
         }
     };
     assert!(
-        matches!(&event.change, Change::Failed(error) if error.code() == ErrorCode::ServerUnavailable),
+        matches!(&event.change, WatchChange::Failed(error) if error.code() == ErrorCode::ServerUnavailable),
         "{event:?}"
     );
     tokio::time::sleep(Duration::from_secs(600)).await;
@@ -170,11 +170,11 @@ async fn what_is_refused_or_gone_ends_a_poll_and_what_is_down_does_not() {
     // Every second it would be six hundred.
     assert!((8..40).contains(&report.failures), "{report:?}");
     *fails.lock().unwrap() = None;
-    assert!(matches!(next(&watcher).await.change, Change::Content(_)));
+    assert!(matches!(next(&watcher).await.change, WatchChange::Content(_)));
 
     host.put_toolbox(Toolbox::new(ServerName::new("native").unwrap())).unwrap();
     let event = next(&watcher).await;
-    let Change::Ended(error) = &event.change else { panic!("{event:?}") };
+    let WatchChange::Ended(error) = &event.change else { panic!("{event:?}") };
     assert_eq!(error.code(), ErrorCode::ToolNotFound);
     assert!(watcher.reports().is_empty());
 
@@ -196,9 +196,9 @@ async fn a_subscription_outlives_its_connection() {
         for process in marked_processes(&mark) {
             kill(process);
         }
-        assert!(matches!(next(&watcher).await.change, Change::MayHaveChanged));
+        assert!(matches!(next(&watcher).await.change, WatchChange::MayHaveChanged));
         drop(call(&host, "peer/touch", r#"{"uri":"test://watched"}"#).await.unwrap());
-        assert!(matches!(next(&watcher).await.change, Change::Updated(_)));
+        assert!(matches!(next(&watcher).await.change, WatchChange::Updated(_)));
         assert!(watcher.try_next().is_none());
         host.shutdown().await;
     }
@@ -214,7 +214,7 @@ async fn what_is_no_longer_told_ends_a_subscription() {
         watcher.subscribe("peer", "test://watched", "").await.unwrap();
         drop(call(&host, "peer/end_subscriptions", &format!(r#"{{"next":"{next_listener}"}}"#)).await.unwrap());
         let event = next(&watcher).await;
-        let Change::Ended(error) = &event.change else { panic!("{next_listener}: {event:?}") };
+        let WatchChange::Ended(error) = &event.change else { panic!("{next_listener}: {event:?}") };
         ends.push(shown(error));
         assert!(watcher.reports().is_empty());
         host.shutdown().await;
@@ -234,9 +234,9 @@ async fn a_subscription_that_is_made_again_may_have_missed_something() {
     let watcher = host.watcher();
     watcher.subscribe("peer", "test://watched", "").await.unwrap();
     drop(call(&host, "peer/end_subscriptions", "{}").await.unwrap());
-    assert!(matches!(next(&watcher).await.change, Change::MayHaveChanged));
+    assert!(matches!(next(&watcher).await.change, WatchChange::MayHaveChanged));
     drop(call(&host, "peer/touch", r#"{"uri":"test://watched"}"#).await.unwrap());
-    assert!(matches!(next(&watcher).await.change, Change::Updated(_)));
+    assert!(matches!(next(&watcher).await.change, WatchChange::Updated(_)));
     host.shutdown().await;
 }
 
@@ -257,7 +257,7 @@ async fn a_subscription_says_that_its_server_is_gone() {
         kill(process);
     }
     let event = next(&watcher).await;
-    assert!(matches!(&event.change, Change::Failed(_)), "{event:?}");
+    assert!(matches!(&event.change, WatchChange::Failed(_)), "{event:?}");
     assert!(watcher.reports()[0].last_error.is_some());
     // It is tried again and again, and the next word is that it is back.
     until(&host, "tried again", |host| {
@@ -266,7 +266,7 @@ async fn a_subscription_says_that_its_server_is_gone() {
     .await;
     install();
     let event = next(&watcher).await;
-    assert!(matches!(&event.change, Change::MayHaveChanged), "{event:?}");
+    assert!(matches!(&event.change, WatchChange::MayHaveChanged), "{event:?}");
     assert!(watcher.reports()[0].last_error.is_none());
     host.shutdown().await;
 }
@@ -295,7 +295,7 @@ async fn a_poll_whose_tool_turns_destructive_is_stopped() {
     drop(watcher.poll_tool("native/look", RawJson::empty_object(), DEFAULT_INTERVAL, "").await.unwrap());
     host.put_toolbox(looking(serde_json::json!({"readOnlyHint": false, "destructiveHint": true}))).unwrap();
     let event = next(&watcher).await;
-    let Change::Ended(error) = &event.change else { panic!("{event:?}") };
+    let WatchChange::Ended(error) = &event.change else { panic!("{event:?}") };
     assert_eq!(error.code(), ErrorCode::ApprovalRequired, "{error:?}");
     assert!(watcher.reports().is_empty());
 }
@@ -309,9 +309,9 @@ async fn a_forgotten_session_is_listened_to_again() {
     watcher.subscribe("peer", "test://watched", "").await.unwrap();
     server.forget_sessions();
     drop(call(&host, "peer/echo", "{}").await.unwrap());
-    assert!(matches!(next(&watcher).await.change, Change::MayHaveChanged));
+    assert!(matches!(next(&watcher).await.change, WatchChange::MayHaveChanged));
     drop(call(&host, "peer/touch", r#"{"uri":"test://watched"}"#).await.unwrap());
-    assert!(matches!(next(&watcher).await.change, Change::Updated(_)));
+    assert!(matches!(next(&watcher).await.change, WatchChange::Updated(_)));
     host.shutdown().await;
 }
 
@@ -340,7 +340,7 @@ async fn a_neighbour_is_not_what_is_watched() {
         drop(call(&host, "peer/notify", &updated).await.unwrap());
     }
     let event = next(&watcher).await;
-    let Change::Updated(params) = &event.change else { panic!("{event:?}") };
+    let WatchChange::Updated(params) = &event.change else { panic!("{event:?}") };
     assert_eq!(params.member_str("uri").as_deref(), Some("test://watched/part"));
     assert_eq!(event.superseded, 0);
     host.shutdown().await;
@@ -357,7 +357,7 @@ async fn one_subscription_for_many() {
     assert_eq!(server.recorder().count("resources/subscribe"), 1);
     drop(one);
     drop(call(&host, "peer/touch", r#"{"uri":"test://watched"}"#).await.unwrap());
-    assert!(matches!(next(&two).await.change, Change::Updated(_)));
+    assert!(matches!(next(&two).await.change, WatchChange::Updated(_)));
     assert_eq!(server.recorder().count("resources/unsubscribe"), 0);
     drop(two);
     drop(server.recorder().wait_for_method("resources/unsubscribe", 1, PATIENCE).await);
@@ -593,9 +593,9 @@ async fn a_host_is_saved_and_resumed() {
     let kept: Vec<_> = watcher.reports().into_iter().map(|report| (report.id, report.polls)).collect();
     assert_eq!(kept, [(subscription, 0), (poll, 1)]);
     let event = next(&watcher).await;
-    assert!(matches!(event.change, Change::MayHaveChanged), "{event:?}");
+    assert!(matches!(event.change, WatchChange::MayHaveChanged), "{event:?}");
     drop(call(&second, "peer/touch", r#"{"uri":"test://watched"}"#).await.unwrap());
-    assert!(matches!(next(&watcher).await.change, Change::Updated(_)));
+    assert!(matches!(next(&watcher).await.change, WatchChange::Updated(_)));
     second.shutdown().await;
     assert_eq!(server.open_sessions(), 0);
 
@@ -622,14 +622,14 @@ async fn c7_making_a_poll_asks_the_callers_own_person() {
     let asking = CallContext::new(Caller::Agent).with(|context| context.approver = Some(Arc::new(yes.clone())));
     let made = run(asking).await.unwrap();
     assert!(made.to_text().starts_with(r#"{"subscribed":true"#), "{made:?}");
-    assert!(matches!(next(&watcher).await.change, Change::Content(_)));
+    assert!(matches!(next(&watcher).await.change, WatchChange::Content(_)));
     tokio::time::sleep(DEFAULT_INTERVAL * 5).await;
     let asked = yes.0.lock().unwrap().clone();
     assert_eq!(asked.len(), 1, "{asked:?}");
     // A changed tool is another question, and the call with its person is over.
     host.put_toolbox(toolbox(Counter::new("Counts otherwise", true))).unwrap();
     loop {
-        if let Change::Ended(error) = next(&watcher).await.change {
+        if let WatchChange::Ended(error) = next(&watcher).await.change {
             assert_eq!(error.code(), ErrorCode::ApprovalRequired);
             break;
         }

@@ -3,6 +3,7 @@
 mod decide;
 mod lazy;
 mod load;
+mod search;
 mod validate;
 
 use std::time::Instant;
@@ -14,8 +15,13 @@ use crate::report::Line;
 /// A measure's name and how to take it, with the number of rounds.
 type Measure = (&'static str, fn(usize) -> Result<Vec<Line>>);
 
-pub(crate) const MEASURES: &[Measure] =
-    &[("load", load::measure), ("decide", decide::measure), ("validate", validate::measure), ("lazy", lazy::measure)];
+pub(crate) const MEASURES: &[Measure] = &[
+    ("load", load::measure),
+    ("decide", decide::measure),
+    ("validate", validate::measure),
+    ("lazy", lazy::measure),
+    ("search", search::measure),
+];
 
 /// Work to be timed: how often in a row, and what.
 struct Work<'a> {

@@ -43,7 +43,7 @@ pub(crate) fn headers(server: ServerName, address: &str, scenario: &str) -> Resu
     spec.oauth = Some(settings(scenario)?);
     let store = Arc::new(MemoryStore::new());
     let sign_ins = SignIns::new(store, now).with_person(Arc::new(SaysYes));
-    sign_ins.headers(&spec).map_err(|error| anyhow!(error))
+    sign_ins.headers(&spec, &Arc::default()).map_err(|error| anyhow!(error))
 }
 
 /// What a person would have written into their configuration for a scenario.

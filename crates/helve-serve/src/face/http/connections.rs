@@ -74,6 +74,14 @@ impl Connections {
         Connection { connections: Arc::clone(self), number, line }
     }
 
+    /// Closes the connections on which this principal asked last, busy or not.
+    pub(super) fn end_principal(&self, principal: &Principal) {
+        let mut open = lock(&self.open);
+        let theirs = open.places.iter().filter(|(_, place)| place.principal.as_ref() == Some(principal));
+        let theirs: Vec<u64> = theirs.map(|(number, _)| *number).collect();
+        theirs.into_iter().for_each(|number| open.close(number));
+    }
+
     /// Is this one still open?
     pub(super) fn is_open(&self, number: u64) -> bool {
         lock(&self.open).places.contains_key(&number)

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use helve_wire::Nesting;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 
-use crate::authenticate::{Authenticate, Credentials, LocalUsers, Unauthenticated};
+use crate::authenticate::{Authenticate, LocalUsers, RequestCredentials, Unauthenticated};
 use crate::principal::{Peer, Principal};
 
 /// Names of this machine that no other machine can have.
@@ -92,6 +92,14 @@ impl Guard {
     }
 
     pub(super) fn admit(&self, uri: &Uri, headers: &HeaderMap, peer: Peer) -> Result<Principal, Barred> {
+        self.check_names(uri, headers)?;
+        let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+        let bearer = text(header::AUTHORIZATION).and_then(bearer);
+        Ok(self.authenticate.authenticate(&RequestCredentials::new(peer, bearer))?)
+    }
+
+    /// Is a request meant for us, and does it come from a page of ours if it comes from one?
+    pub(super) fn check_names(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Barred> {
         if is_doubled(headers) {
             return Err(Barred::Doubled);
         }
@@ -104,8 +112,7 @@ impl Guard {
         if text(header::ORIGIN).is_some_and(|origin| !self.knows_origin(origin)) {
             return Err(Barred::Origin);
         }
-        let bearer = text(header::AUTHORIZATION).and_then(bearer);
-        Ok(self.authenticate.authenticate(&Credentials::new(peer, bearer))?)
+        Ok(())
     }
 
     /// A request that has come through this very gateway, or from a host that runs too deep, goes round in a circle. A depth

@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use helve_model::json::RawJson;
 use helve_model::protocol::code;
+use helve_model::protocol::methods;
 use helve_wire::{RpcError, plane};
 
 use super::{Incoming, Shared};
@@ -15,15 +16,15 @@ pub(super) fn check(shared: &Shared, incoming: &Incoming, request: &Request, met
     expect(incoming, "mcp-protocol-version", version.as_deref())?;
     expect(incoming, "mcp-method", Some(&request.method))?;
     let named_by = match request.method.as_str() {
-        "tools/call" | "prompts/get" => "name",
-        "resources/read" => "uri",
-        "tasks/get" | "tasks/update" | "tasks/cancel" => "taskId",
+        methods::TOOLS_CALL | methods::PROMPTS_GET => "name",
+        methods::RESOURCES_READ => "uri",
+        methods::TASKS_GET | methods::TASKS_UPDATE | methods::TASKS_CANCEL => "taskId",
         _ => return Ok(()),
     };
     let name = request.required(named_by).ok();
     expect(incoming, "mcp-name", name.as_deref())?;
-    if request.method == "tools/call" {
-        let catalog = shared.gateway.catalog();
+    if request.method == methods::TOOLS_CALL {
+        let catalog = shared.gateway.catalog_of(&incoming.principal, &incoming.reach);
         let Some(tool) = name.and_then(|name| catalog.tool(&name).cloned()) else { return Ok(()) };
         let arguments = request.param("arguments").unwrap_or_else(RawJson::empty_object);
         for (header, value) in plane::param_headers(tool.definition(), &arguments) {

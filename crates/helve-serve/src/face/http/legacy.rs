@@ -1,6 +1,7 @@
 //! Streamable HTTP of the legacy era: sessions, a stream for each request, one for everything else, and coming back to a
 //! stream that broke.
 
+use helve_model::protocol::methods;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,21 +15,23 @@ use super::events::{EventStream, parse_event_id};
 use super::respond::{Answered, Streaming, Work, event_stream, limited, plain, refused, respond};
 use super::sessions::{HttpSession, STANDALONE, Unopened};
 use super::{Incoming, Shared};
+use crate::batch;
+use crate::era::legacy::Legacy;
+use crate::era::{self, AgentEra as _};
 use crate::exchange::Exchange;
-use crate::gate::{self, Barred, Passed, Request};
+use crate::gate::{Barred, Passed, Request};
 use crate::ledger::Exceeded;
 use crate::message::Message;
 use crate::outbox::Outlet;
-use crate::{batch, era};
 
 pub(super) const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
 
-pub(super) async fn post(shared: &Arc<Shared>, incoming: Incoming) -> Response<Body> {
+pub(super) async fn post(shared: &Arc<Shared>, mut incoming: Incoming) -> Response<Body> {
     if batch::is_batch(&incoming.body) {
         return post_batch(shared, incoming).await;
     }
-    let passed = match gate::read(&incoming.body) {
+    let passed = match incoming.take_message() {
         Ok(passed) => Some(passed),
         Err(Barred::Refused { id, error }) => return refused(status(&error), id.as_ref(), &error),
         Err(Barred::Dropped) => None,
@@ -37,9 +40,14 @@ pub(super) async fn post(shared: &Arc<Shared>, incoming: Incoming) -> Response<B
         Some(Passed::Request(request)) => (Some(request), None),
         other => (None, other),
     };
-    let opens = request.as_ref().is_some_and(|request| request.method == "initialize");
+    let opens = request.as_ref().is_some_and(|request| request.method == methods::INITIALIZE);
     let session = if opens {
-        match shared.sessions.open(&shared.gateway, &shared.connections, incoming.principal.clone()) {
+        match shared.sessions.open(
+            &shared.gateway,
+            &shared.connections,
+            incoming.principal.clone(),
+            incoming.reach.clone(),
+        ) {
             Ok(session) => session,
             Err(unopened) => return no_session(unopened, request.as_ref().map(|request| &request.id)),
         }
@@ -169,7 +177,7 @@ pub(super) fn no_session(unopened: Unopened, request: Option<&RawJson>) -> Respo
 /// The answer to one request; `None` when the agent took it back.
 async fn answer(exchange: &Exchange, request: Request) -> Option<Message> {
     let meta = request.meta();
-    let work = Box::pin(era::legacy::answer(exchange, &request, meta));
+    let work = Legacy.answer(exchange, &request, meta);
     let answer = exchange.agent.running.run(&request.id, work).await?;
     Some(exchange.answered(&request.id, &answer))
 }
@@ -203,10 +211,10 @@ fn find(
     let Some(id) = incoming.header(SESSION) else {
         return Err(refuse(StatusCode::BAD_REQUEST, "Bad Request: there is no session; initialize first"));
     };
-    if incoming.header(VERSION).is_some_and(|version| !era::legacy::speaks(version)) {
+    if incoming.header(VERSION).is_some_and(|version| !Legacy.speaks(version)) {
         return Err(refuse(StatusCode::BAD_REQUEST, "Bad Request: unsupported protocol version"));
     }
-    let session = shared.sessions.find(id, &incoming.principal);
+    let session = shared.sessions.find(id, &incoming.principal, incoming.reach.within());
     session.iter().for_each(|session| session.came_by(incoming.connection));
     session.ok_or_else(|| refuse(StatusCode::NOT_FOUND, "there is no such session"))
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use helve::Door;
+use helve_model::ServerName;
 use tokio::time::Instant;
 
 use super::connections::Connections;
@@ -21,6 +22,7 @@ use crate::ledger::{Exceeded, Held, Limit, Tally};
 use crate::limits::Limits;
 use crate::outbox::Outlet;
 use crate::principal::{Principal, PrincipalKind};
+use crate::reach::Reach;
 use helve_model::sync::lock;
 
 /// How a session's id begins: the version of what follows.
@@ -107,6 +109,7 @@ impl Sessions {
         gateway: &Gateway,
         connections: &Arc<Connections>,
         principal: Principal,
+        reach: Reach,
     ) -> Result<Arc<HttpSession>, Unopened> {
         let limits = &gateway.options.limits;
         let id = random_id().ok_or(Unopened::NoRandomness)?;
@@ -123,7 +126,7 @@ impl Sessions {
         let session = Arc::new(HttpSession {
             id: id.clone(),
             number: open.came,
-            agent: Arc::new(Agent::new(principal.clone(), Door::Http, outlet)),
+            agent: Arc::new(Agent::new(principal.clone(), Door::Http, outlet).reaching(reach)),
             did_something: AtomicBool::new(false),
             streams: Mutex::new(Streams {
                 last: STANDALONE,
@@ -151,13 +154,26 @@ impl Sessions {
     }
 
     /// The session of this id, if it is this agent's. A connection that ended does not end who was at its other end, so
-    /// there the id alone has to do: nobody else knows it.
-    pub(super) fn find(&self, id: &str, principal: &Principal) -> Option<Arc<HttpSession>> {
+    /// there the id alone has to do: nobody else knows it. A session stays at the address it was opened at.
+    pub(super) fn find(
+        &self,
+        id: &str,
+        principal: &Principal,
+        within: Option<&ServerName>,
+    ) -> Option<Arc<HttpSession>> {
         let session = lock(&self.0).by_id.get(id).cloned()?;
-        (owner(&session.agent.principal) == owner(principal)).then(|| {
+        let is_theirs = owner(&session.agent.principal) == owner(principal);
+        (is_theirs && session.agent.reach.within() == within).then(|| {
             *lock(&session.used) = Instant::now();
             session
         })
+    }
+
+    /// Ends the sessions of a principal.
+    pub(super) fn end_principal(&self, principal: &Principal) {
+        let theirs: Vec<Arc<HttpSession>> =
+            lock(&self.0).by_id.values().filter(|session| session.agent.principal == *principal).cloned().collect();
+        theirs.iter().for_each(|session| self.close(session));
     }
 
     pub(super) fn close(&self, session: &HttpSession) {

@@ -8,6 +8,7 @@ use helve_model::json::RawJson;
 use super::*;
 use crate::gateway::Options;
 use crate::message::Message;
+use crate::reach::Reach;
 
 async fn gateway(limits: Limits) -> Arc<Gateway> {
     let host = Host::builder().start().await.unwrap();
@@ -38,7 +39,7 @@ async fn finished_streams_are_kept_within_bounds() {
     let limits = Limits { session_answer_bytes: 25_000, answer_bytes: 40_000, ..Limits::default() };
     let gateway = gateway(limits.clone()).await;
     let sessions = Sessions::default();
-    let open = |token| sessions.open(&gateway, &connections(), Principal::token(token)).unwrap();
+    let open = |token| sessions.open(&gateway, &connections(), Principal::token(token), Reach::default()).unwrap();
     let (one, two, other) = (open(1), open(1), open(2));
     let kept = || gateway.ledger.kept_answers.held(&Principal::token(1));
     let first = finished(&one, &limits, 10_000);
@@ -66,7 +67,7 @@ async fn nobody_guesses_the_id_of_a_session() {
     let gateway = gateway(Limits::default()).await;
     let sessions = Sessions::default();
     let id_of = |number: u64| {
-        let session = sessions.open(&gateway, &connections(), Principal::connection(number)).unwrap();
+        let session = sessions.open(&gateway, &connections(), Principal::connection(number), Reach::default()).unwrap();
         session.id.strip_prefix(ID_VERSION).unwrap().to_owned()
     };
     let ids: BTreeSet<String> = (0..500).map(id_of).collect();
@@ -85,8 +86,8 @@ async fn s8_sessions_that_never_did_anything_go_first() {
     let limits = Limits { sessions: 10, sessions_per_principal: 6, ..Limits::default() };
     let gateway = gateway(limits.clone()).await;
     let sessions = Sessions::default();
-    let open = |token| sessions.open(&gateway, &connections(), Principal::token(token));
-    let is_open = |session: &HttpSession| sessions.find(&session.id, &session.agent.principal).is_some();
+    let open = |token| sessions.open(&gateway, &connections(), Principal::token(token), Reach::default());
+    let is_open = |session: &HttpSession| sessions.find(&session.id, &session.agent.principal, None).is_some();
     let quiet: Vec<_> = (0..3).map(|_| open(1).unwrap()).collect();
     let used = open(2).unwrap();
     used.does_something();
@@ -101,7 +102,7 @@ async fn s8_sessions_that_never_did_anything_go_first() {
     theirs.iter().for_each(|session| session.does_something());
     theirs[0].reader_came();
     tokio::time::advance(std::time::Duration::from_secs(1)).await;
-    theirs[2..].iter().for_each(|session| drop(sessions.find(&session.id, &session.agent.principal)));
+    theirs[2..].iter().for_each(|session| drop(sessions.find(&session.id, &session.agent.principal, None)));
     open(2).unwrap();
     assert!(is_open(&theirs[0]) && !is_open(&theirs[1]) && is_open(&theirs[2]));
     // As many as there may be in all: the principal that has most makes room.
@@ -116,9 +117,11 @@ async fn s8_sessions_that_never_did_anything_go_first() {
 async fn s8_busy_sessions_stay_and_the_next_one_is_refused() {
     let gateway = gateway(Limits { sessions_per_principal: 2, ..Limits::default() }).await;
     let sessions = Sessions::default();
-    let busy: Vec<_> = (0..2).map(|_| sessions.open(&gateway, &connections(), Principal::token(1)).unwrap()).collect();
+    let busy: Vec<_> = (0..2)
+        .map(|_| sessions.open(&gateway, &connections(), Principal::token(1), Reach::default()).unwrap())
+        .collect();
     busy.iter().for_each(|session| session.reader_came());
-    let refused = sessions.open(&gateway, &connections(), Principal::token(1)).map(drop);
+    let refused = sessions.open(&gateway, &connections(), Principal::token(1), Reach::default()).map(drop);
     assert_eq!(refused, Err(Unopened::TooMany(Exceeded(Limit::Sessions))));
-    assert!(sessions.open(&gateway, &connections(), Principal::token(2)).is_ok());
+    assert!(sessions.open(&gateway, &connections(), Principal::token(2), Reach::default()).is_ok());
 }

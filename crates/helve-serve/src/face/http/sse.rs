@@ -1,5 +1,6 @@
 //! HTTP+SSE of the first version: one stream for everything that comes from us, and an address for what comes from the agent.
 
+use helve_model::protocol::methods;
 use std::sync::Arc;
 
 use http::{Method, Response, StatusCode};
@@ -9,11 +10,13 @@ use super::legacy::{no_session, take};
 use super::respond::{event_stream, limited, not_allowed, plain, refused};
 use super::sessions::{HttpSession, STANDALONE};
 use super::{Incoming, Shared};
+use crate::era::AgentEra as _;
+use crate::era::legacy::Legacy;
 use crate::exchange::Exchange;
 use crate::gate::{self, Barred, Passed, Request};
 use crate::message::Message;
 use crate::outbox::Outlet;
-use crate::{batch, era, refusal};
+use crate::{batch, refusal};
 
 /// Where agents of this transport send their messages.
 pub(super) const MESSAGES: &str = "/messages";
@@ -23,7 +26,8 @@ pub(super) fn open(shared: &Arc<Shared>, incoming: &Incoming) -> Response<Body> 
     if incoming.method != Method::GET {
         return not_allowed("GET");
     }
-    let session = match shared.old_sessions.open(&shared.gateway, &shared.connections, incoming.principal.clone()) {
+    let (principal, reach) = (incoming.principal.clone(), incoming.reach.clone());
+    let session = match shared.old_sessions.open(&shared.gateway, &shared.connections, principal, reach) {
         Ok(session) => session,
         Err(unopened) => return no_session(unopened, None),
     };
@@ -48,7 +52,7 @@ pub(super) fn post(shared: &Arc<Shared>, incoming: &Incoming) -> Response<Body> 
         return not_allowed("POST");
     }
     let id = incoming.query.split('&').find_map(|pair| pair.strip_prefix("sessionId=")).unwrap_or_default();
-    let Some(session) = shared.old_sessions.find(id, &incoming.principal) else {
+    let Some(session) = shared.old_sessions.find(id, &incoming.principal, None) else {
         return plain(StatusCode::NOT_FOUND, "there is no such session");
     };
     if batch::is_batch(&incoming.body) {
@@ -58,7 +62,7 @@ pub(super) fn post(shared: &Arc<Shared>, incoming: &Incoming) -> Response<Body> 
     }
     match gate::read(&incoming.body) {
         Ok(Passed::Request(request)) => {
-            if request.method != "initialize" {
+            if request.method != methods::INITIALIZE {
                 session.does_something();
             }
             answer(shared, &session, request);
@@ -87,7 +91,7 @@ fn answer(shared: &Arc<Shared>, session: &Arc<HttpSession>, request: Request) {
     tokio::spawn(async move {
         let exchange = Exchange { gateway, agent, stream: outlet };
         let meta = request.meta();
-        let work = Box::pin(era::legacy::answer(&exchange, &request, meta));
+        let work = Legacy.answer(&exchange, &request, meta);
         if let Some(answer) = exchange.agent.running.run(&request.id, work).await {
             exchange.stream.send(exchange.answered(&request.id, &answer));
         }

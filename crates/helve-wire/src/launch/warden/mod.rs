@@ -35,7 +35,7 @@ use std::process::ExitCode;
 
 use rustix::process::{Pid, Signal};
 
-use super::confinement::Confinement;
+use super::confinement::{Confinement, receive_words};
 use super::executable::{Executable, Handover};
 
 pub use peers::confines_holder_of;
@@ -71,6 +71,8 @@ const SEALED: &str = "sealed=";
 const AT: char = '@';
 /// Ends what is handed over.
 const END: &str = "--";
+/// In front of a sealed file that holds the program and its arguments, which follow otherwise.
+const PRIVATE: &str = "private=";
 
 /// The words between a process number and a program.
 pub(super) fn handed_over(executable: Option<&Executable>, confinement: Option<&Confinement>) -> Vec<OsString> {
@@ -81,6 +83,11 @@ pub(super) fn handed_over(executable: Option<&Executable>, confinement: Option<&
         sealed: sealed.filter_map(|file| Some((file.hand_over(), file.spelled_path()?.to_owned()))).collect(),
     };
     handed.to_words()
+}
+
+/// The word in place of a program and its arguments.
+pub(super) fn private_words(sealed: &Executable) -> OsString {
+    OsString::from(format!("{PRIVATE}{}", sealed.hand_over()))
 }
 
 /// The words that have a stage apply these rules without a warden.
@@ -165,7 +172,12 @@ impl Server {
                 handed.rules = Some(word.strip_prefix(RULES)?.parse().ok()?);
             }
         }
-        Some(Self { program: arguments.next()?, args: arguments.collect(), handed })
+        let program = arguments.next()?;
+        let Some(sealed) = program.to_str().and_then(|word| word.strip_prefix(PRIVATE)) else {
+            return Some(Self { program, args: arguments.collect(), handed });
+        };
+        let mut words = receive_words(&sealed.parse().ok()?).ok()?.into_iter();
+        Some(Self { program: words.next()?, args: words.collect(), handed })
     }
 }
 

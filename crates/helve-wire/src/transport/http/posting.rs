@@ -7,13 +7,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use bytestring::ByteString;
 use helve_model::ErrorCode;
-use helve_model::protocol::code;
+use helve_model::protocol::{code, methods};
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use tokio::time::timeout;
 
 use crate::dispatch::{Dispatcher, MessageOrigin, Outlet, unacceptable};
 use crate::envelope::{self, Incoming};
+use crate::era::speech::{Speech, before_agreement};
 use crate::error::{Error, Result, RpcError};
 use crate::limits::Limits;
 use crate::request::Outgoing;
@@ -38,11 +39,10 @@ const RESUME_FAILURES: u32 = 3;
 const SERVER_CODES: std::ops::RangeInclusive<i64> = code::LEGACY;
 
 /// What both sides speak.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct HttpProtocol {
     pub(crate) version: String,
-    /// Stateless: no session, no resumption, no stream of the server's own; the method stands in a header.
-    pub(crate) modern: bool,
+    pub(crate) speech: &'static dyn Speech,
 }
 
 /// What the tasks of one connection share.
@@ -88,8 +88,8 @@ impl Poster {
     }
 
     /// `None` while nothing is agreed upon.
-    pub(crate) fn is_modern(&self) -> Option<bool> {
-        lock(&self.state).protocol.as_ref().map(|protocol| protocol.modern)
+    pub(crate) fn speech(&self) -> Option<&'static dyn Speech> {
+        lock(&self.state).protocol.as_ref().map(|protocol| protocol.speech)
     }
 
     pub(crate) fn session(&self) -> Option<HeaderValue> {
@@ -134,17 +134,17 @@ impl Poster {
     ) -> Result<Posted> {
         let (headers, agreed) = {
             let state = lock(&self.state);
-            (Arc::clone(&state.post), state.protocol.as_ref().map(|protocol| protocol.modern))
+            (Arc::clone(&state.post), state.protocol.as_ref().map(|protocol| protocol.speech))
         };
-        // Only a modern probe names a version before one is agreed upon.
-        let modern = agreed.unwrap_or(request.protocol_version.is_some());
+        let speech = agreed.unwrap_or_else(|| before_agreement(request.protocol_version));
+        let has_sessions = speech.has_http_sessions();
         let mut more = Vec::new();
         if agreed.is_none()
             && let Some(version) = request.protocol_version
         {
             more.push((headers::PROTOCOL_VERSION, headers::encoded(version)));
         }
-        if modern {
+        if speech.repeats_in_headers() {
             more.push((headers::METHOD, headers::encoded(request.method)));
             if let Some(subject) = request.subject {
                 more.push((headers::NAME, headers::encoded(subject)));
@@ -159,9 +159,9 @@ impl Poster {
         let response = self.client.send(&post, sent).await?;
         if !response.status.is_success() {
             let had_session = headers.contains_key(headers::SESSION_ID);
-            return Box::pin(self.refused(response, had_session && !modern)).await;
+            return Box::pin(self.refused(response, had_session && has_sessions)).await;
         }
-        if !modern && request.method == "initialize" {
+        if has_sessions && request.method == methods::INITIALIZE {
             let session = response.headers.get(headers::SESSION_ID).cloned();
             self.set_session(session);
         }
@@ -176,7 +176,7 @@ impl Poster {
         match response.content_type().as_deref() {
             Some("text/event-stream") => {
                 let events = EventStream::new(response.body, self.event_bytes, Position::default());
-                self.read_events(request.id, events, !modern, outlet).await
+                self.read_events(request.id, events, has_sessions, outlet).await
             }
             kind if kind.is_none_or(is_json) => self.read_json(request.id, response, outlet).await,
             _ => Err(Box::pin(refusal::of_content(response, "JSON or events")).await),
@@ -291,16 +291,19 @@ impl Poster {
 
     /// POSTs a message that has no answer.
     pub(crate) async fn post_message(&self, message: Vec<u8>) -> Result<()> {
-        let (headers, modern) = {
+        let (headers, speech) = {
             let state = lock(&self.state);
-            (Arc::clone(&state.post), state.protocol.as_ref().is_some_and(|protocol| protocol.modern))
+            (Arc::clone(&state.post), state.protocol.as_ref().map(|protocol| protocol.speech))
         };
+        let speech = speech.unwrap_or_else(|| before_agreement(None));
         if let Some(closed) = self.dispatcher.pending.closed() {
             return Err(closed.to_error());
         }
         let body = Bytes::from(message);
         let mut more = Vec::new();
-        if modern && let Some(method) = method_of(&body) {
+        if speech.repeats_in_headers()
+            && let Some(method) = method_of(&body)
+        {
             more.push((headers::METHOD, headers::encoded(&method)));
         }
         let request = HttpRequest { method: Method::POST, url: None, headers: &headers, more: &more, body };
@@ -312,7 +315,7 @@ impl Poster {
                 return Ok(());
             }
             let had_session = headers.contains_key(headers::SESSION_ID);
-            match Box::pin(self.refused(response, had_session && !modern)).await? {
+            match Box::pin(self.refused(response, had_session && speech.has_http_sessions())).await? {
                 Posted::Delivered => Ok(()),
                 Posted::Refused(refusal) => {
                     Err(Error::new(ErrorCode::ProtocolError, "the server refused a notification").with_source(refusal))
@@ -366,7 +369,7 @@ fn post_headers(fixed: &HeaderMap, protocol: Option<&HttpProtocol>, session: Opt
     if let Some(version) = protocol.and_then(version_header) {
         headers.insert(headers::PROTOCOL_VERSION, version);
     }
-    if let Some(session) = session.filter(|_| !protocol.is_some_and(|protocol| protocol.modern)) {
+    if let Some(session) = session.filter(|_| protocol.is_none_or(|protocol| protocol.speech.has_http_sessions())) {
         headers.insert(headers::SESSION_ID, session.clone());
     }
     headers

@@ -4,6 +4,7 @@
 //! A call is driven by its caller's task. Its answer is found by id wherever it comes: in the body of its POST, on the
 //! stream that resumes it, or on the stream that was opened once for all.
 
+use helve_model::protocol::methods;
 use std::fmt;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -90,11 +91,11 @@ impl StreamableLink {
             dispatcher: &self.poster.dispatcher,
             outlet: &self.outlet,
             id: request.id,
-            tells: request.cancellable && self.poster.is_modern() == Some(false),
+            tells: request.cancellable && self.poster.speech().is_some_and(|speech| speech.has_http_sessions()),
             meta: request.cancel_meta,
             sent: &sent,
         };
-        if request.method == "initialize" {
+        if request.method == methods::INITIALIZE {
             // A new session begins: the old one, if any, is over.
             self.poster.set_session(None);
         }
@@ -124,7 +125,7 @@ impl StreamableLink {
     /// Opens the stream on which a legacy server speaks unasked. Returns when the server has begun it (true), has none
     /// (false), or takes too long (false; it may still begin).
     pub(crate) async fn open_stream(&self) -> bool {
-        if self.poster.is_modern() == Some(true) {
+        if self.poster.speech().is_some_and(|speech| !speech.has_http_sessions()) {
             return false;
         }
         let (begun, has_begun) = oneshot::channel();

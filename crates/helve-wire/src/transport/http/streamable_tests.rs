@@ -9,6 +9,7 @@ use secrecy::SecretString;
 
 use super::*;
 use crate::Error;
+use crate::era::speech::Speech;
 use crate::handler::Progress;
 use crate::transport::http::fake::{
     EVENTS_HEAD, Fake, PATIENCE, Recorder, Reply, accepted, answer, chunk, json, result,
@@ -35,11 +36,11 @@ impl Client {
         let recorder = Arc::new(Recorder::default());
         let dispatcher = Arc::new(Dispatcher::new(Arc::clone(&recorder) as Arc<dyn crate::PeerHandler>, limits));
         let link = StreamableLink::new(target, dispatcher, limits).unwrap();
-        let (version, modern) = match era {
-            Era::Legacy => ("2025-11-25", false),
-            Era::Modern => ("2026-07-28", true),
+        let (version, speech): (_, &'static dyn Speech) = match era {
+            Era::Legacy => ("2025-11-25", &crate::era::legacy::Legacy),
+            Era::Modern => ("2026-07-28", &crate::era::modern::Modern),
         };
-        link.set_protocol(HttpProtocol { version: version.into(), modern });
+        link.set_protocol(HttpProtocol { version: version.into(), speech });
         Self { link, recorder, next_id: AtomicUsize::new(1) }
     }
 

@@ -69,7 +69,7 @@ async fn g7_an_answer_that_is_not_marked_or_not_json() {
       may have run
     "#);
     insta::assert_snapshot!(check("{'jsonrpc': '2.0', 'id': $ID, 'result': {'content': []}}").await, @r"
-    PROTOCOL_ERROR: the server's answer is not JSON
+    PROTOCOL_ERROR: the server's answer is not valid JSON
       hint: the server does not follow JSON-RPC 2.0; report it to its authors
       may have run
     ");

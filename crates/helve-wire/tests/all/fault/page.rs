@@ -80,7 +80,7 @@ async fn a_list_that_breaks_off() {
     let listed = session.list_tools(times()).await.unwrap();
     assert_eq!(listed.items.len(), 1);
     insta::assert_snapshot!(shown(&listed.incomplete.unwrap()), @r"
-    PROTOCOL_ERROR: the server's list of `tools` is not JSON: broken syntax at byte 34
+    PROTOCOL_ERROR: the server's list of `tools` is not valid JSON: broken syntax at byte 34
       hint: the server does not follow the protocol; report it to its authors
     ");
 }

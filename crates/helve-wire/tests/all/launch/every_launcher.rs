@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use helve_wire::launch::{CloseStep, CloseTimes, Environment, Executable, ExitReport, Launched, ServerCommand, close};
+use helve_wire::launch::{
+    ChildEnvironment, CloseStep, CloseTimes, Executable, ExitReport, Launched, ServerCommand, close,
+};
 
 use rustix::process::Signal;
 
@@ -13,7 +15,7 @@ use super::{
 #[tokio::test]
 async fn the_server_gets_exactly_the_environment_given() {
     for launcher in launchers() {
-        let environment: Environment = [("GREETING", "a b\nc"), ("EMPTY", "")].into_iter().collect();
+        let environment: ChildEnvironment = [("GREETING", "a b\nc"), ("EMPTY", "")].into_iter().collect();
         let command =
             ServerCommand { program: "/usr/bin/env".into(), args: vec!["-0".into()], environment, ..shell("") };
         let mut launched = launcher.launch(&command).unwrap();
@@ -228,7 +230,7 @@ async fn s6_an_open_program_is_run_whatever_its_name_leads_to() {
         fs_err::rename(directory.path().join("bin"), directory.path().join("aside")).unwrap();
         fs_err::create_dir(directory.path().join("bin")).unwrap();
         evil(&program);
-        let environment: Environment = [("GREETING", "hello")].into_iter().collect();
+        let environment: ChildEnvironment = [("GREETING", "hello")].into_iter().collect();
         let command = ServerCommand {
             program: program.into(),
             args: Vec::new(),

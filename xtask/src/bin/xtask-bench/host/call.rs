@@ -9,7 +9,7 @@ use crate::job::{Kind, Subject, Work};
 use crate::peers::Peers;
 use crate::report::{Goal, Line};
 
-const INSTRUCTIONS: Goal = Goal::AtMost(6_000.0);
+const INSTRUCTIONS: Goal = Goal::AtMost(7_500.0);
 const GATEWAY: Goal = Goal::AtMost(20_000.0);
 const FLAT: Goal = Goal::AtMost(1.2);
 

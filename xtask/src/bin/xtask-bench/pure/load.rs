@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::hint::black_box;
 
 use anyhow::{Result, ensure};
-use helve_config::{Environment, ExplicitFile, Request, load};
+use helve_config::{Environment, ExplicitFile, LoadRequest, load};
 
 use super::{Work, rounds};
 use crate::report::Line;
@@ -23,7 +23,8 @@ pub(crate) fn measure(count: usize) -> Result<Vec<Line>> {
         files.push(ExplicitFile { path, dialect: None });
     }
     let environment = Environment::new(directory.path()).with_variables([("TOKEN", "secret")]);
-    let configuration = || load(Request { discover: false, files: files.clone(), ..Request::new(&environment) });
+    let configuration =
+        || load(LoadRequest { discover: false, files: files.clone(), ..LoadRequest::new(&environment) });
 
     let loaded = configuration();
     ensure!(!loaded.has_errors(), "our own files are refused: {:?}", loaded.diagnostics);

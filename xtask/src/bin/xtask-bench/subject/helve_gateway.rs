@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, bail, ensure};
 use helve::{Answerer, CallError, Host};
 use helve_model::ServerSpec;
-use helve_serve::{HostSource, Naming, Options, Purpose, face};
+use helve_serve::{HostPurpose, HostSource, Naming, Options, face};
 use helve_wire::BoxFuture;
 use tokio::io::{
     AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, ReadHalf, WriteHalf, duplex, split,
@@ -36,7 +36,7 @@ pub(crate) struct Agent {
 struct OneServer(ServerSpec);
 
 impl HostSource for OneServer {
-    fn start(&self, answerer: Arc<dyn Answerer>, _purpose: Purpose) -> BoxFuture<'_, Result<Host, CallError>> {
+    fn start(&self, answerer: Arc<dyn Answerer>, _purpose: HostPurpose) -> BoxFuture<'_, Result<Host, CallError>> {
         Box::pin(builder().answerer(answerer).server(self.0.clone()).start())
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use helve::{Change, DEFAULT_INTERVAL, Watcher};
+use helve::{DEFAULT_INTERVAL, WatchChange, Watcher};
 use serde_json::json;
 use tokio::time::{sleep, timeout};
 
@@ -53,7 +53,7 @@ pub(super) async fn run(peer: &Peer) -> Result<Vec<Line>> {
     let mut missed = wanted;
     while !missed.is_empty() {
         let Ok(event) = timeout(PATIENCE, watcher.next()).await else { break };
-        if matches!(event.change, Change::Updated(_) | Change::Content(_)) {
+        if matches!(event.change, WatchChange::Updated(_) | WatchChange::Content(_)) {
             missed.remove(&event.id);
         }
     }

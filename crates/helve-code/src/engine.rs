@@ -1,0 +1,242 @@
+//! Owns how a worker is started: confined, or not at all; and the one that waits for the next program.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use helve_model::sync::lock;
+use helve_sandbox::{Disk, Engine as Confined, Limits as ProcessLimits, engine};
+use helve_wire::launch::{
+    Confinement, ExitReport, Launched, Launcher as _, ServerCommand, ServerProcess, WardenLauncher, WardenProgram,
+    probe,
+};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::unix::pipe;
+use tokio::time::Instant;
+
+use crate::frame;
+use crate::limits::Limits;
+use crate::modules;
+use crate::probe::{self as python, Python, Search};
+
+/// What an interpreter runs first: it closes whatever else it inherited, and the worker comes by the pipe, compiled. No
+/// program has been read by then.
+const LOADER: &str = "import marshal,posix\nposix.closerange(3,65536)\nn=int(posix.read(0,10))\nb=b''\nwhile len(b)<n:\n p=posix.read(0,n-len(b))\n if not p:posix._exit(0)\n b+=p\nexec(marshal.loads(b))";
+
+/// Files that an interpreter reads besides its own.
+const READ_BESIDES: [&str; 2] = ["/etc/ld.so.cache", "/usr/share/zoneinfo"];
+
+/// What of a worker's complaints is kept.
+const COMPLAINT_BYTES: u64 = 4096;
+
+/// From where an engine is made. Nothing is looked up that is not said here.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct EngineSetup {
+    /// The program that confines itself before it becomes the interpreter; `None`: there is no code mode.
+    pub stage: Option<WardenProgram>,
+    /// The interpreter; `None`: the first `python3` or `python` of the search path that will do.
+    pub python: Option<PathBuf>,
+    /// Directories in which an interpreter is looked for.
+    pub search_path: Option<OsString>,
+    /// The person's home.
+    pub home: Option<PathBuf>,
+    /// Directories that no program may open.
+    pub own: Vec<PathBuf>,
+    /// Where it is kept what was found out about interpreters.
+    pub cache: Option<PathBuf>,
+}
+
+/// Why there is no code mode.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NoEngine(String);
+
+/// An interpreter that can be started in its sandbox. Cheap to clone; every clone is the same.
+#[derive(Debug, Clone)]
+pub struct Engine(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    python: Python,
+    worker: Vec<u8>,
+    launcher: WardenLauncher,
+    command: ServerCommand,
+    spare: Mutex<Option<(Worker, Instant)>>,
+}
+
+/// A worker: its pipes and its process. Dropped, it ends.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    pub(crate) stdin: pipe::Sender,
+    pub(crate) stdout: pipe::Receiver,
+    stderr: pipe::Receiver,
+    process: ServerProcess,
+    /// Bytes that were read behind the last line.
+    pub(crate) unread: Vec<u8>,
+}
+
+/// How a worker ended that did not say so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum How {
+    /// It used all of its processor time.
+    ProcessorLimit,
+    /// A signal ended it.
+    Crashed(String),
+    /// It ended by itself.
+    Exited(String),
+}
+
+impl EngineSetup {
+    /// A machine about which nothing is said.
+    #[must_use]
+    pub const fn new(stage: Option<WardenProgram>) -> Self {
+        Self { stage, python: None, search_path: None, home: None, own: Vec::new(), cache: None }
+    }
+
+    /// The same with a change.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+}
+
+impl Engine {
+    /// Finds the interpreter and prepares its sandbox. Starts no program.
+    ///
+    /// # Errors
+    /// There is no such Python, or this machine cannot confine it: then no program ever runs.
+    pub async fn find(setup: &EngineSetup, limits: &Limits) -> Result<Self, NoEngine> {
+        let off = |why: &dyn std::fmt::Display| NoEngine(format!("code mode is off: {why}"));
+        let Some(stage) = &setup.stage else {
+            return Err(off(&"no program is named that confines itself before it becomes the interpreter"));
+        };
+        let launcher = WardenLauncher::new(stage.clone());
+        let search = Search {
+            python: setup.python.clone(),
+            search_path: setup.search_path.clone(),
+            home: setup.home.clone(),
+            cache: setup.cache.clone(),
+        };
+        let python = python::find(&search, &launcher).await.map_err(NoEngine)?;
+        let stage_of_probe = stage.clone();
+        let machine = tokio::task::spawn_blocking(move || probe(&stage_of_probe)).await;
+        let machine = machine.map_err(|error| off(&error))?.map_err(|error| off(&error))?;
+        let rules = engine(&confined(&python, setup, limits), &machine, &Disk).map_err(|refusal| off(&refusal))?;
+        let confinement = Confinement::new(&rules, stage.clone()).map_err(|error| off(&error))?;
+        let command = ServerCommand {
+            program: python.executable.clone().into(),
+            args: ["-I", "-S", "-E", "-B", "-W", "ignore", "-c", LOADER].into_iter().map(Into::into).collect(),
+            environment: [("LC_ALL", "C.UTF-8"), ("PYTHONHASHSEED", "0"), ("MALLOC_ARENA_MAX", "1")]
+                .into_iter()
+                .collect(),
+            confinement: Some(confinement),
+            ..ServerCommand::default()
+        };
+        let worker = python.worker().map_err(|error| off(&error))?;
+        Ok(Self(Arc::new(Inner { python, worker, launcher, command, spare: Mutex::default() })))
+    }
+
+    /// The interpreter, for people: `Python 3.11.7 (/usr/bin/python3.11)`.
+    #[must_use]
+    pub fn description(&self) -> String {
+        let (major, minor, patch) = self.0.python.version;
+        format!("Python {major}.{minor}.{patch} ({})", self.0.python.executable.display())
+    }
+
+    /// The modules that it has of those that programs may import.
+    pub(crate) fn modules(&self) -> &[String] {
+        &self.0.python.modules
+    }
+
+    /// A worker for one program: the one that waits, or a new one.
+    pub(crate) async fn worker(&self, spare_for: Option<Duration>) -> Result<Worker, NoEngine> {
+        let spare = lock(&self.0.spare).take();
+        let worker = match spare {
+            Some((spare, since)) if spare_for.is_some_and(|time| since.elapsed() < time) && spare.is_alive() => spare,
+            _ => self.start().await?,
+        };
+        if let Some(time) = spare_for {
+            self.prepare_spare(time);
+        }
+        Ok(worker)
+    }
+
+    /// Has a worker wait for the next program, in the background.
+    pub(crate) fn prepare_spare(&self, time: Duration) {
+        let engine = self.clone();
+        drop(tokio::spawn(async move {
+            if lock(&engine.0.spare).is_some() {
+                return;
+            }
+            if let Ok(mut worker) = engine.start().await
+                && worker.stdin.write_all(frame::warm(modules::WARM).as_bytes()).await.is_ok()
+            {
+                *lock(&engine.0.spare) = Some((worker, Instant::now()));
+                tokio::time::sleep(time).await;
+                // One that was not wanted for so long is not wanted.
+                let mut spare = lock(&engine.0.spare);
+                if spare.as_ref().is_some_and(|(_, since)| since.elapsed() >= time) {
+                    *spare = None;
+                }
+            }
+        }));
+    }
+
+    async fn start(&self) -> Result<Worker, NoEngine> {
+        let broken = |error: &dyn std::fmt::Display| NoEngine(format!("the worker cannot be started: {error}"));
+        let launched = self.0.launcher.launch(&self.0.command).map_err(|error| broken(&error))?;
+        let Launched { mut stdin, stdout, stderr, process } = launched;
+        // One that ends at once says why in its own way.
+        stdin.write_all(&self.0.worker).await.ok();
+        Ok(Worker { stdin, stdout, stderr, process, unread: Vec::new() })
+    }
+}
+
+impl Worker {
+    fn is_alive(&self) -> bool {
+        self.process.try_wait().is_none()
+    }
+
+    /// How it ended; it is ended if it has not.
+    pub(crate) async fn ended(self, patience: Duration) -> How {
+        drop(self.stdin);
+        let exit = match tokio::time::timeout(patience, self.process.wait()).await {
+            Ok(exit) => exit,
+            Err(_) => {
+                self.process.kill();
+                self.process.wait().await
+            }
+        };
+        let mut complained = Vec::new();
+        let mut stderr = self.stderr.take(COMPLAINT_BYTES);
+        drop(tokio::time::timeout(patience, stderr.read_to_end(&mut complained)).await);
+        let complaint = String::from_utf8_lossy(&complained);
+        let last = complaint.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
+        let last = helve_model::text::one_line(&helve_model::text::cut(last, 300)).into_owned();
+        match exit {
+            ExitReport::Signalled(9 | 24) => How::ProcessorLimit,
+            ExitReport::Signalled(_) => How::Crashed(exit.to_string()),
+            _ if last.is_empty() => How::Exited(exit.to_string()),
+            _ => How::Exited(format!("{exit}: {last}")),
+        }
+    }
+}
+
+fn confined(python: &Python, setup: &EngineSetup, limits: &Limits) -> Confined {
+    let is_loader = |path: &&PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("ld-"));
+    let mut programs: Vec<PathBuf> = python.libraries.iter().filter(is_loader).cloned().collect();
+    programs.push(python.executable.clone());
+    let besides = READ_BESIDES.iter().map(PathBuf::from);
+    let read = python.entries.iter().chain(&python.libraries).cloned().chain(besides);
+    let libraries = read.filter(|path| path.exists() && !programs.contains(path)).collect();
+    let listed = [&python.stdlib].into_iter().chain(&python.extensions).cloned().collect();
+    let limits = ProcessLimits {
+        memory: Some(limits.memory_bytes),
+        processor_seconds: Some(limits.processor_seconds),
+        ..Confined::LIMITS
+    };
+    Confined { programs, libraries, listed, limits, home: setup.home.clone(), own: setup.own.clone() }
+}

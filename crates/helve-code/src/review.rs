@@ -1,0 +1,213 @@
+//! Owns what is decided of a program before it runs: all of its problems at once, and what it will need a person's yes for.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use helve::{CallContext, Foreseen, Host, QualifiedName, Snapshot, ToolEntry};
+use helve_model::name::Spelling;
+use helve_model::text::nearest;
+use helve_model::{ErrorCode, Risk};
+
+use crate::binding;
+use crate::frame::{Plan, Site};
+use crate::modules;
+
+/// The name of the toolbox that programs cannot call.
+pub(crate) const OWN: &str = "helve";
+
+/// How many problems are told.
+const PROBLEMS_SHOWN: usize = 20;
+
+/// Something in a program that keeps it from running.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Problem {
+    /// The line, from 1.
+    pub line: u32,
+    /// The kind of problem.
+    pub code: ErrorCode,
+    /// What it is, and what to do.
+    pub message: String,
+}
+
+/// A call that can be seen in a program, and what it would meet.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct PlannedCall {
+    /// The line, from 1.
+    pub line: u32,
+    /// The tool.
+    pub tool: QualifiedName,
+    /// What it would meet.
+    pub foreseen: Foreseen,
+    /// How much harm it could do.
+    pub risk: Risk,
+    /// It may be made several times, or never.
+    pub in_loop: bool,
+}
+
+/// What a program would do.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Review {
+    /// Why it does not run; empty when it does.
+    pub problems: Vec<Problem>,
+    /// The calls that can be seen.
+    pub calls: Vec<PlannedCall>,
+}
+
+impl Review {
+    /// The tools that one question up front is about.
+    #[must_use]
+    pub fn asks(&self) -> Vec<QualifiedName> {
+        let asked = |call: &&PlannedCall| matches!(call.foreseen, Foreseen::Asks) && call.risk != Risk::High;
+        let mut tools: Vec<QualifiedName> = self.calls.iter().filter(asked).map(|call| call.tool.clone()).collect();
+        tools.sort();
+        tools.dedup();
+        tools
+    }
+
+    /// The problems in lines, for whoever wrote the program.
+    #[must_use]
+    pub fn problems_in_lines(&self) -> String {
+        let mut lines: Vec<String> = self
+            .problems
+            .iter()
+            .take(PROBLEMS_SHOWN)
+            .map(|problem| format!("line {}: {}", problem.line, problem.message))
+            .collect();
+        if self.problems.len() > PROBLEMS_SHOWN {
+            lines.push(format!("and {} more", self.problems.len() - PROBLEMS_SHOWN));
+        }
+        lines.join("\n")
+    }
+}
+
+/// The tools as programs spell them. Bound to one snapshot.
+pub(crate) struct Devices {
+    pub(crate) snapshot: Arc<Snapshot>,
+    context: CallContext,
+}
+
+impl Devices {
+    pub(crate) fn new(snapshot: Arc<Snapshot>, context: &CallContext) -> Self {
+        Self { snapshot, context: context.clone() }
+    }
+
+    /// The tools that the program sees, with their names.
+    pub(crate) fn tools(&self) -> impl Iterator<Item = (String, &Arc<ToolEntry>)> {
+        let names = self.snapshot.names();
+        self.snapshot
+            .tools()
+            .filter(|tool| self.sees(tool))
+            .filter_map(move |tool| Some((names.spell(tool.name(), Spelling::Code)?, tool)))
+    }
+
+    fn sees(&self, tool: &ToolEntry) -> bool {
+        let is_denied = || matches!(tool.policy().foresee(self.context.caller), Some((helve_model::Action::Deny, _)));
+        tool.name().server.as_str() != OWN && self.context.scope.includes(tool.name()) && !is_denied()
+    }
+
+    /// The tool of this name, if there is one that programs can call. Those that a rule denies are found, too.
+    pub(crate) fn find(&self, server: &str, tool: &str) -> Result<&Arc<ToolEntry>, (ErrorCode, String)> {
+        let named = |server: &str| format!("device.{server}.{tool}");
+        let found = self.snapshot.tool(&named(server)).ok().or_else(|| {
+            // By its own name, too: `device["brave-search"]`.
+            let own = self.snapshot.server(server)?;
+            self.snapshot.tool(&named(&Spelling::Code.render_server(own.name()))).ok()
+        });
+        match found {
+            Some(found) if found.name().server.as_str() != OWN && self.context.scope.includes(found.name()) => {
+                Ok(found)
+            }
+            _ => Err(self.missing(server, tool)),
+        }
+    }
+
+    fn missing(&self, server: &str, tool: &str) -> (ErrorCode, String) {
+        let names: Vec<String> = self.tools().map(|(name, _)| name).collect();
+        let parts: Vec<(&str, &str)> =
+            names.iter().filter_map(|name| name.strip_prefix("device.")?.split_once('.')).collect();
+        let mut own: Vec<&str> = parts.iter().filter(|(of, _)| *of == server).map(|(_, tool)| *tool).collect();
+        if own.is_empty() {
+            let mut servers: Vec<&str> = parts.iter().map(|(server, _)| *server).collect();
+            servers.dedup();
+            let wanted = if server.ends_with("MCP") { server.to_owned() } else { format!("{server}MCP") };
+            let meant = servers.iter().find(|known| known.eq_ignore_ascii_case(&wanted)).copied();
+            let message = match meant.or_else(|| nearest(&wanted, servers.iter().copied())) {
+                Some(near) => format!("there is no server `device.{server}`: did you mean `device.{near}`?"),
+                None => format!("there is no server `device.{server}`: search_skills(\"…\") finds tools"),
+            };
+            return (ErrorCode::ServerNotFound, message);
+        }
+        own.sort_unstable();
+        let message = match nearest(tool, own.iter().copied()) {
+            Some(near) => format!("`device.{server}` has no tool `{tool}`: did you mean `{near}`?"),
+            None => {
+                own.truncate(8);
+                format!("`device.{server}` has no tool `{tool}`: it has {}", own.join(", "))
+            }
+        };
+        (ErrorCode::ToolNotFound, message)
+    }
+}
+
+/// Looks at a plan.
+pub(crate) fn review(host: &Host, devices: &Devices, plan: &Plan, there: &[String], context: &CallContext) -> Review {
+    let mut review = Review::default();
+    let mut put = |line: u32, code: ErrorCode, message: String| {
+        let problem = Problem { line, code, message };
+        if !review.problems.contains(&problem) {
+            review.problems.push(problem);
+        }
+    };
+    for (line, module, names) in &plan.imports {
+        if !modules::may_import(module, names, there) {
+            let shown = helve_model::text::cut(module, 60);
+            put(
+                *line,
+                ErrorCode::InvalidParams,
+                format!("`import {shown}` is not possible: {}", modules::advice(module)),
+            );
+        }
+    }
+    for (line, kind, name) in &plan.problems {
+        let name = helve_model::text::cut(name, 60);
+        put(
+            *line,
+            ErrorCode::InvalidParams,
+            match kind.as_str() {
+                "size" => format!("the program is too large ({name})"),
+                "name" => format!("`{name}` is not available to programs"),
+                _ => format!("the attribute `{name}` is not available to programs"),
+            },
+        );
+    }
+    let mut known: BTreeMap<(&str, &str), Arc<helve_render::Parameters>> = BTreeMap::new();
+    for Site(line, _, server, tool, positional, names, is_open, in_loop) in &plan.calls {
+        let entry = match devices.find(server, tool) {
+            Ok(entry) => entry,
+            Err((code, message)) => {
+                put(*line, code, message);
+                continue;
+            }
+        };
+        let foreseen = host.prepare(Arc::clone(entry)).foresee(context);
+        let spelled = format!("device.{server}.{tool}");
+        if let Foreseen::Denied(error) = &foreseen {
+            let told = error.to_agent();
+            put(*line, error.code(), told.message().to_owned());
+        } else if let Ok(positional) = usize::try_from(*positional) {
+            let parameters = known
+                .entry((server.as_str(), tool.as_str()))
+                .or_insert_with(|| Arc::new(helve_render::parameters(entry.input_schema())));
+            for misfit in binding::misfits(parameters, positional, names, *is_open) {
+                put(*line, ErrorCode::InvalidParams, format!("{spelled}: {misfit}"));
+            }
+        }
+        let (tool, risk) = (entry.name().clone(), entry.policy().risk());
+        review.calls.push(PlannedCall { line: *line, tool, foreseen, risk, in_loop: *in_loop });
+    }
+    review.problems.sort_by_key(|problem| problem.line);
+    review
+}

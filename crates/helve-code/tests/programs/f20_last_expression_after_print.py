@@ -1,0 +1,3 @@
+result = "kept"
+print("shown")
+# => "kept"

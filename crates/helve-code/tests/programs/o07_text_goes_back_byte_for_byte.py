@@ -1,0 +1,3 @@
+report = device.ShopMCP.report()
+device.ShopMCP.size(text=report)
+# => 59

@@ -1,0 +1,2 @@
+device.ShopMCP.join("a", "b", "-")
+# => "a-b"

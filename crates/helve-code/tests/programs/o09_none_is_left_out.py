@@ -1,0 +1,2 @@
+device.ShopMCP.join("a", "b", separator=None)
+# => "a+b"

@@ -1,0 +1,3 @@
+shop = device.ShopMCP
+getattr(shop, "ord" + "er")(id=2)["customer"] + shop.order(id=1)["customer"]
+# => "bobann"

@@ -1,0 +1,201 @@
+//! The hub: everything that page, API and command line share, handed in once.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use helve::{Host, HostEvent};
+use helve_model::json::RawJson;
+use helve_model::{Definition as _, ServerName};
+use helve_serve::Gateway;
+use helve_serve::face::http::HttpFace;
+use helve_setup::Setup;
+use helve_store::{Moment, Retention, Seen, Store};
+
+use crate::error::HubError;
+use crate::live::Live;
+use crate::metrics::Metrics;
+use crate::sessions::Sessions;
+use crate::tokens::Tokens;
+
+/// How often old calls are deleted, and uses of tokens are put down.
+const SWEEP_EVERY: Duration = Duration::from_secs(60);
+
+/// Definitions longer than this are not kept for comparison.
+const LONGEST_DEFINITION: usize = 64 << 10;
+
+/// Whether programs can be added, changed and tested here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Programs {
+    /// A person at the page can.
+    Allowed,
+    /// Nobody can.
+    Refused,
+}
+
+/// What a hub is told about itself.
+#[derive(Debug, Clone)]
+pub struct HubOptions {
+    /// Its address as people know it: `http://127.0.0.1:7333`.
+    pub address: String,
+    /// Whether it is reached by https, by itself or through a proxy.
+    pub is_secure: bool,
+    /// The user of this machine whose hub it is, where the machine's word about who connects counts.
+    pub owner: Option<u32>,
+    /// Whether programs can be added, changed and tested.
+    pub programs: Programs,
+    /// How long calls are kept.
+    pub retention: Retention,
+    /// The program's version.
+    pub version: String,
+}
+
+/// The hub.
+pub struct Hub {
+    pub(crate) options: HubOptions,
+    pub(crate) store: Arc<Store>,
+    pub(crate) tokens: Arc<Tokens>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) live: Arc<Live>,
+    pub(crate) sessions: Sessions,
+    pub(crate) setup: Arc<Setup>,
+    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) face: Arc<HttpFace>,
+    clock: fn() -> SystemTime,
+    pub(crate) started: Moment,
+}
+
+impl Hub {
+    /// A hub of these parts.
+    #[expect(clippy::too_many_arguments, reason = "each is made by whoever starts the hub, once")]
+    #[must_use]
+    pub fn new(
+        options: HubOptions,
+        store: Arc<Store>,
+        tokens: Arc<Tokens>,
+        metrics: Arc<Metrics>,
+        live: Arc<Live>,
+        setup: Arc<Setup>,
+        gateway: Arc<Gateway>,
+        face: Arc<HttpFace>,
+        clock: fn() -> SystemTime,
+    ) -> Arc<Self> {
+        let started = Moment::from(clock());
+        let sessions = Sessions::default();
+        Arc::new(Self { options, store, tokens, metrics, live, sessions, setup, gateway, face, clock, started })
+    }
+
+    /// What time it is.
+    pub(crate) fn now(&self) -> Moment {
+        Moment::from((self.clock)())
+    }
+
+    pub(crate) fn host(&self) -> &Host {
+        self.gateway.host()
+    }
+
+    /// A link that signs a person in, once and soon.
+    ///
+    /// # Errors
+    /// The machine gives no random numbers.
+    pub fn link(&self) -> Result<String, HubError> {
+        let secret = self.sessions.link(self.now())?;
+        Ok(format!("{}/sign-in/{secret}", self.options.address))
+    }
+
+    /// Its address as people know it.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        &self.options.address
+    }
+
+    /// Reads from the store on a thread of its own kind: a disk that is slow delays nobody else.
+    pub(crate) async fn read<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Self) -> Result<T, HubError> + Send + 'static,
+    ) -> Result<T, HubError> {
+        let hub = Arc::clone(self);
+        match tokio::task::spawn_blocking(move || work(&hub)).await {
+            Ok(result) => result,
+            Err(_) => Err(HubError::failed("the work broke off")),
+        }
+    }
+
+    /// Looks after the store, and tells live pages what changes; for ever. In the runtime of the page.
+    pub async fn look_after(self: Arc<Self>) {
+        let mut events = self.host().events();
+        let mut sweep = tokio::time::interval(SWEEP_EVERY);
+        let mut seen = 0;
+        loop {
+            tokio::select! {
+                event = events.next() => match event {
+                    Some(HostEvent::Catalog { generation }) => {
+                        if generation != std::mem::replace(&mut seen, generation) {
+                            self.live.touch();
+                            let hub = Arc::clone(&self);
+                            drop(tokio::task::spawn_blocking(move || hub.see_definitions()).await);
+                        }
+                    }
+                    Some(HostEvent::Status { .. } | HostEvent::Lost(_)) => self.live.touch(),
+                    Some(_) => {}
+                    None => return,
+                },
+                _ = sweep.tick() => {
+                    let hub = Arc::clone(&self);
+                    drop(tokio::task::spawn_blocking(move || hub.sweep()).await);
+                }
+            }
+        }
+    }
+
+    /// Notes the definitions that servers give now.
+    fn see_definitions(&self) {
+        let snapshot = self.host().snapshot();
+        let seen = snapshot.tools().filter(|tool| !tool.is_from_cache()).filter_map(|tool| {
+            let text = tool.definition().raw();
+            let hash = helve_policy::pin::DefinitionHash::of(text.as_str());
+            (text.as_str().len() <= LONGEST_DEFINITION).then(|| Seen {
+                server: tool.name().server.to_string(),
+                tool: tool.name().tool.to_string(),
+                hash: hash.to_string(),
+                text: text.as_str().to_owned(),
+            })
+        });
+        if let Err(error) = self.store.see_definitions(seen.collect(), self.now()) {
+            tracing::warn!(%error, "definitions could not be noted");
+        }
+    }
+
+    fn sweep(&self) {
+        self.tokens.note_used(&self.store);
+        loop {
+            match self.store.sweep(self.options.retention, self.now()) {
+                Ok(swept) if swept.is_unfinished => {}
+                Ok(_) => return,
+                Err(error) => {
+                    tracing::warn!(%error, "old calls could not be deleted");
+                    return;
+                }
+            }
+        }
+    }
+
+    /// A server by name.
+    pub(crate) fn server_name(&self, name: &str) -> Result<ServerName, HubError> {
+        let snapshot = self.host().snapshot();
+        match snapshot.server(name) {
+            Some(entry) => Ok(entry.name().clone()),
+            None => Err(HubError::not_found(format!("there is no server {name:?}"))),
+        }
+    }
+}
+
+/// What a definition costs a model, in tokens: four characters are one, as near as makes no difference.
+pub(crate) fn definition_tokens(definition: &RawJson) -> u64 {
+    (definition.as_str().len() / 4) as u64
+}
+
+impl std::fmt::Debug for Hub {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Hub").field("options", &self.options).finish_non_exhaustive()
+    }
+}

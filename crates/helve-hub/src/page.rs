@@ -1,0 +1,265 @@
+//! The pages: which view each path shows, and which verb each form does. No logic of its own: verbs decide.
+
+mod calls;
+mod hub;
+mod overview;
+mod servers;
+mod shown;
+mod tokens;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use helve_page::view::{ErrorPage, Frame, LinkNeeded, Said, Section, Tone};
+use http::{Method, Response, StatusCode};
+use tokio::sync::mpsc;
+
+use crate::actor::Actor;
+use crate::answer::{self, Body};
+use crate::door::SignedIn;
+use crate::error::HubError;
+use crate::hub::Hub;
+use crate::live::Topic;
+use crate::verbs::servers::Switch;
+
+/// A topic is sent at most so often.
+const LIVE_EVERY: Duration = Duration::from_millis(250);
+
+/// An open stream says so often that it is there; a session that ended ends it then, too.
+const LIVE_BEAT: Duration = Duration::from_secs(15);
+
+/// Fields of a query or a form.
+pub(crate) type Fields = [(String, String)];
+
+pub(crate) fn field<'a>(fields: &'a Fields, key: &str) -> &'a str {
+    fields.iter().find(|(name, _)| name == key).map_or("", |(_, value)| value.as_str())
+}
+
+/// The page without a session: never data, never a redirect.
+pub(crate) fn link_needed(said: &str) -> Response<Body> {
+    let view = LinkNeeded { said: said.to_owned() };
+    answer::html(StatusCode::UNAUTHORIZED, helve_page::page::link_needed(&view))
+}
+
+pub(crate) fn refused(error: &HubError) -> Response<Body> {
+    let view = ErrorPage {
+        status: error.status().as_u16(),
+        what: error.message().to_owned(),
+        advice: error.hints().to_vec(),
+        links: Vec::new(),
+    };
+    answer::html(error.status(), helve_page::page::error(&view))
+}
+
+pub(crate) async fn answer(
+    hub: &Arc<Hub>,
+    signed_in: SignedIn,
+    method: &Method,
+    path: &[&str],
+    query: &Fields,
+    fields: &Fields,
+) -> Response<Body> {
+    let answered = match *method {
+        Method::GET | Method::HEAD => get(hub, &signed_in, path, query).await,
+        Method::POST => post(hub, &signed_in, path, fields).await,
+        _ => Err(HubError::not_found("pages are read or posted to")),
+    };
+    answered.unwrap_or_else(|error| refused(&error))
+}
+
+async fn get(hub: &Arc<Hub>, signed_in: &SignedIn, path: &[&str], query: &Fields) -> Result<Response<Body>, HubError> {
+    let html = |text: String| Ok(answer::html(StatusCode::OK, text));
+    match path {
+        [] => {
+            let frame = frame(hub, signed_in, Section::Overview);
+            html(hub.read(move |hub| Ok(helve_page::page::overview(&frame, &overview::view(hub)?))).await?)
+        }
+        ["servers"] => {
+            let (frame, filter) = (frame(hub, signed_in, Section::Servers), field(query, "q").to_owned());
+            html(hub.read(move |hub| Ok(helve_page::page::servers(&frame, &servers::list(hub, &filter)?))).await?)
+        }
+        ["servers", name] => server(hub, signed_in, name, "tools", query).await,
+        ["servers", name, tab @ ("log" | "calls")] => server(hub, signed_in, name, tab, query).await,
+        ["calls"] => {
+            let (frame, query) = (frame(hub, signed_in, Section::Calls), query.to_vec());
+            html(hub.read(move |hub| Ok(helve_page::page::calls(&frame, &calls::list(hub, &query)?))).await?)
+        }
+        ["calls", "export"] => {
+            let query = query.to_vec();
+            let lines = hub.read(move |hub| calls::export(hub, &query)).await?;
+            Ok(answer::of(StatusCode::OK, "application/x-ndjson", lines))
+        }
+        ["calls", seq] => {
+            let (frame, seq) = (frame(hub, signed_in, Section::Calls), number(seq)?);
+            html(hub.read(move |hub| Ok(helve_page::page::call(&frame, &calls::one(hub, seq)?))).await?)
+        }
+        ["tokens"] => {
+            let frame = frame(hub, signed_in, Section::Tokens);
+            html(hub.read(move |hub| Ok(helve_page::page::tokens(&frame, &tokens::view(hub, None, None)?))).await?)
+        }
+        ["changes"] => {
+            let before = Some(field(query, "before")).filter(|text| !text.is_empty()).map(number).transpose()?;
+            let frame = frame(hub, signed_in, Section::Changes);
+            html(hub.read(move |hub| Ok(helve_page::page::changes(&frame, &hub::changes(hub, before)?))).await?)
+        }
+        ["changes", seq] => {
+            let (frame, seq) = (frame(hub, signed_in, Section::Changes), number(seq)?);
+            html(hub.read(move |hub| Ok(helve_page::page::change(&frame, &hub::change(hub, seq)?))).await?)
+        }
+        ["hub"] => {
+            let frame = frame(hub, signed_in, Section::Hub);
+            html(hub.read(move |hub| Ok(helve_page::page::hub(&frame, &hub::view(hub)?))).await?)
+        }
+        ["live", "overview"] => {
+            let topic = Arc::clone(hub);
+            Ok(live(hub, signed_in, "overview", move || {
+                overview::view(&topic).map(|view| helve_page::live::overview(&view))
+            }))
+        }
+        ["live", "servers"] => {
+            let topic = Arc::clone(hub);
+            Ok(live(hub, signed_in, "servers", move || {
+                servers::list(&topic, "").map(|view| helve_page::live::servers(&view))
+            }))
+        }
+        ["live", "calls"] => {
+            let (topic, query) = (Arc::clone(hub), query.to_vec());
+            let name = format!("calls {query:?}");
+            Ok(live(hub, signed_in, &name, move || {
+                calls::list(&topic, &query).map(|view| helve_page::live::calls(&view))
+            }))
+        }
+        _ => Err(HubError::not_found("There is no such page.")),
+    }
+}
+
+async fn server(
+    hub: &Arc<Hub>,
+    signed_in: &SignedIn,
+    name: &str,
+    tab: &str,
+    query: &Fields,
+) -> Result<Response<Body>, HubError> {
+    let frame = frame(hub, signed_in, Section::Servers);
+    let (name, tab, query) = (name.to_owned(), tab.to_owned(), query.to_vec());
+    let page = hub.read(move |hub| Ok(helve_page::page::server(&frame, &servers::one(hub, &name, &tab, &query)?)));
+    Ok(answer::html(StatusCode::OK, page.await?))
+}
+
+async fn post(
+    hub: &Arc<Hub>,
+    signed_in: &SignedIn,
+    path: &[&str],
+    fields: &Fields,
+) -> Result<Response<Body>, HubError> {
+    let actor = Actor::Session;
+    match path {
+        ["sign-out"] => {
+            hub.sessions.sign_out(&signed_in.cookie);
+            Ok(link_needed("You are signed out."))
+        }
+        ["sign-out-everywhere"] => {
+            hub.sessions.sign_out_everywhere();
+            Ok(link_needed("You are signed out everywhere."))
+        }
+        ["tokens"] => {
+            let frame = frame(hub, signed_in, Section::Tokens);
+            let fields = fields.to_vec();
+            let page = hub.read(move |hub| Ok(helve_page::page::tokens(&frame, &tokens::make(hub, &actor, &fields)?)));
+            Ok(answer::html(StatusCode::OK, page.await?))
+        }
+        ["tokens", id, "revoke"] => {
+            let id = (*id).to_owned();
+            let name = hub.read(move |hub| tokens::revoke(hub, &actor, &id)).await?;
+            said(hub, signed_in, format!("The token {name} does not count any more. Whoever used it was cut off."));
+            Ok(answer::see_other("/tokens"))
+        }
+        ["servers", name, "restart"] => {
+            crate::verbs::servers::restart(hub, &actor, name).await?;
+            said(hub, signed_in, format!("{name} starts again."));
+            Ok(answer::see_other(&format!("/servers/{}", segment(name))))
+        }
+        ["servers", name, verb @ ("enable" | "disable" | "remove")] => {
+            let to = match *verb {
+                "enable" => Switch::On,
+                "disable" => Switch::Off,
+                _ => Switch::Remove,
+            };
+            let version = Some(field(fields, "version").to_owned()).filter(|version| !version.is_empty());
+            let server = (*name).to_owned();
+            hub.read(move |hub| crate::verbs::servers::switch(hub, &actor, &server, to, version.as_deref())).await?;
+            said(hub, signed_in, format!("{name}: done. It takes effect within two seconds."));
+            Ok(answer::see_other("/servers"))
+        }
+        _ => Err(HubError::not_found("There is nothing to post to here.")),
+    }
+}
+
+fn said(hub: &Hub, signed_in: &SignedIn, text: String) {
+    hub.sessions.say(&signed_in.cookie, true, text);
+}
+
+fn frame(hub: &Hub, signed_in: &SignedIn, section: Section) -> Frame {
+    let said = hub.sessions.take_said(&signed_in.cookie).map(|(is_good, text)| Said {
+        tone: if is_good { Tone::Good } else { Tone::Bad },
+        text,
+        link: None,
+    });
+    let address = hub.options.address.split_once("://").map_or(hub.options.address.as_str(), |(_, rest)| rest);
+    Frame {
+        section,
+        csrf: signed_in.session.csrf.clone(),
+        waiting: None,
+        lost_records: hub.store.health().lost,
+        said,
+        address: address.to_owned(),
+    }
+}
+
+/// A stream of what a topic shows: rendered once for everybody, sent when it changes.
+fn live(
+    hub: &Arc<Hub>,
+    signed_in: &SignedIn,
+    name: &str,
+    render: impl Fn() -> Result<String, HubError> + Send + Sync + 'static,
+) -> Response<Body> {
+    let (sender, receiver) = mpsc::channel(4);
+    let (hub, cookie, name) = (Arc::clone(hub), signed_in.cookie.clone(), name.to_owned());
+    let rendering = Arc::clone(&hub);
+    let topic: Topic = Arc::new(move || rendering.live.rendered(&name, || render().unwrap_or_default()));
+    tokio::spawn(async move {
+        let mut changed = hub.live.subscribe();
+        loop {
+            let rendered = Arc::clone(&topic);
+            let Ok(event) = tokio::task::spawn_blocking(move || rendered()).await else { return };
+            if sender.send(event).await.is_err() {
+                return;
+            }
+            tokio::time::sleep(LIVE_EVERY).await;
+            loop {
+                match tokio::time::timeout(LIVE_BEAT, changed.changed()).await {
+                    Ok(Ok(())) => break,
+                    Ok(Err(_)) => return,
+                    Err(_) => {
+                        // What looks but does not click keeps no session alive, and ends with it.
+                        let is_open = hub.sessions.find(&cookie, hub.now()).is_some();
+                        if !is_open || sender.send(Bytes::from_static(b": here\n\n")).await.is_err() {
+                            return;
+                        }
+                    }
+                }
+            }
+        }
+    });
+    answer::events(receiver)
+}
+
+fn number(text: &str) -> Result<i64, HubError> {
+    text.parse().map_err(|_| HubError::not_found(format!("There is nothing of the number {text:?}.")))
+}
+
+/// A name as a part of a path.
+pub(crate) fn segment(name: &str) -> String {
+    url::form_urlencoded::byte_serialize(name.as_bytes()).collect::<String>().replace('+', "%20")
+}

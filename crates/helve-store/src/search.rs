@@ -1,0 +1,158 @@
+//! Finding calls. Every search has a window of time, gives so many rows, and looks at so many: it never takes long, and says
+//! how far it came.
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use crate::calls::{Call, Decided, Ended, SELECT, from_row};
+use crate::error::StoreError;
+use crate::names::{NameKind, find};
+use crate::time::Moment;
+
+/// So many rows are given at most.
+const MOST_ROWS: usize = 1_000;
+
+/// So many rows are looked at for one answer.
+const MOST_LOOKED_AT: i64 = 250_000;
+
+/// What is looked for. `None` fits everything.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Search {
+    /// Calls that ended at this moment or later.
+    pub from: Moment,
+    /// Calls that ended before this moment.
+    pub until: Moment,
+    /// Only calls before this one, by number: where the last answer ended.
+    pub before: Option<i64>,
+    /// On whose behalf.
+    pub principal: Option<String>,
+    /// What the agent calls itself.
+    pub agent: Option<String>,
+    /// The server.
+    pub server: Option<String>,
+    /// The tool: `server/tool`.
+    pub tool: Option<String>,
+    /// How it was decided.
+    pub decision: Option<Decided>,
+    /// How it ended.
+    pub ended: Option<Ended>,
+    /// So many rows.
+    pub limit: usize,
+}
+
+/// What was found, the newest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Found {
+    /// The rows.
+    pub calls: Vec<Call>,
+    /// Where to go on: there may be more before this one.
+    pub next: Option<i64>,
+}
+
+/// The numbers of the names that are looked for; `None` when one of them was never seen.
+struct Numbers {
+    principal: Option<i64>,
+    agent: Option<i64>,
+    server: Option<i64>,
+    tool: Option<i64>,
+}
+
+impl Numbers {
+    fn of(connection: &Connection, search: &Search) -> Result<Option<Self>, StoreError> {
+        let mut is_known = true;
+        let mut number = |kind, text: &Option<String>| -> Result<Option<i64>, StoreError> {
+            let Some(text) = text else { return Ok(None) };
+            let found = find(connection, kind, text)?;
+            is_known &= found.is_some();
+            Ok(found)
+        };
+        let numbers = Self {
+            principal: number(NameKind::Principal, &search.principal)?,
+            agent: number(NameKind::Agent, &search.agent)?,
+            server: number(NameKind::Server, &search.server)?,
+            tool: number(NameKind::Tool, &search.tool)?,
+        };
+        Ok(is_known.then_some(numbers))
+    }
+}
+
+pub(crate) fn search(connection: &Connection, search: &Search) -> Result<Found, StoreError> {
+    let Some(numbers) = Numbers::of(connection, search)? else { return Ok(Found::default()) };
+    let limit = search.limit.clamp(1, MOST_ROWS);
+    let (order, walk) = if numbers.server.is_some() {
+        ("call.at DESC, call.seq DESC", "+call.seq")
+    } else {
+        ("call.seq DESC", "call.seq")
+    };
+    let edge = |sql: &str, moment: Moment| -> Result<Option<i64>, StoreError> {
+        Ok(connection.prepare_cached(sql)?.query_row([moment.micros()], |row| row.get(0)).optional()?)
+    };
+    // Calls are numbered in the order in which they ended, as near as makes no difference to a window.
+    let first = edge("SELECT seq FROM call WHERE at >= ? ORDER BY at LIMIT 1", search.from)?;
+    let Some(first) = first else { return Ok(Found::default()) };
+    let last = edge("SELECT seq FROM call WHERE at < ? ORDER BY at DESC LIMIT 1", search.until)?;
+    let Some(last) = last else { return Ok(Found::default()) };
+    let last = search.before.map_or(last, |before| last.min(before - 1));
+    // One server's calls are found by their index, and are few.
+    let lowest = if numbers.server.is_some() { first } else { first.max(last - MOST_LOOKED_AT + 1) };
+    let sql = format!(
+        "{SELECT} WHERE {walk} BETWEEN ?1 AND ?2 AND call.at >= ?3 AND call.at < ?4
+         AND (?5 IS NULL OR call.principal = ?5) AND (?6 IS NULL OR call.agent = ?6)
+         AND (?7 IS NULL OR call.tool = ?7) AND (?8 IS NULL OR call.decision = ?8) AND (?9 IS NULL OR call.ending = ?9)
+         {} ORDER BY {order} LIMIT ?11",
+        if numbers.server.is_some() { "AND call.server = ?10" } else { "AND ?10 IS NULL" }
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map(
+        params![
+            lowest,
+            last,
+            search.from.micros(),
+            search.until.micros(),
+            numbers.principal,
+            numbers.agent,
+            numbers.tool,
+            search.decision.map(|decision| decision as i64),
+            search.ended.map(|ended| ended as i64),
+            numbers.server,
+            i64::try_from(limit).unwrap_or(i64::MAX),
+        ],
+        from_row,
+    )?;
+    let calls = rows.collect::<Result<Vec<Call>, _>>()?;
+    let next = match calls.last() {
+        Some(oldest) if calls.len() == limit => Some(oldest.seq),
+        _ => (lowest > first).then_some(lowest),
+    };
+    Ok(Found { calls, next })
+}
+
+/// One call by its number.
+pub(crate) fn one(connection: &Connection, seq: i64) -> Result<Option<Call>, StoreError> {
+    let mut statement = connection.prepare_cached(&format!("{SELECT} WHERE call.seq = ?"))?;
+    Ok(statement.query_row([seq], from_row).optional()?)
+}
+
+/// Who called which tool, how that was decided, by which rule, and how often.
+pub type Habit = (String, String, Decided, Option<String>, u64);
+
+/// How often each tool was called by whom, and how that was decided, between two moments: at most so many lines, the most
+/// frequent first.
+pub(crate) fn habits(connection: &Connection, from: Moment, most: usize) -> Result<Vec<Habit>, StoreError> {
+    let mut statement = connection.prepare_cached(
+        "SELECT p.text, t.text, x.decision, r.text, x.count FROM (
+            SELECT principal, tool, decision, rule, count(*) AS count FROM call INDEXED BY call_at
+            WHERE at >= ?1 AND tool IS NOT NULL GROUP BY principal, tool, decision, rule ORDER BY count DESC LIMIT ?2
+         ) x JOIN name p ON p.id = x.principal JOIN name t ON t.id = x.tool LEFT JOIN name r ON r.id = x.rule",
+    )?;
+    let rows = statement.query_map(params![from.micros(), i64::try_from(most).unwrap_or(i64::MAX)], |row| {
+        let decision = match row.get::<_, i64>(2)? {
+            1 => Decided::Allow,
+            2 => Decided::Ask,
+            3 => Decided::Deny,
+            _ => Decided::Not,
+        };
+        let count = u64::try_from(row.get::<_, i64>(4)?).unwrap_or_default();
+        Ok((row.get(0)?, row.get(1)?, decision, row.get(3)?, count))
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
