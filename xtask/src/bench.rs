@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
-use crate::programs::{Profile, build, interop_directory};
+use crate::programs::{Profile, build, build_measured, interop_directory};
 
 /// Measure in release: the wire against the floors and rmcp, the pure crates against the clock, the host and the program
 /// `helve` beside other clients, `helve serve` beside other gateways
@@ -75,7 +75,7 @@ struct Beside {
     #[arg(long)]
     json: bool,
     /// Only this measure: of the host call, kept, ready, hold; of the program tools, call, warm, started, hold; of serve
-    /// calls, http, large, start, abandoned
+    /// calls, http, large, start, abandoned, rmcp
     #[arg(long, value_name = "MEASURE")]
     only: Option<String>,
     /// Rounds to take medians over [default: 7 of the host, 5 of the others]
@@ -175,12 +175,15 @@ impl Host {
 
 impl Serve {
     fn run(&self, root: &Path) -> Result<()> {
-        let built = build(root, "xtask", Profile::Measure, &["xtask-bench", "xtask-echo-server"])?;
-        let [bench, server] = built.as_slice() else { bail!("not everything was built") };
+        let built = build(root, "xtask", Profile::Measure, &["xtask-bench", "xtask-echo-server", "xtask-relay"])?;
+        let [bench, server, relay] = built.as_slice() else { bail!("not everything was built") };
+        let built = build_measured(root, "helve-testkit", "rmcp", &["helve-testkit-rmcp"])?;
+        let [rmcp_server] = built.as_slice() else { bail!("not everything was built") };
         let built = build(root, "helve-cli", Profile::Release, &["helve"])?;
         let [helve] = built.as_slice() else { bail!("not everything was built") };
         let mut command = Command::new(bench);
-        command.arg("serve").arg("--server").arg(server).arg("--helve").arg(helve);
+        command.arg("serve").arg("--server").arg(server).arg("--rmcp-server").arg(rmcp_server);
+        command.arg("--relay").arg(relay).arg("--helve").arg(helve);
         self.beside.run(command, root, gateways::install)
     }
 }

@@ -53,6 +53,13 @@ pub(crate) fn build_with(root: &Path, package: &str, features: &[&str], names: &
     built(command, root, names)
 }
 
+/// The same as it is measured.
+pub(crate) fn build_measured(root: &Path, package: &str, feature: &str, names: &[&str]) -> Result<Vec<PathBuf>> {
+    let mut command = building(package);
+    command.args(["--profile", "measure", "--features", feature]);
+    built(command, root, names)
+}
+
 fn building(package: &str) -> Command {
     let mut command = Command::new(env!("CARGO"));
     command.args(["build", "--quiet", "--package", package, "--message-format", "json-render-diagnostics"]);

@@ -1,6 +1,5 @@
 //! Owns the work itself, done in a process of its own so that no measure inherits another's memory or threads.
 
-use std::future::Future;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -50,10 +49,7 @@ pub(crate) fn run(job: Job) -> Result<Sample> {
             }
             Work::Idle { connections } => with_stdio(subject, Idle { server, connections }).await,
             Work::Connect { connections } => with_stdio(subject, Connect { server, connections }).await,
-            Work::Http { calls } => {
-                let counts = subject.client != Kind::Floor;
-                with_http(subject, Http { program: job.server, calls, counts }).await
-            }
+            Work::Http { calls } => with_http(subject, Http { program: job.server, calls }).await,
             Work::Ready { servers, delay } => {
                 let server = server.preparing("--delay", delay);
                 if subject.client == Kind::Host {
@@ -264,19 +260,13 @@ impl StdioWork for Connect {
 struct Http {
     program: PathBuf,
     calls: usize,
-    /// The thin echo server counts connections; the hyper server of the floor does not.
-    counts: bool,
 }
 
 impl HttpWork for Http {
     type Output = Sample;
 
     async fn run<C: HttpClient>(self, era: Era) -> Result<Sample> {
-        let listening = if self.counts {
-            Listening::echo_server(&self.program)?
-        } else {
-            Listening::start(Command::new(std::env::current_exe()?).arg("serve-hyper"))?
-        };
+        let listening = Listening::echo_server(&self.program)?;
         let mut client = C::connect(listening.port, era).await?;
         for _ in 0..WARM_UP.min(self.calls) {
             client.echo().await?;
@@ -287,7 +277,7 @@ impl HttpWork for Http {
             client.echo().await?;
             times.push(start.elapsed().as_secs_f64());
         }
-        let connections = if self.counts { listening.connections()? } else { 0 };
+        let connections = listening.connections()?;
         Ok(Sample { median_seconds: median(&mut times), calls: self.calls, connections, ..Sample::default() })
     }
 }
@@ -328,9 +318,4 @@ impl Drop for Listening {
         drop(self.child.kill());
         drop(self.child.wait());
     }
-}
-
-/// Serves the other end of the HTTP floor until killed.
-pub(crate) fn serve(server: impl Future<Output = Result<()>>) -> Result<()> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(server)
 }

@@ -134,6 +134,12 @@ enum Command {
         /// The thin echo server
         #[arg(long)]
         server: PathBuf,
+        /// The echo server on rmcp
+        #[arg(long)]
+        rmcp_server: PathBuf,
+        /// The gateway on rmcp
+        #[arg(long)]
+        relay: PathBuf,
         /// Other gateways, as JSON
         #[arg(long, default_value = "[]")]
         peers: Installed,
@@ -176,9 +182,6 @@ enum Command {
     /// Start one gateway, work through it and report (used by the driver)
     #[command(hide = true)]
     ServeChild { job: String },
-    /// Serve the other end of the HTTP floor (used by the driver)
-    #[command(hide = true)]
-    ServeHyper,
 }
 
 /// What is measured, and how it is told.
@@ -204,7 +207,6 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Child { job } => child(&job),
         Command::ServeChild { job } => serve_child(&job),
-        Command::ServeHyper => child::serve(subject::serve_hyper()),
         Command::Soak { server, candidate, cycles, bytes } => {
             let mut runs = vec![Soak::Cycles(cycles)];
             if bytes > 0 {
@@ -226,8 +228,8 @@ fn main() -> ExitCode {
             host(&bench, &peers, counts, &told)
         }
         Command::Cli { helve, server, peers, rounds, told } => cli(&Cli { helve, server, peers, rounds }, &told),
-        Command::Serve { helve, server, peers, rounds, told } => {
-            let serve = Serve { helve, server, peers, rounds, real_time: real_time(false) };
+        Command::Serve { helve, server, rmcp_server, relay, peers, rounds, told } => {
+            let serve = Serve { helve, server, rmcp_server, relay, peers, rounds, real_time: real_time(false) };
             take(serve::MEASURES, &told, |measure| measure(&serve))
         }
     };

@@ -1,5 +1,6 @@
 //! Owns the shape of every benchmark's result: a table for people, one last line of JSON for machines.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use anyhow::Result;
@@ -37,7 +38,7 @@ impl fmt::Display for Goal {
 /// One measure: the number that counts, its goal, and what was seen on the way.
 #[derive(Debug)]
 pub(crate) struct Line {
-    pub(crate) name: &'static str,
+    pub(crate) name: Cow<'static, str>,
     /// `None`: could not be measured with this candidate.
     pub(crate) value: Option<f64>,
     /// `None`: for information.
@@ -47,16 +48,16 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    pub(crate) fn new(name: &'static str, value: f64, goal: Goal, seen: String) -> Self {
-        Self { name, value: Some(value), goal: Some(goal), seen }
+    pub(crate) fn new(name: impl Into<Cow<'static, str>>, value: f64, goal: Goal, seen: String) -> Self {
+        Self { name: name.into(), value: Some(value), goal: Some(goal), seen }
     }
 
-    pub(crate) fn for_information(name: &'static str, value: f64, seen: String) -> Self {
-        Self { name, value: Some(value), goal: None, seen }
+    pub(crate) fn for_information(name: impl Into<Cow<'static, str>>, value: f64, seen: String) -> Self {
+        Self { name: name.into(), value: Some(value), goal: None, seen }
     }
 
-    pub(crate) fn unmeasured(name: &'static str, goal: Goal, why: &str) -> Self {
-        Self { name, value: None, goal: Some(goal), seen: why.to_owned() }
+    pub(crate) fn unmeasured(name: impl Into<Cow<'static, str>>, goal: Goal, why: &str) -> Self {
+        Self { name: name.into(), value: None, goal: Some(goal), seen: why.to_owned() }
     }
 
     /// Whether the goal is met; `None` if there is none.
@@ -70,7 +71,7 @@ pub(crate) fn for_people(lines: &[Line]) -> String {
         .iter()
         .map(|line| {
             vec![
-                line.name.to_owned(),
+                line.name.to_string(),
                 line.value.map_or("-".to_owned(), |value| format!("{value:.3}")),
                 line.goal.map_or(String::new(), |goal| goal.to_string()),
                 match line.met() {
@@ -88,18 +89,18 @@ pub(crate) fn for_people(lines: &[Line]) -> String {
 /// Every benchmark of the project ends with this line.
 pub(crate) fn for_machines(lines: &[Line]) -> Result<String> {
     #[derive(Serialize)]
-    struct Report {
-        measures: Vec<Measure>,
+    struct Report<'a> {
+        measures: Vec<Measure<'a>>,
     }
     #[derive(Serialize)]
-    struct Measure {
-        name: &'static str,
+    struct Measure<'a> {
+        name: &'a str,
         ratio: Option<f64>,
         goal: String,
         met: bool,
     }
     let measures = lines.iter().filter_map(|line| {
-        Some(Measure { name: line.name, ratio: line.value, goal: line.goal?.to_string(), met: line.met()? })
+        Some(Measure { name: &line.name, ratio: line.value, goal: line.goal?.to_string(), met: line.met()? })
     });
     Ok(serde_json::to_string(&Report { measures: measures.collect() })?)
 }

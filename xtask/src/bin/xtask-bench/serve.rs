@@ -8,6 +8,7 @@ mod gateway;
 mod http;
 mod job;
 mod large;
+mod rmcp;
 mod start;
 mod work;
 
@@ -17,9 +18,10 @@ use anyhow::Result;
 
 pub(crate) use self::gateway::Installed;
 use self::gateway::{Gateway, Manner};
-use self::job::{Job, Sample, Work};
+use self::job::{Behind, BehindKind, Job, Sample, Work};
 pub(crate) use self::work::run;
 use crate::bench::in_child;
+use crate::job::Era;
 use crate::report::Line;
 use crate::stats::{median, median_ratio};
 
@@ -32,13 +34,19 @@ pub(crate) const MEASURES: &[Measure] = &[
     ("large", large::measure),
     ("start", start::measure),
     ("abandoned", abandoned::measure),
+    ("rmcp", rmcp::measure),
 ];
 
 /// The surroundings of all measures.
 #[derive(Debug)]
 pub(crate) struct Serve {
     pub(crate) helve: PathBuf,
+    /// The thin echo server.
     pub(crate) server: PathBuf,
+    /// The server on rmcp.
+    pub(crate) rmcp_server: PathBuf,
+    /// The gateway on rmcp.
+    pub(crate) relay: PathBuf,
     pub(crate) peers: Installed,
     pub(crate) rounds: usize,
     pub(crate) real_time: bool,
@@ -47,28 +55,45 @@ pub(crate) struct Serve {
 impl Serve {
     /// Lets the server alone, helve and the peers work in turn, once per round, beginning with another one each time.
     /// A subject without work is left out. A peer that fails is told as such; helve and the server alone must not.
-    fn columns(&self, work: impl Fn(Manner) -> Option<Work>) -> Result<Columns> {
-        let ours = [(Manner::Direct, Ok(self.server.clone())), (Manner::Helve, Ok(self.helve.clone()))];
+    fn columns(&self, era: Era, work: impl Fn(Manner) -> Option<Work>) -> Result<Columns> {
+        let behind = Behind { program: self.server.clone(), kind: BehindKind::Thin, era };
+        self.interleaved(&behind, self.peers.iter().cloned(), work)
+    }
+
+    /// The same with a server on rmcp behind everybody, beside gateways on rmcp.
+    fn rmcp_columns(&self, era: Era, work: impl Fn(Manner) -> Option<Work>) -> Result<Columns> {
+        let behind = Behind { program: self.rmcp_server.clone(), kind: BehindKind::Rmcp, era };
+        let relays = [Manner::RelayMany, Manner::RelayOne].map(|manner| (manner, Ok(self.relay.clone())));
+        self.interleaved(&behind, relays, work)
+    }
+
+    fn interleaved(
+        &self,
+        behind: &Behind,
+        peers: impl IntoIterator<Item = (Manner, Result<PathBuf, String>)>,
+        work: impl Fn(Manner) -> Option<Work>,
+    ) -> Result<Columns> {
+        let ours = [(Manner::Direct, Ok(behind.program.clone())), (Manner::Helve, Ok(self.helve.clone()))];
         let mut columns: Vec<Column> = ours
             .into_iter()
-            .chain(self.peers.iter().cloned())
+            .chain(peers)
             .filter_map(|(manner, program)| Some(Column { manner, program, work: work(manner)?, samples: Vec::new() }))
             .collect();
         let count = columns.len();
         for round in 0..self.rounds {
             for step in 0..count {
                 if let Some(column) = columns.get_mut((round + step) % count) {
-                    self.turn(column)?;
+                    self.turn(behind, column)?;
                 }
             }
         }
         Ok(Columns(columns))
     }
 
-    fn turn(&self, column: &mut Column) -> Result<()> {
+    fn turn(&self, behind: &Behind, column: &mut Column) -> Result<()> {
         let Ok(program) = &column.program else { return Ok(()) };
         let gateway = Gateway { manner: column.manner, program: program.clone() };
-        let job = Job { gateway, server: self.server.clone(), work: column.work.clone() };
+        let job = Job { gateway, behind: behind.clone(), work: column.work.clone() };
         match in_child("serve-child", &job, self.real_time) {
             Ok(sample) => column.samples.push(sample),
             Err(error) if column.manner.is_peer() => column.program = Err(format!("{error:#}")),
@@ -77,6 +102,9 @@ impl Serve {
         Ok(())
     }
 }
+
+/// Servers of both eras stand behind every gateway: names of lines say which, where it is the older one.
+const ERAS: [(Era, &str); 2] = [(Era::Modern, ""), (Era::Legacy, ", legacy upstream")];
 
 /// What everybody measured.
 #[derive(Debug)]

@@ -16,7 +16,6 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 
-pub(crate) use self::floor_http::serve as serve_hyper;
 pub(crate) use self::helve_host::{hold, kept, ready};
 use crate::job::{Era, Kind, Shape, Subject};
 

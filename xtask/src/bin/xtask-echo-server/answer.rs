@@ -18,12 +18,14 @@ pub(crate) struct Desk {
     payloads: Payloads,
     /// What is said about keeping the list, in the modern era.
     keeping: String,
+    /// It knows the older era alone.
+    legacy: bool,
 }
 
 impl Desk {
-    pub(crate) fn new(sizes: &Sizes) -> Self {
+    pub(crate) fn new(sizes: &Sizes, legacy: bool) -> Self {
         let keeping = format!(r#""ttlMs":{},"cacheScope":"private","#, sizes.ttl);
-        Self { payloads: Payloads::new(sizes), keeping }
+        Self { payloads: Payloads::new(sizes), keeping, legacy }
     }
 
     /// Writes the answer's beginning to `out`; what is returned comes behind it. `None`: nothing is to be said.
@@ -58,7 +60,7 @@ impl Desk {
                 out.extend_from_slice(SERVER.as_bytes());
                 Some(Rest::Bytes(b"}"))
             }
-            br#""server/discover""# => {
+            br#""server/discover""# if !self.legacy => {
                 result(modern, out);
                 out.extend_from_slice(br#""supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":"#);
                 out.extend_from_slice(SERVER.as_bytes());
@@ -186,14 +188,14 @@ mod tests {
 
     #[test]
     fn notifications_and_nonsense_are_not_answered() {
-        let desk = Desk::new(&Sizes::default());
+        let desk = Desk::new(&Sizes::default(), false);
         for request in [r#"{"method":"notifications/initialized"}"#, "hello", r#"{"id":"#] {
             assert_eq!(desk.answer(request.as_bytes(), &mut Vec::new()), None, "{request}");
         }
     }
 
     fn told(request: &str) -> String {
-        let desk = Desk::new(&Sizes { tools: 3, text: 100, structured: 100, ttl: 0 });
+        let desk = Desk::new(&Sizes { tools: 3, text: 100, structured: 100, ttl: 0 }, false);
         let mut out = Vec::new();
         let rest = desk.answer(request.as_bytes(), &mut out).unwrap();
         let length = out.len() as u64 + rest.length();

@@ -2,10 +2,10 @@
 //! so that what is measured is the client.
 //!
 //! `xtask-echo-server stdio|http [--tools N] [--ttl MILLISECONDS] [--text BYTES] [--structured BYTES]`
-//! `    [--delay MILLISECONDS] [--started FILE]`
+//! `    [--delay MILLISECONDS] [--legacy 1] [--started FILE]`
 //! Tools: `echo` (text), `text` and `structured` (prepared results), `endless` (bytes: a text nobody can hold). Listed
 //! are `echo`, `text` if one is prepared, and as many others as are wanted.
-//! `--delay` makes it a server that is slow to start; `--started` makes it leave a line in a file, which tells how often
+//! `--legacy` makes it a server that knows no `server/discover`. `--delay` makes it slow to start; `--started` makes it leave a line in a file, which tells how often
 //! it was started. Over HTTP it says `listening on port N` on stdout, and `GET /stats` counts connections and requests.
 #![expect(
     clippy::print_stdout,
@@ -31,6 +31,7 @@ fn main() -> ExitCode {
     let transport = arguments.next().unwrap_or_default();
     let mut sizes = Sizes::default();
     let mut delay = 0;
+    let mut legacy = false;
     while let Some(name) = arguments.next() {
         let Some(value) = arguments.next() else { return usage() };
         if name == "--started" {
@@ -47,13 +48,14 @@ fn main() -> ExitCode {
             "--structured" => sizes.structured = value,
             "--ttl" => sizes.ttl = value,
             "--delay" => delay = value,
+            "--legacy" => legacy = value > 0,
             _ => return usage(),
         }
     }
     if delay > 0 {
         std::thread::sleep(Duration::from_millis(delay as u64));
     }
-    let desk = Desk::new(&sizes);
+    let desk = Desk::new(&sizes, legacy);
     let outcome = match transport.as_str() {
         "stdio" => stdio::serve(&desk),
         "http" => http::serve(desk),
@@ -75,6 +77,6 @@ fn leave_a_line(file: &str) -> std::io::Result<()> {
 
 fn usage() -> ExitCode {
     eprintln!("usage: xtask-echo-server stdio|http [OPTION VALUE]...");
-    eprintln!("options: --tools --ttl --text --structured --delay --started");
+    eprintln!("options: --tools --ttl --text --structured --delay --legacy --started");
     ExitCode::from(2)
 }

@@ -8,14 +8,14 @@ use crate::job::{Era, Kind, Sample, Subject, Work};
 use crate::report::{Goal, Line};
 use crate::stats::median_ratio;
 
-const OVER_FLOOR: Goal = Goal::AtMost(1.5);
+const OVER_FLOOR: Goal = Goal::AtMost(1.3);
 const CONNECTIONS: Goal = Goal::Exactly(1.0);
 const CALLS: usize = 5_000;
 const COUNTED_CALLS: usize = 1_000;
 const NO_HTTP: &str = "this candidate is not measured over HTTP";
 
 pub(crate) fn measure(bench: &Bench) -> Result<Vec<Line>> {
-    const NAME: &str = "HTTP echo, p50 / hyper to hyper";
+    const NAME: &str = "HTTP echo, p50 / bare hyper to the same server";
     if bench.candidate != Kind::Floor && !speaks_http(bench.candidate) {
         return Ok(vec![Line::unmeasured(NAME, OVER_FLOOR, NO_HTTP)]);
     }

@@ -8,7 +8,7 @@ use crate::job::{Kind, Sample, Shape, Subject, Work};
 use crate::report::{Goal, Line};
 use crate::stats::median_ratio;
 
-const STRUCTURED_OVER_FLOOR: Goal = Goal::AtMost(1.5);
+const STRUCTURED_OVER_FLOOR: Goal = Goal::AtMost(1.3);
 const TEXT_OVER_RMCP: Goal = Goal::AtMost(0.35);
 const TEXT_MEMORY: Goal = Goal::AtMost(2.5);
 /// Four times the bytes in at most five times the time is linear.

@@ -44,6 +44,9 @@ pub(super) enum Manner {
     /// The Python package `mcp-proxy`.
     McpProxyPython,
     Fastmcp,
+    /// A gateway on rmcp, typed, as its documentation says: on many threads, and on one.
+    RelayMany,
+    RelayOne,
 }
 
 /// What is behind a gateway.
@@ -85,6 +88,11 @@ impl Manner {
     pub(super) const fn is_peer(self) -> bool {
         !matches!(self, Self::Direct | Self::Helve)
     }
+
+    /// Whether it has to be told where to listen; the others say it.
+    const fn is_told_a_port(self) -> bool {
+        matches!(self, Self::Supergateway | Self::McpProxyNode | Self::McpProxyPython | Self::Fastmcp)
+    }
 }
 
 impl fmt::Display for Manner {
@@ -96,6 +104,8 @@ impl fmt::Display for Manner {
             Self::McpProxyNode => "npm mcp-proxy",
             Self::McpProxyPython => "Python mcp-proxy",
             Self::Fastmcp => "fastmcp",
+            Self::RelayMany => "rmcp relay",
+            Self::RelayOne => "rmcp relay on one thread",
         })
     }
 }
@@ -110,6 +120,9 @@ impl Gateway {
             Manner::Direct => {
                 let Upstream::Stdio { arguments, .. } = upstream else { bail!("a server has nothing behind it") };
                 command.arg("http").args(arguments.get(1..).unwrap_or_default());
+            }
+            Manner::RelayMany | Manner::RelayOne => {
+                command.arg(if self.manner == Manner::RelayMany { "many" } else { "one" }).args(upstream.words()?);
             }
             Manner::Helve => {
                 let file = home.path().join("helve.toml");
@@ -140,7 +153,7 @@ impl Gateway {
         let log = fs_err::File::create(home.path().join("log"))?;
         command.env_clear().env("HOME", home.path()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.current_dir(home.path()).stdin(Stdio::null()).stderr(log.into_parts().0);
-        if self.manner.is_peer() {
+        if self.manner.is_told_a_port() {
             // What they say there is for nobody; some wait for a reader.
             command.stdout(Stdio::null());
             let child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
@@ -148,7 +161,8 @@ impl Gateway {
             running.listens(port)?;
             return Ok(running);
         }
-        command.stdout(Stdio::piped());
+        // The server on rmcp serves until its input ends.
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
         let stdout = child.stdout.take().context("no stdout")?;
         let mut running = Running { child, url: String::new(), home };
@@ -198,15 +212,12 @@ impl Drop for Running {
 }
 
 impl Upstream {
-    /// The thin echo server over stdio.
-    pub(super) fn stdio(server: &Path) -> Self {
-        Self::Stdio { program: server.to_owned(), arguments: vec!["stdio".to_owned()] }
-    }
-
-    /// The same with a large text prepared.
-    pub(super) fn stdio_with_text(server: &Path, bytes: usize) -> Self {
-        let arguments = ["stdio", "--text", &bytes.to_string()].map(str::to_owned).to_vec();
-        Self::Stdio { program: server.to_owned(), arguments }
+    /// The program that a gateway starts, by which its processes are known.
+    pub(super) fn program(&self) -> Option<&Path> {
+        match self {
+            Self::Stdio { program, .. } => Some(program),
+            Self::Http { .. } => None,
+        }
     }
 
     /// The command line, for gateways that start a program.
@@ -250,7 +261,8 @@ mod tests {
 
     #[test]
     fn files_for_gateways() {
-        let stdio = Upstream::stdio_with_text(Path::new("echo"), 10);
+        let arguments = ["stdio", "--text", "10"].map(str::to_owned).to_vec();
+        let stdio = Upstream::Stdio { program: "echo".into(), arguments };
         let http = Upstream::Http { url: "http://127.0.0.1:1/mcp".to_owned() };
         insta::assert_snapshot!(configuration(&stdio), @r#"
         [servers.echo]

@@ -5,6 +5,7 @@ use anyhow::Result;
 use super::Serve;
 use super::gateway::Manner;
 use super::job::{Sample, Work};
+use crate::job::Era;
 use crate::measures::microseconds;
 use crate::report::{Goal, Line};
 
@@ -12,9 +13,9 @@ const HOP: Goal = Goal::AtMost(3.0);
 const SECONDS: f64 = 1.5;
 
 pub(super) fn measure(serve: &Serve) -> Result<Vec<Line>> {
-    let columns = serve.columns(|manner| match manner {
+    let columns = serve.columns(Era::Modern, |manner| match manner {
         Manner::Direct | Manner::Helve | Manner::Fastmcp => Some(Work::Http { seconds: SECONDS }),
-        Manner::Supergateway | Manner::McpProxyNode | Manner::McpProxyPython => None,
+        _ => None,
     })?;
     let alone = |sample: &Sample| sample.alone;
     Ok(vec![Line::new(

@@ -4,15 +4,56 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::gateway::Gateway;
+use crate::job::Era;
+
+use super::gateway::{Gateway, Upstream};
 
 /// One gateway, the server behind it, and what to do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Job {
     pub(super) gateway: Gateway,
-    /// The thin echo server's program.
-    pub(super) server: PathBuf,
+    pub(super) behind: Behind,
     pub(super) work: Work,
+}
+
+/// The server behind a gateway, by its program.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Behind {
+    pub(super) program: PathBuf,
+    pub(super) kind: BehindKind,
+    pub(super) era: Era,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum BehindKind {
+    /// The thin echo server: what is measured is the gateway.
+    Thin,
+    /// A server on rmcp, as many are: what the gateway costs it is measured too.
+    Rmcp,
+}
+
+impl Behind {
+    /// Over stdio, with a large text prepared where one is wanted.
+    pub(super) fn stdio(&self, text: Option<usize>) -> Upstream {
+        let mut arguments = vec!["stdio".to_owned()];
+        arguments.extend(self.options());
+        if let Some(bytes) = text {
+            arguments.extend(["--text".to_owned(), bytes.to_string()]);
+        }
+        Upstream::Stdio { program: self.program.clone(), arguments }
+    }
+
+    /// What it is told besides the transport.
+    fn options(&self) -> Vec<String> {
+        let words: &[&str] = match (self.kind, self.era) {
+            (BehindKind::Thin, Era::Modern) => &[],
+            (BehindKind::Thin, Era::Legacy) => &["--legacy", "1"],
+            (BehindKind::Rmcp, Era::Modern) => &["modern"],
+            (BehindKind::Rmcp, Era::Legacy) => &["legacy"],
+        };
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
 }
 
 /// What a child is asked to do.
@@ -67,4 +108,6 @@ pub(super) struct Load {
     pub(super) p99: f64,
     /// Processor time of the gateway for one call.
     pub(super) processor: f64,
+    /// Processor time of the server behind it for one call.
+    pub(super) upstream: f64,
 }

@@ -4,6 +4,7 @@ use anyhow::Result;
 
 use super::Serve;
 use super::job::{Sample, Work};
+use crate::job::Era;
 use crate::measures::{megabytes, milliseconds};
 use crate::report::{Goal, Line};
 
@@ -13,7 +14,7 @@ const BYTES: usize = 10_000_000;
 
 pub(super) fn measure(serve: &Serve) -> Result<Vec<Line>> {
     const NAME: &str = "result of 10 MB, best peer / helve";
-    let columns = serve.columns(|manner| {
+    let columns = serve.columns(Era::Modern, |manner| {
         let calls = if manner.is_peer() { 3 } else { 9 };
         Some(Work::Large { bytes: BYTES, calls })
     })?;

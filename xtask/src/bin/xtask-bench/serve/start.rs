@@ -2,20 +2,24 @@
 
 use anyhow::Result;
 
-use super::Serve;
 use super::job::{Sample, Work};
+use super::{ERAS, Serve};
 use crate::measures::milliseconds;
 use crate::report::{Goal, Line};
 
 const ABOVE: Goal = Goal::AtMost(20.0);
 
 pub(super) fn measure(serve: &Serve) -> Result<Vec<Line>> {
-    let columns = serve.columns(|_| Some(Work::Start))?;
     let start = |sample: &Sample| sample.start;
-    Ok(vec![Line::new(
-        "start to first answer, ms above the server's own",
-        (columns.helve(start) - columns.direct(start)) * 1e3,
-        ABOVE,
-        columns.seen(start, milliseconds),
-    )])
+    let mut lines = Vec::new();
+    for (era, behind) in ERAS {
+        let columns = serve.columns(era, |_| Some(Work::Start))?;
+        lines.push(Line::new(
+            format!("start to first answer, ms above the server's own{behind}"),
+            (columns.helve(start) - columns.direct(start)) * 1e3,
+            ABOVE,
+            columns.seen(start, milliseconds),
+        ));
+    }
+    Ok(lines)
 }

@@ -38,24 +38,25 @@ pub(crate) fn run(job: &Job) -> Result<Sample> {
 }
 
 async fn calls(job: &Job, seconds: f64) -> Result<Sample> {
-    let gateway = job.gateway.start(&Upstream::stdio(&job.server), &[])?;
+    let upstream = job.behind.stdio(None);
+    let gateway = job.gateway.start(&upstream, &[])?;
     let first = arrive(&gateway).await?;
     let idle = memory::resident_of(gateway.process())?;
     one_after_the_other(&first, seconds * WARM_UP).await?;
     let alone = one_after_the_other(&first, seconds).await?;
     let first = Arc::new(first);
-    let one_agent = at_once(&vec![first; IN_FLIGHT], &gateway, seconds).await?;
+    let one_agent = at_once(&vec![first; IN_FLIGHT], &gateway, &upstream, seconds).await?;
     let mut agents = Vec::with_capacity(IN_FLIGHT);
     for _ in 0..IN_FLIGHT {
         agents.push(Arc::new(arrive(&gateway).await?));
     }
-    let many_agents = at_once(&agents, &gateway, seconds).await?;
+    let many_agents = at_once(&agents, &gateway, &upstream, seconds).await?;
     let loaded = memory::resident_of(gateway.process())?;
     Ok(Sample { alone, one_agent, many_agents, idle, loaded, ..Sample::default() })
 }
 
 async fn http(job: &Job, seconds: f64) -> Result<Sample> {
-    let server = Listening::echo_server(&job.server)?;
+    let server = Listening::echo_server(&job.behind.program)?;
     let url = format!("http://127.0.0.1:{}/mcp", server.port);
     let gateway = match job.gateway.manner {
         Manner::Direct => None,
@@ -71,7 +72,7 @@ async fn http(job: &Job, seconds: f64) -> Result<Sample> {
 }
 
 async fn large(job: &Job, bytes: usize, calls: usize) -> Result<Sample> {
-    let gateway = job.gateway.start(&Upstream::stdio_with_text(&job.server, bytes), &[])?;
+    let gateway = job.gateway.start(&job.behind.stdio(Some(bytes)), &[])?;
     let agent = arrive(&gateway).await?;
     let process = gateway.process();
     let before = memory::resident_of(process)?;
@@ -93,10 +94,10 @@ async fn large(job: &Job, bytes: usize, calls: usize) -> Result<Sample> {
 async fn start(job: &Job) -> Result<Sample> {
     let started = Instant::now();
     if job.gateway.manner == Manner::Direct {
-        let server = Server::stdio(job.server.clone());
+        let server = Server::stdio(job.behind.program.clone());
         return with_stdio(Subject::new(Kind::Helve), OwnStart { server }).await;
     }
-    let gateway = job.gateway.start(&Upstream::stdio(&job.server), &[])?;
+    let gateway = job.gateway.start(&job.behind.stdio(None), &[])?;
     arrive(&gateway).await?;
     Ok(Sample { start: started.elapsed().as_secs_f64(), ..Sample::default() })
 }
@@ -118,7 +119,7 @@ impl StdioWork for OwnStart {
 }
 
 async fn abandoned(job: &Job, agents: usize) -> Result<Sample> {
-    let gateway = job.gateway.start(&Upstream::stdio(&job.server), &[])?;
+    let gateway = job.gateway.start(&job.behind.stdio(None), &[])?;
     let agent = arrive(&gateway).await?;
     for _ in 0..FIRST_AGENTS.min(agents) {
         agent::come_and_go(&gateway.url).await?;
@@ -136,7 +137,7 @@ async fn abandoned(job: &Job, agents: usize) -> Result<Sample> {
 
 async fn expired(job: &Job, agents: usize, seconds: u64) -> Result<Sample> {
     let idle = format!("{seconds}s");
-    let gateway = job.gateway.start(&Upstream::stdio(&job.server), &["--session-idle", &idle])?;
+    let gateway = job.gateway.start(&job.behind.stdio(None), &["--session-idle", &idle])?;
     arrive(&gateway).await?;
     let mut sessions = Vec::with_capacity(agents);
     for _ in 0..agents {
@@ -173,16 +174,30 @@ async fn one_after_the_other(agent: &Agent, seconds: f64) -> Result<f64> {
 }
 
 /// One call in flight for each of `agents`, some of which may be the same.
-async fn at_once(agents: &[Arc<Agent>], gateway: &Running, seconds: f64) -> Result<Load> {
+async fn at_once(agents: &[Arc<Agent>], gateway: &Running, upstream: &Upstream, seconds: f64) -> Result<Load> {
     for_a_while(agents, seconds * WARM_UP).await?;
     let before = processor::of(gateway.process())?;
+    let upstream_before = processor_of(upstream, gateway)?;
     let start = Instant::now();
     let mut times = for_a_while(agents, seconds).await?;
     let rate = times.len() as f64 / start.elapsed().as_secs_f64();
     let processor = (processor::of(gateway.process())? - before) / times.len() as f64;
+    let upstream = (processor_of(upstream, gateway)? - upstream_before) / times.len() as f64;
     times.sort_unstable_by(f64::total_cmp);
     let p99 = times.get(times.len() * 99 / 100).copied().context("no calls")?;
-    Ok(Load { rate, p99, processor })
+    Ok(Load { rate, p99, processor, upstream })
+}
+
+/// What the servers have used that the gateway started.
+fn processor_of(upstream: &Upstream, gateway: &Running) -> Result<f64> {
+    let Some(program) = upstream.program() else { return Ok(0.0) };
+    let program = program.canonicalize()?;
+    let is_one = |process: &u32| fs_err::read_link(format!("/proc/{process}/exe")).is_ok_and(|file| file == program);
+    let mut used = 0.0;
+    for process in helve_testkit::descendants_of(gateway.process()).into_iter().filter(is_one) {
+        used += processor::of(process)?;
+    }
+    Ok(used)
 }
 
 async fn for_a_while(agents: &[Arc<Agent>], seconds: f64) -> Result<Vec<f64>> {

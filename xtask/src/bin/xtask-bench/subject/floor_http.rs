@@ -1,17 +1,15 @@
-//! The floor over HTTP: hyper to hyper on one connection, bodies prepared, nothing parsed.
+//! The floor over HTTP: a bare hyper connection to the same server, bodies prepared, nothing parsed.
 
-use std::convert::Infallible;
 use std::net::Ipv4Addr;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use http_body_util::{BodyExt, Full};
-use hyper::body::{Bytes, Incoming};
+use hyper::Request;
+use hyper::body::Bytes;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::header::{ACCEPT, CONTENT_TYPE, HOST};
-use hyper::service::service_fn;
-use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 
 use super::floor_stdio::request;
 use super::{HttpClient, TEXT};
@@ -53,26 +51,5 @@ impl HttpClient for Hyper {
 
     async fn oversized(&mut self, _bytes: u64) -> Result<String> {
         bail!("the floor has no limits")
-    }
-}
-
-/// The other end: reads the body, answers the same bytes every time. Says its port on stdout and serves until killed.
-#[expect(clippy::print_stdout, reason = "the port is what the parent waits for")]
-pub(crate) async fn serve() -> Result<()> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("cannot listen")?;
-    println!("listening on port {}", listener.local_addr()?.port());
-    loop {
-        let (stream, _) = listener.accept().await?;
-        stream.set_nodelay(true)?;
-        let service = service_fn(|request: Request<Incoming>| async {
-            let read = request.into_body().collect().await.map(|body| body.to_bytes().len()).unwrap_or_default();
-            debug_assert!(read > 0, "a request without a body");
-            let answer = format!(
-                r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":[{{"type":"text","text":"{TEXT}"}}],"isError":false}}}}"#
-            );
-            let response = Response::builder().header(CONTENT_TYPE, "application/json");
-            Ok::<_, Infallible>(response.body(Full::new(Bytes::from(answer))).unwrap_or_default())
-        });
-        tokio::spawn(hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service));
     }
 }

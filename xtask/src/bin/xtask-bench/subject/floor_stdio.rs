@@ -11,6 +11,9 @@ use crate::job::{Era, Shape};
 
 const READ: usize = 64 * 1024;
 
+/// helve widens a pipe on which large answers come, so the floor has a wide one too.
+const PIPE: usize = 1 << 20;
+
 /// One pipe pair and a buffer.
 #[derive(Debug)]
 pub(crate) struct PingPong {
@@ -35,6 +38,7 @@ impl StdioClient for PingPong {
             .context("cannot start the echo server")?;
         let stdin = child.stdin.take().context("no stdin")?;
         let stdout = child.stdout.take().context("no stdout")?;
+        rustix::pipe::fcntl_setpipe_size(&stdout, PIPE).context("cannot widen a pipe")?;
         let echo = request(era, "tools/call", &format!(r#""name":"echo","arguments":{{"text":"{TEXT}"}}"#));
         let mut client = Self { child, stdin, stdout, buffer: Vec::with_capacity(READ), era, echo };
         match era {
