@@ -116,7 +116,6 @@ struct Writing {
     on_written: OnWritten,
 }
 
-
 impl Writing {
     fn run(mut self, orders: &Receiver<Order>) {
         let mut batch: Vec<Box<dyn IntoCall>> = Vec::new();
