@@ -245,6 +245,7 @@ fn secrets_that_are_typed_out_are_pointed_out() {
     --- stderr
     warning: the value of API_KEY is written into ~/.config/helve/helve.toml for everybody who can read it
     hint: refer to a variable instead: '${API_KEY}'
+    hint: or have it kept sealed: `--secret API_KEY` instead of its value
     added server `a` at ~/.config/helve/helve.toml:1
     ");
     insta::assert_snapshot!(env.run(&["add", "b", "http://x", "-H", "X-Api-Key: hunter2"]), @"
@@ -252,6 +253,7 @@ fn secrets_that_are_typed_out_are_pointed_out() {
     --- stderr
     warning: the value of X-Api-Key is written into ~/.config/helve/helve.toml for everybody who can read it
     hint: refer to a variable instead: '${X_API_KEY}'
+    hint: or have it kept sealed: `--secret X-Api-Key` instead of its value
     added server `b` at ~/.config/helve/helve.toml:5
     ");
     insta::assert_snapshot!(env.run(&["add", "c", "-e", "TOKEN", "--", "run"]), @r#"

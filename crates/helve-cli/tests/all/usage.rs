@@ -16,6 +16,7 @@ fn help_is_short_and_complete() {
       run          Run a Python program that calls tools
       tools        List tools [alias: list]
       tool         Show one tool: schema, annotations, risk, decision
+      search       Find tools by what they do
       resources    List resources and resource templates
       read         Read a resource
       prompts      List prompts
@@ -25,6 +26,7 @@ fn help_is_short_and_complete() {
       logs         Print what a server logs, until Ctrl-C
       servers      Show how the servers are doing [aliases: status, mcp]
       serve        Serve all servers as one MCP server, on standard input and output or over HTTP
+      hub          Serve all servers to agents, with a page for people, an admin API and a record of every call
       keep         Keep servers running in the background
       builtin      Serve the tools that ship inside as an MCP server, on standard input and output
       expand       Replace tool tags in a text by results
@@ -88,6 +90,7 @@ fn help_is_short_and_complete() {
       run          Run a Python program that calls tools
       tools        List tools [alias: list]
       tool         Show one tool: schema, annotations, risk, decision
+      search       Find tools by what they do
       resources    List resources and resource templates
       read         Read a resource
       prompts      List prompts
@@ -97,6 +100,7 @@ fn help_is_short_and_complete() {
       logs         Print what a server logs, until Ctrl-C
       servers      Show how the servers are doing [aliases: status, mcp]
       serve        Serve all servers as one MCP server, on standard input and output or over HTTP
+      hub          Serve all servers to agents, with a page for people, an admin API and a record of every call
       keep         Keep servers running in the background
       builtin      Serve the tools that ship inside as an MCP server, on standard input and output
       expand       Replace tool tags in a text by results
@@ -220,8 +224,16 @@ fn every_verb_has_help() {
       -H, --header <NAME: VALUE>
               A header for every request to the address
 
+          --secret <NAME>
+              A variable for the command, or a header for the address, whose value is asked for and kept sealed
+
           --tool <GLOB>
               Only these tools, as globs
+
+          --sandbox <PROFILE>
+              The sandbox of the command; if left away, the one in your settings is written, if the server starts in it
+              
+              [possible values: off, standard, offline, strict]
 
           --replace
               Change the server if there is one of that name
