@@ -102,8 +102,7 @@ impl Report {
         if self.printed_more > 0 {
             let _ = writeln!(text, "({} more characters were printed)", self.printed_more);
         }
-        let failed = self.calls.iter().any(|call| call.end != Some(Ok(())));
-        if self.error.as_ref().is_some_and(|error| !error.is_refusal) || failed {
+        if self.error.as_ref().is_some_and(|error| !error.is_refusal) {
             self.list_calls(&mut text);
         }
         text.truncate(text.trim_end().len());
