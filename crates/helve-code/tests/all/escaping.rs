@@ -24,14 +24,14 @@ const ATTEMPTS: &[(&str, &str)] = &[
     ("parent's environment", "import os; open('/proc/%d/environ' % os.getppid()).read()"),
     ("parent's command line", "import os; open('/proc/%d/cmdline' % os.getppid()).read()"),
     ("a device", "open('/dev/zero', 'rb').read(1)"),
-    ("write /tmp", "open('/tmp/helve-escape', 'w').write('x')"),
+    ("write a temporary file", "open('/var/tmp/helve-escape', 'w').write('x')"),
     ("write shared memory", "open('/dev/shm/helve-escape', 'w').write('x')"),
     ("write the library", "import os; open(os.__file__, 'a').write('#')"),
     ("unlink", "import os; os.unlink(os.__file__)"),
-    ("rename", "import os; os.rename(os.__file__, '/tmp/x')"),
-    ("make a directory", "import os; os.mkdir('/tmp/helve-escape')"),
-    ("symlink", "import os; os.symlink('/etc/passwd', '/tmp/helve-escape')"),
-    ("hard link", "import os; os.link('/etc/passwd', '/tmp/helve-escape')"),
+    ("rename", "import os; os.rename(os.__file__, '/var/tmp/x')"),
+    ("make a directory", "import os; os.mkdir('/var/tmp/helve-escape')"),
+    ("symlink", "import os; os.symlink('/etc/passwd', '/var/tmp/helve-escape')"),
+    ("hard link", "import os; os.link('/etc/passwd', '/var/tmp/helve-escape')"),
     ("change modes", "import os, sys; os.chmod(sys.executable, 0o777)"),
     ("change owners", "import os, sys; os.chown(sys.executable, 0, 0)"),
     ("change times", "import os, sys; os.utime(sys.executable)"),
@@ -77,12 +77,12 @@ const ATTEMPTS: &[(&str, &str)] = &[
     ("set the clock", "import time; time.clock_settime(time.CLOCK_REALTIME, 0)"),
     ("namespaces", "import os; os.unshare(0x10000000)"),
     ("extended attributes", "import os, sys; os.setxattr(sys.executable, 'user.x', b'x')"),
-    ("a fifo", "import os; os.mkfifo('/tmp/helve-escape')"),
-    ("a node", "import os; os.mknod('/tmp/helve-escape')"),
-    ("sqlite", "import sqlite3; sqlite3.connect('/tmp/helve-escape.db').execute('create table x(y)')"),
+    ("a fifo", "import os; os.mkfifo('/var/tmp/helve-escape')"),
+    ("a node", "import os; os.mknod('/var/tmp/helve-escape')"),
+    ("sqlite", "import sqlite3; sqlite3.connect('/var/tmp/helve-escape.db').execute('create table x(y)')"),
     ("import from a path", "import sys; sys.path.insert(0, '/tmp'); import helve_escape_module"),
     ("send a file", "import os; os.sendfile(1, os.open('/etc/passwd', 0), 0, 10)"),
-    ("copy a range", "import os, shutil; shutil.copy('/etc/passwd', '/tmp/helve-escape')"),
+    ("copy a range", "import os, shutil; shutil.copy('/etc/passwd', '/var/tmp/helve-escape')"),
 ];
 
 fn attempt(body: &str) -> String {
@@ -106,7 +106,7 @@ async fn nothing_gets_out() {
         }
     }
     assert!(escaped.is_empty(), "{escaped:?}");
-    assert!(!std::path::Path::new("/tmp/helve-escape").exists());
+    assert!(!std::path::Path::new("/var/tmp/helve-escape").exists());
 }
 
 /// The environment of a worker is three variables of ours, and its descriptors are its three pipes.
