@@ -62,7 +62,10 @@ fn a_key_that_is_gone_or_wrong_is_told_and_nothing_is_made_anew() {
         "{error}"
     );
     let error = vault(directory.path(), None).read("secret a").unwrap_err();
-    assert!(error.to_string().ends_with("HELVE_VAULT_KEY or the setting `vault_key` has to give, and neither is set"), "{error}");
+    assert!(
+        error.to_string().ends_with("HELVE_VAULT_KEY or the setting `vault_key` has to give, and neither is set"),
+        "{error}"
+    );
     assert_eq!(opened(&vault(directory.path(), Some(KEY)), "secret a").as_deref(), Some("x"));
     assert!(vault(directory.path(), Some("hunter2")).read("secret a").unwrap_err().to_string().contains("32 bytes"));
 }
