@@ -149,7 +149,9 @@ def _deliver(line):
         slot.value = parts[0] if len(parts) == 1 else parts
     with _state:
         slot.done = True
-        wake, loop = slot.wake, slot.loop
+        # Taken away: whoever is handed the reading may not have woken yet, and a lock is released once.
+        wake, slot.wake = slot.wake, None
+        loop = slot.loop
     if wake is not None:
         wake.release()
     if loop is not None:
@@ -232,7 +234,8 @@ def _hand_over():
         while _followers:
             follower = _followers.pop()
             if not follower.done:
-                follower.wake.release()
+                wake, follower.wake = follower.wake, None
+                wake.release()
                 return
 
 
