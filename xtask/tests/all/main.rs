@@ -74,7 +74,8 @@ fn work_through_a_gateway_is_measured() {
 
 /// The server alone, as gateways are measured.
 fn work_through_nothing(work: Value) -> Value {
-    let job = json!({"gateway": {"manner": "direct", "program": SERVER}, "server": SERVER, "work": work});
+    let behind = json!({"program": SERVER, "kind": "thin", "era": "modern"});
+    let job = json!({"gateway": {"manner": "direct", "program": SERVER}, "behind": behind, "work": work});
     let output = Command::new(BENCH).arg("serve-child").arg(job.to_string()).output().unwrap();
     assert!(output.status.success(), "{job}: {}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
