@@ -268,7 +268,7 @@ pub(crate) fn search_of(now: Moment, query: &[(String, String)]) -> Result<Searc
             "limit" => search.limit = usize::try_from(number(value)?).unwrap_or(ROWS),
             // What a page's address says besides.
             "live" | "q" => {}
-            other => return Err(HubError::invalid(format!("{other:?} is no filter"))),
+            other => return Err(HubError::invalid(format!("{other:?} is not a filter"))),
         }
     }
     if let (Some(tool), Some(server)) = (&search.tool, &search.server)

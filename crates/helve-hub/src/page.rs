@@ -231,6 +231,10 @@ fn live(
     tokio::spawn(async move {
         let mut changed = hub.live.subscribe();
         loop {
+            // What looks but does not click keeps no session alive, and ends with it.
+            if !hub.sessions.is_open(&cookie, hub.now()) {
+                return;
+            }
             let rendered = Arc::clone(&topic);
             let Ok(event) = tokio::task::spawn_blocking(move || rendered()).await else { return };
             if sender.send(event).await.is_err() {
@@ -242,8 +246,7 @@ fn live(
                     Ok(Ok(())) => break,
                     Ok(Err(_)) => return,
                     Err(_) => {
-                        // What looks but does not click keeps no session alive, and ends with it.
-                        let is_open = hub.sessions.find(&cookie, hub.now()).is_some();
+                        let is_open = hub.sessions.is_open(&cookie, hub.now());
                         if !is_open || sender.send(Bytes::from_static(b": here\n\n")).await.is_err() {
                             return;
                         }

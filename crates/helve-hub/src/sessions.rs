@@ -104,6 +104,11 @@ impl Sessions {
         Some(session.clone())
     }
 
+    /// Does the session of a cookie still count? Looking does not use it.
+    pub(crate) fn is_open(&self, secret: &str, now: Moment) -> bool {
+        lock(&self.0).sessions.get(&digest(secret)).is_some_and(|session| now.since(session.used) < IDLE)
+    }
+
     /// Leaves something to be said on the next page.
     pub(crate) fn say(&self, secret: &str, is_good: bool, text: String) {
         if let Some(session) = lock(&self.0).sessions.get_mut(&digest(secret)) {

@@ -41,3 +41,15 @@ fn guesses_are_limited_and_forms_are_the_sessions_own() {
     let session = sessions.find(&cookie, NOW).unwrap();
     assert!(session.is_own(&session.csrf.clone()) && !session.is_own("") && !session.is_own(&cookie));
 }
+
+/// A page that is left open and only listens is not in use.
+#[test]
+fn looking_keeps_no_session_alive() {
+    let sessions = Sessions::default();
+    let cookie = sessions.sign_in(&sessions.link(NOW).unwrap(), NOW).unwrap();
+    let nearly = Duration::from_secs(11 * 3600);
+    assert!(sessions.is_open(&cookie, NOW.after(nearly)));
+    assert!(!sessions.is_open(&cookie, NOW.after(IDLE)), "looking used it");
+    sessions.sign_out(&cookie);
+    assert!(!sessions.is_open(&cookie, NOW));
+}
