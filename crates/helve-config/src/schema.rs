@@ -190,6 +190,10 @@ fn rule(key: &str) -> Value {
             let kinds = ["tool", "resource", "prompt", "method"];
             json!({ "description": "Which kind of call.", "default": "tool", "enum": kinds })
         }
+        "by" => json!({
+            "description": "Under helve hub, who may answer where the rule asks: anyone (the agent's own form counts) or page (a person on the page or at a terminal). Without it, page for calls of high risk. `anyone` in a project's file does not count.",
+            "enum": ["anyone", "page"]
+        }),
         _ => json!({ "description": "What happens.", "enum": ["allow", "deny", "ask"] }),
     }
 }

@@ -11,6 +11,7 @@ use helve_serve::face::http::HttpFace;
 use helve_setup::Setup;
 use helve_store::{Moment, Retention, Seen, Store};
 
+use crate::desk::Desk;
 use crate::error::HubError;
 use crate::live::Live;
 use crate::metrics::Metrics;
@@ -60,6 +61,7 @@ pub struct Hub {
     pub(crate) setup: Arc<Setup>,
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) face: Arc<HttpFace>,
+    pub(crate) desk: Arc<Desk>,
     clock: fn() -> SystemTime,
     pub(crate) started: Moment,
 }
@@ -77,11 +79,12 @@ impl Hub {
         setup: Arc<Setup>,
         gateway: Arc<Gateway>,
         face: Arc<HttpFace>,
+        desk: Arc<Desk>,
         clock: fn() -> SystemTime,
     ) -> Arc<Self> {
         let started = Moment::from(clock());
         let sessions = Sessions::default();
-        Arc::new(Self { options, store, tokens, metrics, live, sessions, setup, gateway, face, clock, started })
+        Arc::new(Self { options, store, tokens, metrics, live, sessions, setup, gateway, face, desk, clock, started })
     }
 
     /// What time it is.
@@ -167,6 +170,9 @@ impl Hub {
 
     fn sweep(&self) {
         self.tokens.note_used(&self.store);
+        if let Err(error) = self.desk.sweep() {
+            tracing::warn!(%error, "old approvals could not be ended");
+        }
         loop {
             match self.store.sweep(self.options.retention, self.now()) {
                 Ok(swept) if swept.is_unfinished => {}

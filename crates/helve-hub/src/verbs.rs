@@ -1,6 +1,7 @@
 //! Everything that can be done at the hub: one function each, for page, API and command line alike. The right to do it is
 //! checked in that function and nowhere else.
 
+pub(crate) mod approvals;
 pub(crate) mod audit;
 pub(crate) mod calls;
 pub(crate) mod changes;

@@ -53,7 +53,7 @@ pub(crate) fn rule(line: u32, text: &str) -> SourcedRule {
         other => panic!("no action {other}"),
     };
     let tool = words.next().unwrap().to_owned();
-    let mut rule = Rule { tool, pattern: None, risk: None, kind: None, action, origin: origin(layer, line), layer };
+    let mut rule = Rule { tool, pattern: None, risk: None, kind: None, action, origin: origin(layer, line), layer, by: None };
     for word in words {
         match word.split_once(':').unwrap() {
             ("pattern", pattern) => rule.pattern = Some(pattern.to_owned()),

@@ -13,6 +13,7 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use crate::agent::{Agent, Clients};
+use crate::approval_desk::ApprovalDesk;
 use crate::assigned_host::LegacyEras;
 use crate::capabilities;
 use crate::catalog::{Catalog, Catalogs};
@@ -114,6 +115,8 @@ pub struct Options {
     pub unlisted: Unlisted,
     /// The hosts' own approver keeps what a person approves for good: they may say so where they are asked.
     pub keeps_approvals: bool,
+    /// Where calls wait that a rule wants asked about; `None`: the agent's own form is the only way to ask.
+    pub approvals: Option<Arc<dyn ApprovalDesk>>,
     /// The user who runs the gateway, as the machine knows them: their agents may put the page of a login to them, as those
     /// on a byte stream may. `None`: no others do.
     pub owner: Option<Principal>,
@@ -175,6 +178,7 @@ impl Default for Options {
             limits: Limits::default(),
             unlisted: Unlisted::default(),
             keeps_approvals: false,
+            approvals: None,
             owner: None,
             observer: None,
             server: ("helve".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use helve::{CallError, Confining, Host, HostBuilder, HostSettings, KeptProgram, Plan, Recorder, Surroundings};
 use helve_config::{Configuration, Settings};
 use helve_model::name::parse_slash;
-use helve_model::{DisabledReason, ErrorCode, QualifiedName};
+use helve_model::{DisabledReason, ErrorCode, QualifiedName, SecretSet};
 use helve_policy::Approval;
 use helve_wire::launch::{Launcher, PlainLauncher, WardenLauncher};
 use helve_wire::{ClientCapabilities, Nesting};
@@ -207,6 +207,13 @@ impl Recipe {
     #[must_use]
     pub fn with_recorder(mut self, recorder: Arc<dyn Recorder>) -> Self {
         self.surroundings.recorder = Some(recorder);
+        self
+    }
+
+    /// The same, and every secret that a server is started with is known here, too.
+    #[must_use]
+    pub fn with_known_secrets(mut self, known: Arc<SecretSet>) -> Self {
+        self.surroundings.known_secrets = Some(known);
         self
     }
 

@@ -126,7 +126,9 @@ pub use helve_policy::{Approval, Caller, Narrowing, Permit, Scope};
 pub use helve_render::Provider;
 pub use helve_wire::BoxFuture;
 
-pub use ask::{ApprovalAnswer, ApprovalRequest, ApproveAll, Approver, RefusalListener, RunApprovals};
+pub use ask::{
+    AnswerPage, ApprovalAnswer, ApprovalRequest, ApproveAll, Approver, OpenQuestion, RefusalListener, RunApprovals,
+};
 pub use builder::HostBuilder;
 pub use call::whereabouts::directories as server_directories;
 pub use call::{CallContext, CallOutcome, Foreseen, PreparedCall, ResourceOutcome, SignsIn};

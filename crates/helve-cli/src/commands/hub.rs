@@ -1,6 +1,8 @@
 //! `helve hub`: all servers as one MCP server, with a page, an admin API and a record of every call, in one process.
 
-mod asked;
+pub(super) mod asked;
+mod asker;
+mod key;
 mod service;
 
 use std::net::SocketAddr;
@@ -8,8 +10,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve_hub::{CallRecorder, Hub, HubAuthenticate, HubOptions, Live, Metrics, Programs, Tokens, connect_lines};
-use helve_model::Action;
+use helve_hub::{AgentDesk, CallRecorder, Desk, DeskTimes, Hub, HubAuthenticate, HubOptions, Live, Metrics, Programs, Tokens, connect_lines};
+use helve_model::{Action, SecretSet};
 use helve_serve::face::http::{Guard, HttpFace};
 use helve_serve::{Discovery, Gateway, Naming, Options, Unlisted};
 use helve_setup::Recipe;
@@ -181,10 +183,27 @@ async fn over_http(context: &Context, args: RunArgs, place: Place) -> Result<(),
     context.setup.itself().listens_at(bound, &guard.hosts);
     let metrics: Arc<Metrics> = Arc::default();
     let recorder = Arc::new(CallRecorder::new(Arc::clone(&store), Arc::clone(&metrics)));
-    let mut recipe: Recipe = recipe(context, &configuration)?.with_recorder(recorder);
+    let secrets: Arc<SecretSet> = Arc::default();
+    let recipe = recipe(context, &configuration)?.with_recorder(recorder);
+    let mut recipe: Recipe = recipe.with_known_secrets(Arc::clone(&secrets));
     recipe.settings.denies_unlisted = said_or_set(&configuration.settings, args.unlisted) == Action::Deny;
     let guard = guard.with(|guard| guard.nesting = recipe.nesting().clone());
-    let options = options(context, &configuration.settings, &args);
+    let public_address = args
+        .public
+        .clone()
+        .map_or_else(|| format!("http://{}", reachable(bound)), |public| public.trim_end_matches('/').to_owned());
+    let desk = Desk::new(
+        Arc::clone(&store),
+        key::of(&place)?,
+        Arc::clone(&live),
+        secrets,
+        public_address.clone(),
+        DeskTimes::default(),
+        clock,
+    )
+    .map_err(broken)?;
+    let mut options = options(context, &configuration.settings, &args);
+    options.approvals = Some(Arc::new(AgentDesk(Arc::clone(&desk))));
     let follows = configuration.settings.watch.value;
     let Some(context_of_hosts) = context.shared() else { return Ok(()) };
     let gateway =
@@ -193,10 +212,7 @@ async fn over_http(context: &Context, args: RunArgs, place: Place) -> Result<(),
     let face = Arc::new(HttpFace::new(Arc::clone(&gateway), guard));
     let is_open = args.public.is_some();
     let hub_options = HubOptions {
-        address: args
-            .public
-            .clone()
-            .map_or_else(|| format!("http://{}", reachable(bound)), |public| public.trim_end_matches('/').to_owned()),
+        address: public_address,
         is_secure: is_open,
         owner,
         programs: if args.no_programs || (is_open && !args.allow_programs) {
@@ -216,6 +232,7 @@ async fn over_http(context: &Context, args: RunArgs, place: Place) -> Result<(),
         Arc::clone(&context.setup),
         Arc::clone(&gateway),
         Arc::clone(&face),
+        desk,
         clock,
     );
     // A slow page never delays a call: page and API have threads of their own.

@@ -6,7 +6,7 @@ use std::path::{Component, PathBuf};
 use helve_model::method;
 use helve_model::sandbox::Choice;
 use helve_model::text::nearest;
-use helve_model::{Action, CallKind, HttpFlavour, LateSource, Layer, PrivateIdle, Risk, Rule, Validation};
+use helve_model::{Action, Answerers, CallKind, HttpFlavour, LateSource, Layer, PrivateIdle, Risk, Rule, Validation};
 
 use super::Shape;
 use crate::allowance::MAX_PROJECT_RULES;
@@ -116,7 +116,7 @@ pub(crate) const SETTINGS_KEYS: &[&str] = &[
 pub(crate) const SAMPLING_KEYS: &[&str] = &["command", "calls", "tokens", "concurrent", "timeout_seconds"];
 
 /// The keys of a rule.
-pub(crate) const RULE_KEYS: &[&str] = &["tool", "pattern", "risk", "kind", "action"];
+pub(crate) const RULE_KEYS: &[&str] = &["tool", "pattern", "risk", "kind", "action", "by"];
 
 fn read(reader: &mut FileReader<'_>, root: &Node) {
     if let Some(inputs) = root.get("inputs") {
@@ -427,6 +427,13 @@ fn rule(reader: &mut FileReader<'_>, node: &Node) -> Option<Rule> {
             return None;
         }
         rule.kind = Some(kind);
+    }
+    if let Some(entry) = node.entry("by") {
+        rule.by = Some(word(reader, entry, &[("anyone", Answerers::Anyone), ("page", Answerers::Page)])?);
+        if action != Action::Ask {
+            let message = "`by` says who may answer: it does nothing in a rule that does not ask";
+            reader.report(Diagnostic::warning(Code::BadValue, message), entry.key_span);
+        }
     }
     Some(rule)
 }

@@ -486,13 +486,14 @@ fn sign_in(parts: &mut Vec<Part>, oauth: &OAuthSpec) {
 
 fn rules(parts: &mut Vec<Part>, rules: &[Rule]) {
     for rule in rules {
-        let Rule { tool, pattern, risk, kind, action, origin: _, layer: _ } = rule;
+        let Rule { tool, pattern, risk, kind, action, origin: _, layer: _, by } = rule;
         let said = [
             Some(action.to_string()),
             Some(tool.clone()),
             pattern.as_ref().map(|pattern| format!("with {pattern}")),
             risk.map(|risk| format!("of {risk} risk")),
             kind.map(|kind| format!("as a {kind}")),
+            by.map(|by| format!("answered by {by}")),
         ];
         parts.push(Part::new("rules", Form::Sentence, said.into_iter().flatten().collect()));
     }

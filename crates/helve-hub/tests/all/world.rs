@@ -5,13 +5,14 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use helve::Host;
+use helve_model::SecretSet;
 use helve_hub::{
-    Actor, Door, Hub, HubAuthenticate, HubOptions, Live, Metrics, Programs, TokenRequest, Tokens, make_token,
+    Actor, AgentDesk, Desk, DeskTimes, Door, Hub, HubAuthenticate, HubOptions, Live, Metrics, Programs, TokenRequest, Tokens, make_token,
 };
 use helve_serve::face::http::{Guard, HttpFace};
 use helve_serve::{Gateway, Options, Peer};
 use helve_setup::{Environment, Setup};
-use helve_store::{Retention, Store, TokenKind};
+use helve_store::{Retention, SealKey, Store, TokenKind};
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 
@@ -20,11 +21,16 @@ pub(crate) const OWNER: u32 = 1_000;
 
 pub(crate) struct World {
     pub(crate) hub: Arc<Hub>,
-    face: Arc<HttpFace>,
+    pub(crate) face: Arc<HttpFace>,
+    pub(crate) live: Arc<Live>,
+    pub(crate) store: Arc<Store>,
+    pub(crate) host: Host,
     pub(crate) agent: String,
     pub(crate) admin: String,
     pub(crate) cookie: String,
-    _directory: tempfile::TempDir,
+    /// Answers approvals by token.
+    pub(crate) approver: String,
+    pub(crate) directory: Arc<tempfile::TempDir>,
 }
 
 /// What a request brings.
@@ -37,17 +43,41 @@ pub(crate) enum Brings {
     Wrong,
 }
 
+/// A secret that the hub knows.
+pub(crate) const KNOWN_SECRET: &str = "hush-9b1f4c2e7a";
+
 fn clock() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000)
 }
 
 impl World {
     pub(crate) async fn new(owner: Option<u32>) -> Self {
-        let directory = tempfile::tempdir().expect("a directory");
+        let directory = Arc::new(tempfile::tempdir().expect("a directory"));
+        let host = Host::builder().start().await.expect("a host");
+        Self::with(owner, directory, host, DeskTimes::default(), clock).await
+    }
+
+    /// The hub of a directory, with this host behind it.
+    pub(crate) async fn with(
+        owner: Option<u32>,
+        directory: Arc<tempfile::TempDir>,
+        host: Host,
+        times: DeskTimes,
+        clock: fn() -> SystemTime,
+    ) -> Self {
         let store = Arc::new(Store::open(&directory.path().join("hub"), |_| {}).expect("a store"));
         let tokens: Arc<Tokens> = Arc::default();
-        let host = Host::builder().start().await.expect("a host");
-        let gateway = Gateway::new(host, Options::default());
+        let (metrics, live) = (Arc::<Metrics>::default(), Arc::<Live>::default());
+        tokens.load(&store).expect("tokens");
+        let address = "http://127.0.0.1:7333".to_owned();
+        let key = SealKey::new(&[7; SealKey::BYTES]).expect("a key");
+        let secrets: Arc<SecretSet> = Arc::default();
+        secrets.add(KNOWN_SECRET);
+        let desk =
+            Desk::new(Arc::clone(&store), key, Arc::clone(&live), secrets, address, times, clock).expect("a desk");
+        let options =
+            Options::default().with(|options| options.approvals = Some(Arc::new(AgentDesk(Arc::clone(&desk)))));
+        let gateway = Gateway::new(host.clone(), options);
         let authenticate = Arc::new(HubAuthenticate::new(Arc::clone(&tokens), owner, clock));
         let guard = Guard::default().with(|guard| guard.authenticate = authenticate);
         let face = Arc::new(HttpFace::new(Arc::clone(&gateway), guard));
@@ -60,13 +90,25 @@ impl World {
             retention: Retention::default(),
             version: "0".to_owned(),
         };
-        let (metrics, live) = (Arc::<Metrics>::default(), Arc::<Live>::default());
-        let hub = Hub::new(options, store, tokens, metrics, live, setup, gateway, Arc::clone(&face), clock);
-        let token = |name: &str, kind| {
+        let hub = Hub::new(
+            options,
+            Arc::clone(&store),
+            tokens,
+            metrics,
+            Arc::clone(&live),
+            setup,
+            gateway,
+            Arc::clone(&face),
+            desk,
+            clock,
+        );
+        // A hub that starts again has them already.
+        let run = store.tokens().expect("tokens").len();
+        let token = |name: &str, kind, approver| {
             let request = TokenRequest {
-                name: name.to_owned(),
+                name: if run == 0 { name.to_owned() } else { format!("{name}-{run}") },
                 kind,
-                approver: false,
+                approver,
                 read_only: false,
                 servers: Vec::new(),
                 tools: Vec::new(),
@@ -74,16 +116,24 @@ impl World {
             };
             make_token(&hub, &Actor::Operator, request).expect("a token").token
         };
-        let (agent, admin) = (token("agent", TokenKind::Agent), token("admin", TokenKind::Admin));
-        let mut world = Self { hub, face, agent, admin, cookie: String::new(), _directory: directory };
+        let agent = token("agent", TokenKind::Agent, false);
+        let (admin, approver) = (token("admin", TokenKind::Admin, false), token("approver", TokenKind::Admin, true));
+        let cookie = String::new();
+        let mut world = Self { hub, face, live, store, host, agent, admin, cookie, approver, directory };
+        world.cookie = world.sign_in().await;
+        world
+    }
+
+    /// Another session of the page.
+    pub(crate) async fn sign_in(&self) -> String {
+        let world = self;
         let link = world.hub.link().expect("a link");
         let path = link.strip_prefix("http://127.0.0.1:7333").expect("its own address");
         let request = Self::request("GET", path).body(Bytes::new()).expect("a request");
         let response = Arc::clone(&world.hub).handle(request, Peer { connection: 1, user: None }).await;
         assert_eq!(response.status(), StatusCode::SEE_OTHER);
         let cookie = response.headers()["set-cookie"].to_str().expect("text");
-        world.cookie = cookie.split(';').next().expect("a cookie").to_owned();
-        world
+        cookie.split(';').next().expect("a cookie").to_owned()
     }
 
     pub(crate) fn request(method: &str, path: &str) -> http::request::Builder {

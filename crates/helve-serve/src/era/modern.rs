@@ -11,6 +11,7 @@ use helve_model::protocol::{code, extension, meta as meta_key, version};
 use helve_wire::{BoxFuture, ClientCapabilities, Era, NegotiatedVersion, QuestionKind, Relayed, RpcError};
 
 use super::{AgentEra, listen};
+use crate::approval_desk::PageStyle;
 use crate::assigned_host::AssignedHost;
 use crate::capabilities;
 use crate::catalog::LISTS_COUNT_FOR;
@@ -217,7 +218,7 @@ async fn in_rounds(
         Some(found) => exchange.host_for_tool(found).await?,
         None => exchange.host_for(server).await.map_err(|error| refusal::of_call(&error))?,
     };
-    let context = exchange.common_context(&assigned, server, answerer, request, &meta).with(|context| {
+    let context = exchange.common_context(&assigned, server, answerer, PageStyle::Question, request, &meta).with(|context| {
         context.on_progress = Some(call.conversation.on_progress());
         context.relayed = Some(Relayed { capabilities: Some(declared), responses, state, task: None });
     });
