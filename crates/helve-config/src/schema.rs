@@ -145,6 +145,9 @@ fn setting(key: &str) -> Value {
             "enum": sandbox::profile_names(),
             "default": "standard"
         }),
+        "notify" => texts(
+            "Addresses (https) that hear of each call that waits for a person at the hub: its id, whose it is, the tool and a link, never the arguments. Counts in your own files only.",
+        ),
         "vault_key" => {
             text("The program that prints the key of the vault, as ${cmd:…}; counts in your own files only.")
         }

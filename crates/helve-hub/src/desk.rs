@@ -10,7 +10,7 @@ mod words;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use helve::{ApprovalRequest, Approver};
@@ -21,7 +21,7 @@ use helve_serve::{ApprovalDesk, AskedAgent};
 use helve_store::{
     Approval, ApprovalState, AskOutcome, DecideOutcome, Moment, NewApproval, SealKey, Store, StoreError, Verdict,
 };
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 use crate::live::Live;
 use held_call::HeldCall;
@@ -61,6 +61,21 @@ pub struct Desk {
     seats: Mutex<HashMap<String, Seat>>,
     /// Questions that wait, as far as is known.
     open: AtomicU64,
+    /// Hears of every new question.
+    announced: OnceLock<mpsc::Sender<Announcement>>,
+}
+
+/// A new question, as others hear of it: never with its arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Announcement {
+    /// What it is called.
+    pub id: String,
+    /// Whose call waits.
+    pub principal: String,
+    /// The tool, with its server.
+    pub tool: String,
+    /// The page where it is answered. It decides nothing by itself.
+    pub link: String,
 }
 
 /// Callers that wait for the answer to one question.
@@ -103,7 +118,8 @@ impl Desk {
     ) -> Result<Arc<Self>, StoreError> {
         let open = store.open_approvals(Moment::from(clock()))?.count;
         let (seats, open) = (Mutex::default(), AtomicU64::new(open));
-        Ok(Arc::new(Self { store, key, live, secrets, clock, times, address, seats, open }))
+        let announced = OnceLock::new();
+        Ok(Arc::new(Self { store, key, live, secrets, clock, times, address, seats, open, announced }))
     }
 
     fn now(&self) -> Moment {
@@ -148,10 +164,27 @@ impl Desk {
             random,
         };
         let asked = self.store.ask_approval(new, MOST_PENDING)?;
-        if matches!(asked, AskOutcome::New(_)) {
+        if let AskOutcome::New(approval) = &asked {
+            self.announce(approval);
             self.changed();
         }
         Ok(asked)
+    }
+
+    /// Tells of every new question from now on. Whoever does not keep up misses some: the page has them all.
+    pub fn announce_to(&self, sender: mpsc::Sender<Announcement>) {
+        drop(self.announced.set(sender));
+    }
+
+    fn announce(&self, approval: &Approval) {
+        let Some(announced) = self.announced.get() else { return };
+        let asked = &approval.asked;
+        drop(announced.try_send(Announcement {
+            id: approval.id.clone(),
+            principal: asked.principal.clone(),
+            tool: format!("{}/{}", asked.server, asked.tool),
+            link: self.link(&approval.id),
+        }));
     }
 
     /// Answers a question. May block.

@@ -28,7 +28,7 @@ pub use actor::Actor;
 pub use answer::Body;
 pub use authenticate::HubAuthenticate;
 pub use connect_lines::{ConnectLine, connect_lines};
-pub use desk::{AgentDesk, Desk, DeskTimes};
+pub use desk::{AgentDesk, Announcement, Desk, DeskTimes};
 pub use door::{Door, LONGEST_BODY};
 pub use error::HubError;
 pub use hub::{Hub, HubOptions, Programs};

@@ -3,6 +3,7 @@
 pub(super) mod asked;
 mod asker;
 mod key;
+mod notices;
 mod service;
 
 use std::net::SocketAddr;
@@ -232,7 +233,7 @@ async fn over_http(context: &Context, args: RunArgs, place: Place) -> Result<(),
         Arc::clone(&context.setup),
         Arc::clone(&gateway),
         Arc::clone(&face),
-        desk,
+        Arc::clone(&desk),
         clock,
     );
     // A slow page never delays a call: page and API have threads of their own.
@@ -243,6 +244,7 @@ async fn over_http(context: &Context, args: RunArgs, place: Place) -> Result<(),
         .build()
         .map_err(|error| Failure::other("no runtime could be started").cause(&error))?;
     pages.spawn(Arc::clone(&hub).look_after());
+    notices::begin(context, &desk, &configuration.settings.notify.value, pages.handle());
     let asked = place.listen().map_err(|error| Failure::other("the hub's socket cannot be had").cause(&error))?;
     pages.spawn(asked::answer(asked, Arc::clone(&hub)));
     tell(context, &args, &hub)?;

@@ -108,6 +108,7 @@ pub(crate) const SETTINGS_KEYS: &[&str] = &[
     "sandbox",
     "import",
     "roots",
+    "notify",
     "vault_key",
     "sampling",
 ];
@@ -239,6 +240,20 @@ fn own_settings(reader: &mut FileReader<'_>, settings: &Node) {
     if let Some(entry) = settings.entry("roots") {
         let roots = reader.strings(entry).into_iter().map(|(text, _)| directory(reader, &text)).collect();
         reader.content.settings.roots = reader.setting(entry, roots);
+    }
+    if let Some(entry) = settings.entry("notify")
+        && is_for_the_person(reader, entry)
+    {
+        let mut addresses = Vec::new();
+        for (address, span) in reader.strings(entry) {
+            if address.starts_with("https://") {
+                addresses.push(address);
+            } else {
+                let message = format!("{} takes addresses that begin with https://", quoted(&entry.key));
+                reader.report(Diagnostic::error(Code::BadValue, message), span);
+            }
+        }
+        reader.content.settings.notify = reader.setting(entry, addresses);
     }
     if let Some(entry) = settings.entry("vault_key")
         && is_for_the_person(reader, entry)

@@ -270,6 +270,7 @@ pub(crate) fn of_rules(all: &[Rule], settings: &SettingsPatch) -> Vec<Part> {
         readonly,
         // A project cannot say these.
         sandbox: _,
+        notify: _,
         vault_key: _,
         import,
         roots,
