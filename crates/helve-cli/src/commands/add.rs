@@ -98,7 +98,9 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     let replaced = put(context, &place, name.as_str(), server, args.replace)?;
     for secret in spelt_out {
         let file = context.env.shown(&place.path);
-        context.printer.warning(format!("the value of {secret} is written into {file}, where everybody who can read the file sees it"));
+        context.printer.warning(format!(
+            "the value of {secret} is written into {file}, where everybody who can read the file sees it"
+        ));
         context.printer.hint(format!("refer to a variable instead: '${{{}}}'", variable_name(&secret)));
         context.printer.hint(format!("or have it kept sealed: `--secret {secret}` instead of its value"));
     }
