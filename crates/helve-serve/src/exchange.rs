@@ -74,7 +74,9 @@ impl Exchange {
         let task = request.param("task").filter(|_| !assigned.may_be_modern());
         let task = task.map(|task| Relayed { task: Some(task), ..Relayed::default() });
         let on_progress = meta.progress_token.clone().map(|token| relay_progress(Arc::clone(&self.stream), token));
-        let mut context = self.common_context(assigned, server, answerer, PageStyle::WithError, request, meta).with(|context| {
+        let approver = self.approver(&answerer, PageStyle::WithError, None);
+        let mut context = self.common_context(assigned, server, answerer, request, meta).with(|context| {
+            context.approver = approver;
             context.on_progress = on_progress;
             context.relayed = task;
         });
@@ -86,13 +88,12 @@ impl Exchange {
         context
     }
 
-    /// What calls of both eras have in common.
+    /// What calls of both eras have in common, but for whoever decides where a rule says *ask*.
     pub(crate) fn common_context(
         &self,
         assigned: &AssignedHost,
         server: &ServerName,
         answerer: Arc<dyn Answerer>,
-        pages: PageStyle,
         request: &Request,
         meta: &Meta,
     ) -> CallContext {
@@ -104,7 +105,6 @@ impl Exchange {
         context.more = request.more();
         // What an agent gets directly it gets here: the server knows best what it can make something of.
         context.validation = Validation::Server;
-        context.approver = self.approver(&answerer, pages, None);
         let (questions, owner) = (&self.gateway.sign_in_questions, self.gateway.options.owner.as_ref());
         context.signs_in = SignInQuestion::of(questions, &self.agent.principal, owner, &answerer);
         context.leaves_unlisted = self.leaves_unlisted();

@@ -20,6 +20,7 @@ use crate::catalog::{Catalog, Catalogs};
 use crate::change_notices::{self, Listeners};
 use crate::conversation::SuspendedCalls;
 use crate::discovery::{self, Discovery};
+use crate::held_tasks::HeldTasks;
 use crate::key::GatewayKey;
 use crate::ledger::Ledger;
 use crate::limits::Limits;
@@ -82,6 +83,8 @@ pub struct Gateway {
     pub(crate) tasks: Arc<Tasks>,
     pub(crate) links: Links,
     pub(crate) suspended_calls: SuspendedCalls,
+    /// Calls that wait for a person as tasks.
+    pub(crate) held_tasks: HeldTasks,
     pub(crate) ledger: Ledger,
     pub(crate) seal: Seal,
     /// Where somebody was asked to sign in.
@@ -246,6 +249,7 @@ impl Gateway {
             tasks,
             links: Links::default(),
             suspended_calls: SuspendedCalls::default(),
+            held_tasks: HeldTasks::default(),
             ledger,
             seal,
             sign_in_questions: Arc::default(),
@@ -397,7 +401,7 @@ impl Gateway {
 
     /// What we can do.
     pub(crate) fn offers(&self) -> Offering {
-        Offering::of(&self.host)
+        Offering::of(&self.host).with_tasks(self.options.approvals.is_some())
     }
 
     /// What the servers want a model to know.

@@ -24,6 +24,7 @@ mod exchange;
 pub mod face;
 mod gate;
 mod gateway;
+mod held_tasks;
 mod key;
 mod ledger;
 mod limits;

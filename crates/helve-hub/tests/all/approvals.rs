@@ -85,7 +85,7 @@ impl Shop {
             .start()
             .await
             .expect("a host");
-        Self { world: World::with(None, directory, host, times, clock).await, ran }
+        Self { world: World::of(None, directory, host, times, clock).await, ran }
     }
 
     fn ran(&self) -> usize {
@@ -414,4 +414,41 @@ async fn the_page_shows_what_is_asked_and_no_secret() {
     let (_, overview) =
         shop.world.send(World::request("GET", "/").header("cookie", &shop.world.cookie), None, "").await;
     assert!(overview.contains("a call waits for an answer"), "{overview}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_knows_tasks_gets_one_and_its_call_goes_on_in_it() {
+    let tasks = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+    for verb in ["allow", "deny"] {
+        let shop = Shop::new(Answerers::Page, short()).await;
+        let agent = shop.agent(Era::Modern, tasks.clone()).await;
+        let made = agent.send(TOOL, &json!({}), json!({})).await.next().await.expect("an answer");
+        assert_eq!((&made["result"]["resultType"], &made["result"]["status"]), (&json!("task"), &json!("working")), "{made}");
+        let name = made["result"]["taskId"].as_str().expect("a name").to_owned();
+        let ask = || async { agent.ask("tasks/get", json!({"taskId": name}), &name).await.next().await.expect("an answer") };
+        assert_eq!(ask().await["result"]["status"], "working");
+        let id = shop.waiting(1).await;
+        assert_eq!(shop.clicks(&shop.world.cookie, &id, verb, "no").await.0, 303);
+        let end = async {
+            loop {
+                let told = ask().await;
+                if told["result"]["status"] != "working" {
+                    return told;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        let told = timeout(DEADLINE, end).await.expect("an end");
+        assert_eq!(told["result"]["status"], "completed", "{told}");
+        let text = told["result"]["result"]["content"][0]["text"].as_str().expect("a text");
+        if verb == "allow" {
+            assert_eq!((text, shop.ran()), ("ordered 1", 1));
+        } else {
+            assert!(text.contains("a person said no on the page") && shop.ran() == 0, "{text}");
+        }
+        // Nobody else's.
+        let other = Agent::new(&shop.world.face, &shop.world.agent, Era::Modern, tasks.clone()).await;
+        let unknown = other.ask("tasks/get", json!({"taskId": "h1-guess"}), "h1-guess").await.next().await;
+        assert!(unknown.expect("an answer").get("error").is_some());
+    }
 }

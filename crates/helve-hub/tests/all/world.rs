@@ -54,11 +54,11 @@ impl World {
     pub(crate) async fn new(owner: Option<u32>) -> Self {
         let directory = Arc::new(tempfile::tempdir().expect("a directory"));
         let host = Host::builder().start().await.expect("a host");
-        Self::with(owner, directory, host, DeskTimes::default(), clock).await
+        Self::of(owner, directory, host, DeskTimes::default(), clock).await
     }
 
     /// The hub of a directory, with this host behind it.
-    pub(crate) async fn with(
+    pub(crate) async fn of(
         owner: Option<u32>,
         directory: Arc<tempfile::TempDir>,
         host: Host,
