@@ -153,36 +153,15 @@ impl HubHome {
 }
 
 impl RunningHub {
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     /// A connection to it.
     pub(crate) fn connect(&self) -> Http {
         Http::new(&self.address, PATIENCE)
-    }
-
-    /// Signs in; the cookie of the session.
-    pub(crate) fn sign_in(&self) -> Result<String> {
-        let reply = self.connect().request("GET", &self.link, &[], b"")?;
-        ensure!(reply.status == 303, "the link does not sign in: {}", reply.status);
-        let cookie = reply.header("set-cookie").and_then(|cookie| cookie.split(';').next()).context("no cookie")?;
-        Ok(cookie.to_owned())
     }
 
     /// Ends it in the middle of whatever it does.
     pub(crate) fn kill(mut self) -> Result<()> {
         self.child.kill()?;
         self.child.wait()?;
-        Ok(())
-    }
-
-    /// Ends it as a person would.
-    pub(crate) fn stop(mut self) -> Result<()> {
-        let asked = Command::new("kill").arg(self.child.id().to_string()).status()?;
-        ensure!(asked.success(), "the hub was gone already");
-        let status = self.child.wait()?;
-        ensure!(status.success(), "the hub ended with {status}");
         Ok(())
     }
 }

@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 
 use crate::install::npm;
-use crate::programs::{Profile, build, build_unless, interop_directory};
+use crate::programs::{build_unless, interop_directory};
 use browser::{Driver, Looks};
 use stage::Stage;
 
@@ -36,6 +36,9 @@ pub(crate) struct Page {
     /// The program to look at, instead of one that is built for it
     #[arg(long, value_name = "FILE")]
     helve: Option<PathBuf>,
+    /// The echo server behind it, instead of one that is built for it
+    #[arg(long, value_name = "FILE")]
+    server: Option<PathBuf>,
     /// Put the pictures that the documentation shows below docs/
     #[arg(long)]
     docs: bool,
@@ -54,8 +57,7 @@ struct Look<'a> {
 impl Page {
     pub(crate) fn run(&self, root: &Path) -> Result<()> {
         let helve = build_unless(self.helve.as_deref(), root, "helve-cli", "helve")?;
-        let built = build(root, "xtask", Profile::Dev, &["xtask-echo-server"])?;
-        let [server] = built.as_slice() else { bail!("the server was not built") };
+        let server = build_unless(self.server.as_deref(), root, "xtask", "xtask-echo-server")?;
         let interop = interop_directory(root)?;
         let axe = npm(&interop.join("axe"), &[AXE])?.join("axe-core/axe.min.js");
         let pictures = interop.parent().context("a target directory")?.join("page");
@@ -63,7 +65,7 @@ impl Page {
             fs_err::remove_dir_all(&pictures)?;
         }
         fs_err::create_dir_all(&pictures)?;
-        let (driver, stage) = (Driver::start()?, Stage::set(&helve, server)?);
+        let (driver, stage) = (Driver::start()?, Stage::set(&helve, &server)?);
         let look = Look {
             driver: &driver,
             stage: &stage,
@@ -74,7 +76,7 @@ impl Page {
         let started = Instant::now();
         let mut missed = tasks::run(&look)?;
         missed.extend(screens::run(&look)?);
-        figures::tell(&look)?;
+        figures::take(&look)?;
         tell(&format!("{:.0} s; pictures are in {}", started.elapsed().as_secs_f64(), look.pictures.display()));
         if !missed.is_empty() {
             bail!("{} did not hold:\n{}\n\n{}", missed.len(), missed.join("\n"), stage.log());

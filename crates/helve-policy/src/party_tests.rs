@@ -114,7 +114,7 @@ fn it_is_explained() {
            no match: it is for `token:ci-*`, this is token:web
       => rule `github/*` (ask, user layer) at /home/me/helve.toml:2:1
            decides: ask
-       - otherwise: no rule and no list speaks of it
+       - otherwise: no rule or list mentions it
            not reached
     hint: to allow it for good, add a rule of your own that allows `github/create`
     ");

@@ -13,7 +13,7 @@ use super::{Look, tell};
 const ROUNDS: usize = 20;
 
 /// Says what was measured. A machine that does other things meanwhile is not to be judged by it.
-pub(super) fn tell_of(name: &str, mut seconds: Vec<f64>) {
+fn tell_of(name: &str, mut seconds: Vec<f64>) {
     seconds.sort_unstable_by(f64::total_cmp);
     let at = |part: f64| {
         #[expect(
@@ -28,7 +28,7 @@ pub(super) fn tell_of(name: &str, mut seconds: Vec<f64>) {
     tell(&format!("{name}: p50 {:.0} ms, p99 {:.0} ms", at(0.5), at(0.99)));
 }
 
-pub(super) fn tell(look: &Look<'_>) -> Result<()> {
+pub(super) fn take(look: &Look<'_>) -> Result<()> {
     if !look.wants("figures") {
         return Ok(());
     }

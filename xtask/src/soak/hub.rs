@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use helve_store::Store;
 use serde_json::json;
 
 use crate::attack::client::Client;
 use crate::hub_stage::{HubHome, PATIENCE, RunningHub};
-use crate::programs::{Profile, build, build_unless};
+use crate::programs::build_unless;
 
 /// Agents that call all the time.
 const AGENTS: usize = 4;
@@ -40,13 +40,15 @@ pub(super) struct Hub {
     /// The program to look at, instead of one that is built for it
     #[arg(long, value_name = "FILE")]
     helve: Option<PathBuf>,
+    /// The echo server behind it, instead of one that is built for it
+    #[arg(long, value_name = "FILE")]
+    server: Option<PathBuf>,
 }
 
 impl Hub {
     pub(super) fn run(&self, root: &Path) -> Result<()> {
         let helve = build_unless(self.helve.as_deref(), root, "helve-cli", "helve")?;
-        let built = build(root, "xtask", Profile::Dev, &["xtask-echo-server"])?;
-        let [server] = built.as_slice() else { bail!("the server was not built") };
+        let server = build_unless(self.server.as_deref(), root, "xtask", "xtask-echo-server")?;
         let home = || {
             let text = format!(
                 "[servers.echo]\ncommand = {}\nargs = [\"stdio\"]\n\n[[rules]]\ntool = \"echo/*\"\naction = \"allow\"\n",
