@@ -12,6 +12,7 @@ use helve_setup::Setup;
 use helve_store::{Moment, Retention, Seen, Store};
 
 use crate::desk::Desk;
+use crate::bodies::BodySeal;
 use crate::error::HubError;
 use crate::live::Live;
 use crate::metrics::Metrics;
@@ -62,6 +63,8 @@ pub struct Hub {
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) face: Arc<HttpFace>,
     pub(crate) desk: Arc<Desk>,
+    /// Opens what was kept of calls.
+    pub(crate) seal: Arc<BodySeal>,
     clock: fn() -> SystemTime,
     pub(crate) started: Moment,
 }
@@ -84,7 +87,8 @@ impl Hub {
     ) -> Arc<Self> {
         let started = Moment::from(clock());
         let sessions = Sessions::default();
-        Arc::new(Self { options, store, tokens, metrics, live, sessions, setup, gateway, face, desk, clock, started })
+        let seal = Arc::new(BodySeal::new(Arc::clone(&setup)));
+        Arc::new(Self { options, store, tokens, metrics, live, sessions, setup, gateway, face, desk, seal, clock, started })
     }
 
     /// What time it is.

@@ -49,6 +49,7 @@ pub(crate) fn rule(tool: &str, action: Action, by: Option<Answerers>) -> Sourced
         pattern: None,
         risk: None,
         kind: None,
+        who: Vec::new(),
         action,
         origin: Origin::Program,
         layer: Layer::User,

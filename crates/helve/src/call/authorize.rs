@@ -42,7 +42,7 @@ pub(super) fn decide(
     context: &CallContext,
     recording: &mut Recording<'_>,
 ) -> Result<Answer, CallError> {
-    let decision = policy.decide_at(context.caller, &context.principal, arguments, whereabouts);
+    let decision = policy.decide_at(context.called_by(), arguments, whereabouts);
     recording.decided(&decision);
     match decision {
         Decision::Allow(permit) => Ok(Answer::Approved(permit)),
@@ -149,7 +149,7 @@ fn decide_again(
             None => policy.clone(),
         },
     };
-    match policy.decide_at(context.caller, &context.principal, asked.arguments().clone(), whereabouts) {
+    match policy.decide_at(context.called_by(), asked.arguments().clone(), whereabouts) {
         Decision::Allow(permit) => Ok(Answer::Approved(permit)),
         Decision::Deny(refusal) => Err(context.refused(&refusal)),
         Decision::Ask(now) => {

@@ -32,6 +32,16 @@ pub(crate) fn server_name(index: usize) -> String {
 }
 
 fn rule(tool: String, pattern: Option<String>, action: Action) -> SourcedRule {
-    let rule = Rule { tool, pattern, risk: None, kind: None, action, origin: Origin::Program, layer: Layer::User, by: None };
+    let rule = Rule {
+        tool,
+        pattern,
+        risk: None,
+        kind: None,
+        who: Vec::new(),
+        action,
+        origin: Origin::Program,
+        layer: Layer::User,
+        by: None,
+    };
     SourcedRule { rule, trust: Trust::Trusted }
 }

@@ -2,6 +2,7 @@
 //! record, a backup.
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -159,13 +160,13 @@ impl Place {
 }
 
 /// Answers questions, for ever.
-pub(super) async fn answer(listener: UnixListener, hub: Arc<Hub>) {
+pub(super) async fn answer(listener: UnixListener, hub: Arc<Hub>, bound: SocketAddr) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
                 let hub = Arc::clone(&hub);
                 tokio::spawn(async move {
-                    if let Err(error) = receive(stream, hub).await {
+                    if let Err(error) = receive(stream, hub, bound).await {
                         tracing::debug!(%error, "a question broke off");
                     }
                 });
@@ -178,7 +179,7 @@ pub(super) async fn answer(listener: UnixListener, hub: Arc<Hub>) {
     }
 }
 
-async fn receive(mut stream: UnixStream, hub: Arc<Hub>) -> io::Result<()> {
+async fn receive(mut stream: UnixStream, hub: Arc<Hub>, bound: SocketAddr) -> io::Result<()> {
     let peer = stream.peer_cred()?;
     if peer.uid() != geteuid().as_raw() {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "another user came"));
@@ -186,7 +187,7 @@ async fn receive(mut stream: UnixStream, hub: Arc<Hub>) -> io::Result<()> {
     let question: Question = tokio::time::timeout(ASKED_WITHIN, hear(&mut stream)).await??;
     let answered = tokio::task::spawn_blocking(move || {
         may_ask(peer.pid(), &question)?;
-        answered(&hub, question)
+        answered(&hub, bound, question)
     })
     .await;
     let answer = match answered {
@@ -213,7 +214,7 @@ fn may_ask(process: Option<i32>, question: &Question) -> Result<(), HubError> {
     Ok(())
 }
 
-fn answered(hub: &Hub, question: Question) -> Result<Value, HubError> {
+fn answered(hub: &Hub, bound: SocketAddr, question: Question) -> Result<Value, HubError> {
     let actor = Actor::Operator;
     match question {
         Question::Link => Ok(Value::String(hub.link()?)),
@@ -221,6 +222,7 @@ fn answered(hub: &Hub, question: Question) -> Result<Value, HubError> {
             let status = helve_hub::status(hub, &actor)?;
             Ok(json!({
                 "address": status.address,
+                "listens": bound.to_string(),
                 "version": status.version,
                 "servers": { "connected": status.servers.0, "all": status.servers.1 },
                 "agents": status.agents,
