@@ -271,9 +271,7 @@ impl Desk {
 
     fn sit(self: &Arc<Self>, id: &str) -> Sitting {
         let mut seats = lock(&self.seats);
-        let seat = seats
-            .entry(id.to_owned())
-            .or_insert_with(|| Seat { changed: watch::Sender::new(0), callers: 0 });
+        let seat = seats.entry(id.to_owned()).or_insert_with(|| Seat { changed: watch::Sender::new(0), callers: 0 });
         seat.callers += 1;
         let changed = seat.changed.subscribe();
         drop(seats);

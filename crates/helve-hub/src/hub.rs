@@ -11,8 +11,8 @@ use helve_serve::face::http::HttpFace;
 use helve_setup::Setup;
 use helve_store::{Moment, Retention, Seen, Store};
 
-use crate::desk::Desk;
 use crate::bodies::BodySeal;
+use crate::desk::Desk;
 use crate::error::HubError;
 use crate::live::Live;
 use crate::metrics::Metrics;
@@ -88,7 +88,21 @@ impl Hub {
         let started = Moment::from(clock());
         let sessions = Sessions::default();
         let seal = Arc::new(BodySeal::new(Arc::clone(&setup)));
-        Arc::new(Self { options, store, tokens, metrics, live, sessions, setup, gateway, face, desk, seal, clock, started })
+        Arc::new(Self {
+            options,
+            store,
+            tokens,
+            metrics,
+            live,
+            sessions,
+            setup,
+            gateway,
+            face,
+            desk,
+            seal,
+            clock,
+            started,
+        })
     }
 
     /// What time it is.

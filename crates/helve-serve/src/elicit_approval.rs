@@ -45,11 +45,7 @@ impl ElicitingApprover {
         Self::made(answerer, Lasting::Once, ApprovalAnswer::Unavailable)
     }
 
-    fn made(
-        answerer: &Arc<dyn Answerer>,
-        lasting: Lasting,
-        dismissed: ApprovalAnswer,
-    ) -> Option<Arc<dyn Approver>> {
+    fn made(answerer: &Arc<dyn Answerer>, lasting: Lasting, dismissed: ApprovalAnswer) -> Option<Arc<dyn Approver>> {
         let can_ask = answerer.capabilities().elicitation_form;
         let made = || Arc::new(Self { answerer: Arc::clone(answerer), lasting, dismissed }) as Arc<dyn Approver>;
         can_ask.then(made)

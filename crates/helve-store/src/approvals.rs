@@ -176,10 +176,7 @@ pub(crate) fn ask(connection: &mut Connection, new: &NewApproval, most: u64) -> 
     end_old(&transaction, new.asked)?;
     let of_digest = |state: ApprovalState| {
         let sql = format!("{SELECT} WHERE digest = ? AND state = ? ORDER BY asked DESC LIMIT 1");
-        transaction
-            .prepare_cached(&sql)?
-            .query_row(params![new.digest.as_slice(), state as i64], from_row)
-            .optional()
+        transaction.prepare_cached(&sql)?.query_row(params![new.digest.as_slice(), state as i64], from_row).optional()
     };
     let outcome = if let Some(allowed) = of_digest(ApprovalState::Allowed)? {
         match spend(&transaction, &allowed.id, new.asked)? {
@@ -203,7 +200,9 @@ pub(crate) fn ask(connection: &mut Connection, new: &NewApproval, most: u64) -> 
 fn insert(connection: &Connection, new: &NewApproval) -> Result<Approval, StoreError> {
     let id = free_id(connection, &new.random)?;
     connection
-        .prepare_cached("INSERT INTO approval VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, NULL, NULL, NULL)")?
+        .prepare_cached(
+            "INSERT INTO approval VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, NULL, NULL, NULL)",
+        )?
         .execute(params![
             id,
             new.digest.as_slice(),
@@ -221,14 +220,7 @@ fn insert(connection: &Connection, new: &NewApproval) -> Result<Approval, StoreE
             new.asked.micros(),
             new.ends.micros(),
         ])?;
-    Ok(Approval {
-        id,
-        asked: new.clone(),
-        state: ApprovalState::Pending,
-        decider: None,
-        decided: None,
-        reason: None,
-    })
+    Ok(Approval { id, asked: new.clone(), state: ApprovalState::Pending, decider: None, decided: None, reason: None })
 }
 
 /// An id that no question has or had: short, as people type it, unless all of these are taken.

@@ -27,9 +27,7 @@ mod tokens;
 mod traffic;
 mod writer;
 
-pub use approvals::{
-    Approval, ApprovalState, AskOutcome, DecideOutcome, NewApproval, OpenApprovals, Verdict,
-};
+pub use approvals::{Approval, ApprovalState, AskOutcome, DecideOutcome, NewApproval, OpenApprovals, Verdict};
 pub use calls::{Call, CallBody, Decided, Ended, IntoCall, NewCall};
 pub use chain::{ChainReport, hex};
 pub use changes::{Change, NewChange};

@@ -34,7 +34,8 @@ impl SealKey {
     pub fn open(&self, sealed: &[u8], purpose: &[u8]) -> Option<Vec<u8>> {
         let (nonce, rest) = sealed.split_first_chunk::<NONCE_LEN>()?;
         let mut text = rest.to_vec();
-        let length = self.0.open_in_place(Nonce::assume_unique_for_key(*nonce), Aad::from(purpose), &mut text).ok()?.len();
+        let length =
+            self.0.open_in_place(Nonce::assume_unique_for_key(*nonce), Aad::from(purpose), &mut text).ok()?.len();
         text.truncate(length);
         Some(text)
     }

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use helve_model::{BuiltinSpec, DisabledReason, HttpServer, QualifiedName, SecretSet, ServerSpec, StdioServer, Validation};
+use helve_model::{
+    BuiltinSpec, DisabledReason, HttpServer, QualifiedName, SecretSet, ServerSpec, StdioServer, Validation,
+};
 use helve_policy::pin::DefinitionHash;
 use helve_policy::{ServerAccess, SourcedRule, Trust};
 use helve_wire::launch::{CloseTimes, Launcher, PlainLauncher};

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use helve_hub::{
-    AgentDesk, BodySeal, CallRecorder, Desk, DeskTimes, Hub, HubAuthenticate, HubOptions, Live, Metrics, Programs, Tokens,
-    connect_lines,
+    AgentDesk, BodySeal, CallRecorder, Desk, DeskTimes, Hub, HubAuthenticate, HubOptions, Live, Metrics, Programs,
+    Tokens, connect_lines,
 };
 use helve_model::{Action, SecretSet};
 use helve_serve::face::http::{Guard, HttpFace};

@@ -74,12 +74,8 @@ impl HeldCall {
     /// Waits for an answer, whoever gives it.
     async fn wait(&self, approval: &Approval, request: &ApprovalRequest) -> Result<Waited, StoreError> {
         let mut sitting = self.desk.sit(&approval.id);
-        let mut form = self
-            .agent
-            .form
-            .as_ref()
-            .filter(|_| !approval.asked.needs_page)
-            .map(|form| form.approve(request.clone()));
+        let mut form =
+            self.agent.form.as_ref().filter(|_| !approval.asked.needs_page).map(|form| form.approve(request.clone()));
         let mut overdue = pin!(sleep(self.desk.times.hold));
         let mut was_told = false;
         loop {

@@ -12,7 +12,8 @@ pub(super) fn rule(request: &ApprovalRequest) -> String {
     match &request.decider {
         Some(Decider::Rule(source)) => {
             let rule = &source.rule;
-            let with = rule.pattern.as_ref().map(|pattern| format!(" with `{}`", one_line(pattern))).unwrap_or_default();
+            let with =
+                rule.pattern.as_ref().map(|pattern| format!(" with `{}`", one_line(pattern))).unwrap_or_default();
             format!("a rule says ask for `{}`{with}", one_line(&rule.tool))
         }
         Some(other) => other.to_string(),

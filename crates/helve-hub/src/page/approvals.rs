@@ -20,8 +20,7 @@ pub(super) fn view(hub: &Hub) -> Result<Approvals, HubError> {
 pub(super) fn view_of(hub: &Hub, id: &str) -> Result<Approvals, HubError> {
     let found = one(hub, &Actor::Session, id)?;
     let is_waiting = found.approval.state == ApprovalState::Pending && found.approval.asked.ends > hub.now();
-    let (waiting, settled) =
-        if is_waiting { (vec![found], Vec::new()) } else { (Vec::new(), vec![found.approval]) };
+    let (waiting, settled) = if is_waiting { (vec![found], Vec::new()) } else { (Vec::new(), vec![found.approval]) };
     Ok(shown(hub.now(), &ApprovalList { waiting, settled }))
 }
 

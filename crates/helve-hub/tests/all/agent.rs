@@ -34,8 +34,7 @@ pub(crate) struct Agent {
 
 impl Agent {
     pub(crate) async fn new(face: &Arc<HttpFace>, token: &str, era: Era, capabilities: Value) -> Self {
-        let mut agent =
-            Self { face: Arc::clone(face), token: token.to_owned(), era, session: None, capabilities };
+        let mut agent = Self { face: Arc::clone(face), token: token.to_owned(), era, session: None, capabilities };
         if era == Era::Legacy {
             let params = json!({
                 "protocolVersion": "2025-11-25", "capabilities": agent.capabilities,
@@ -107,7 +106,8 @@ impl Agent {
             if result["resultType"] == "input_required" {
                 let form = form.clone().expect("something to say");
                 let keys = result["inputRequests"].as_object().expect("questions").keys();
-                let responses: Value = keys.map(|key| (key.clone(), form.clone())).collect::<serde_json::Map<_, _>>().into();
+                let responses: Value =
+                    keys.map(|key| (key.clone(), form.clone())).collect::<serde_json::Map<_, _>>().into();
                 let round = json!({"inputResponses": responses, "requestState": result["requestState"]});
                 messages = self.send(tool, arguments, round).await;
                 continue;

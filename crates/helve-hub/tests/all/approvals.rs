@@ -73,12 +73,7 @@ impl Shop {
         Self::at(Arc::new(tempfile::tempdir().expect("a directory")), by, times, still).await
     }
 
-    async fn at(
-        directory: Arc<tempfile::TempDir>,
-        by: Answerers,
-        times: DeskTimes,
-        clock: fn() -> SystemTime,
-    ) -> Self {
+    async fn at(directory: Arc<tempfile::TempDir>, by: Answerers, times: DeskTimes, clock: fn() -> SystemTime) -> Self {
         let ran: Arc<AtomicUsize> = Arc::default();
         let host = Host::builder()
             .toolbox(toolbox(&ran, "Orders something"))
@@ -124,7 +119,8 @@ impl Shop {
     pub(crate) async fn clicks(&self, cookie: &str, id: &str, verb: &str, reason: &str) -> (u16, String) {
         let page = World::request("GET", "/approvals").header("cookie", cookie);
         let (_, page) = self.world.send(page, None, "").await;
-        let csrf = page.split("name=\"csrf\" value=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("a token");
+        let csrf =
+            page.split("name=\"csrf\" value=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("a token");
         let post = World::request("POST", &format!("/approvals/{id}/{verb}")).header("cookie", cookie);
         let body = format!("csrf={csrf}&reason%3A{id}={reason}");
         let (status, text) = self.world.send(post, None, &body).await;
@@ -424,9 +420,14 @@ async fn an_agent_that_knows_tasks_gets_one_and_its_call_goes_on_in_it() {
         let shop = Shop::new(Answerers::Page, short()).await;
         let agent = shop.agent(Era::Modern, tasks.clone()).await;
         let made = agent.send(TOOL, &json!({}), json!({})).await.next().await.expect("an answer");
-        assert_eq!((&made["result"]["resultType"], &made["result"]["status"]), (&json!("task"), &json!("working")), "{made}");
+        assert_eq!(
+            (&made["result"]["resultType"], &made["result"]["status"]),
+            (&json!("task"), &json!("working")),
+            "{made}"
+        );
         let name = made["result"]["taskId"].as_str().expect("a name").to_owned();
-        let ask = || async { agent.ask("tasks/get", json!({"taskId": name}), &name).await.next().await.expect("an answer") };
+        let ask =
+            || async { agent.ask("tasks/get", json!({"taskId": name}), &name).await.next().await.expect("an answer") };
         assert_eq!(ask().await["result"]["status"], "working");
         let id = shop.waiting(1).await;
         assert_eq!(shop.clicks(&shop.world.cookie, &id, verb, "no").await.0, 303);

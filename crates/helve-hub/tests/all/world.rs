@@ -5,10 +5,11 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use helve::Host;
-use helve_model::SecretSet;
 use helve_hub::{
-    Actor, AgentDesk, Desk, DeskTimes, Door, Hub, HubAuthenticate, HubOptions, Live, Metrics, Programs, TokenRequest, Tokens, make_token,
+    Actor, AgentDesk, Desk, DeskTimes, Door, Hub, HubAuthenticate, HubOptions, Live, Metrics, Programs, TokenRequest,
+    Tokens, make_token,
 };
+use helve_model::SecretSet;
 use helve_serve::face::http::{Guard, HttpFace};
 use helve_serve::{Gateway, Options, Peer};
 use helve_setup::{Environment, Setup};

@@ -97,8 +97,7 @@ fn of_all_who_answer_at_once_one_wins_and_the_others_read_who() {
             })
             .collect();
         let outcomes: Vec<_> = threads.into_iter().map(|thread| thread.join().expect("an end")).collect();
-        let winners: Vec<_> =
-            outcomes.iter().filter(|outcome| matches!(outcome, DecideOutcome::Decided(_))).collect();
+        let winners: Vec<_> = outcomes.iter().filter(|outcome| matches!(outcome, DecideOutcome::Decided(_))).collect();
         assert_eq!(winners.len(), 1, "round {round}");
         let (DecideOutcome::Decided(winner) | DecideOutcome::TooLate(winner)) = winners[0];
         for outcome in &outcomes {

@@ -157,7 +157,11 @@ fn decide_again(
                 && now.server() == asked.server()
                 && now.ground().risk == asked.ground().risk
                 && now.ground().decider.meaning() == asked.ground().decider.meaning();
-            if is_same { Ok(Answer::Open(now)) } else { Err(CallError::changed_while_asked(&asked.refuse_unanswered())) }
+            if is_same {
+                Ok(Answer::Open(now))
+            } else {
+                Err(CallError::changed_while_asked(&asked.refuse_unanswered()))
+            }
         }
     }
 }

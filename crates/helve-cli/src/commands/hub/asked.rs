@@ -114,7 +114,10 @@ pub(in crate::commands) enum Question {
     Approvals,
     Approval(String),
     Allow(String),
-    Deny { id: String, reason: Option<String> },
+    Deny {
+        id: String,
+        reason: Option<String>,
+    },
 }
 
 /// The answer to it.

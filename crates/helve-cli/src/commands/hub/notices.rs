@@ -17,8 +17,7 @@ const QUEUE: usize = 64;
 
 /// Tells these addresses of every new question, for ever. In the runtime of the page.
 pub(super) fn begin(context: &Context, desk: &Desk, addresses: &[String], runtime: &tokio::runtime::Handle) {
-    let clients: Vec<(Url, EgressClient)> =
-        addresses.iter().filter_map(|address| client(context, address)).collect();
+    let clients: Vec<(Url, EgressClient)> = addresses.iter().filter_map(|address| client(context, address)).collect();
     if clients.is_empty() {
         return;
     }
