@@ -137,7 +137,7 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     if let Some(idle) = args.session_idle {
         options.limits.session_idle = idle;
     }
-    let code = if args.code || args.discover == Discovery::Code { code(context)? } else { None };
+    let code = if args.code || args.discover == Discovery::Code { code(context, &configuration)? } else { None };
     if code.is_none() && args.discover == Discovery::Code {
         options.discovery = Discovery::Search;
     }
@@ -251,9 +251,9 @@ struct Added {
 }
 
 /// The engine for programs. Without one they are not offered, and the person is told why.
-fn code(context: &Context) -> Result<Option<Engine>, Failure> {
+fn code(context: &Context, configuration: &Configuration) -> Result<Option<Engine>, Failure> {
     block_on(async {
-        match code_mode::engine(context, None, &CodeLimits::default()).await {
+        match code_mode::engine(context, configuration, None, &CodeLimits::default()).await {
             Ok(engine) => Ok(Some(engine)),
             Err(why) => {
                 context.printer.warning(why.to_string());
