@@ -214,7 +214,7 @@ impl Place {
         let definitions = agent.definitions()?.to_string();
         let mut said = String::new();
         agent.call("search_tools", &task.search, &mut said)?;
-        agent.call("helve__run_code", &json!({"code": task.program}), &mut said)?;
+        agent.call("run_code", &json!({"code": task.program}), &mut said)?;
         ensure!(said.contains(&task.answer), "the answer {} is not in\n{said}", task.answer);
         Ok([definitions, said])
     }

@@ -135,6 +135,9 @@ struct Agent {
     heard: Vec<Value>,
 }
 
+/// What agents see the tool as.
+const RUN_CODE: &str = "run_code";
+
 impl Agent {
     fn start(env: &TestEnv, arguments: &[&str]) -> Self {
         let mut command = env.command(arguments);
@@ -177,14 +180,14 @@ impl Agent {
     }
 
     fn run_code(&mut self, code: &str) -> Value {
-        let params = json!({"name": "helve__run_code", "arguments": {"code": code}, "_meta": {"progressToken": "p"}});
+        let params = json!({"name": RUN_CODE, "arguments": {"code": code}, "_meta": {"progressToken": "p"}});
         self.request("tools/call", &params)["result"].clone()
     }
 
     /// Starts a program that says `here` and then never ends; gives the interpreter's process.
     fn hang(&mut self, code: &str) -> (u64, Vec<u32>) {
         let before = descendants_of(self.child.id());
-        let params = json!({"name": "helve__run_code", "arguments": {"code": code}, "_meta": {"progressToken": "p"}});
+        let params = json!({"name": RUN_CODE, "arguments": {"code": code}, "_meta": {"progressToken": "p"}});
         let id = self.send("tools/call", &params);
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -226,15 +229,15 @@ fn an_agent_gets_run_code_beside_the_tools_or_with_the_search_alone() {
         let tools = listed["result"]["tools"].as_array().unwrap();
         tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    assert_eq!(names(&["serve", "--discover", "code"]), ["search_tools", "helve__run_code"]);
+    assert_eq!(names(&["serve", "--discover", "code"]), ["search_tools", RUN_CODE]);
     let beside = names(&["serve", "--code"]);
-    assert!(beside.contains(&"helve__run_code".to_owned()) && beside.contains(&"box__echo".to_owned()), "{beside:?}");
-    assert!(!names(&["serve"]).contains(&"helve__run_code".to_owned()));
+    assert!(beside.contains(&RUN_CODE.to_owned()) && beside.contains(&"box__echo".to_owned()), "{beside:?}");
+    assert!(!names(&["serve"]).contains(&RUN_CODE.to_owned()));
     // Denied, it is not offered.
     let own = env.read("home/.config/helve/helve.toml");
     let denied = format!("{own}[[rules]]\ntool = \"helve/run_code\"\naction = \"deny\"\n");
     env.write("home/.config/helve/helve.toml", &denied);
-    assert!(!names(&["serve", "--code"]).contains(&"helve__run_code".to_owned()));
+    assert!(!names(&["serve", "--code"]).contains(&RUN_CODE.to_owned()));
 }
 
 #[test]
@@ -290,7 +293,7 @@ fn what_no_rule_mentions_asks_in_a_program_whatever_is_left_to_agents() {
     for arguments in doors {
         let mut agent = Agent::start(&env, arguments);
         for program in programs {
-            for name in ["helve__run_code", "run_code"] {
+            for name in [RUN_CODE, "helve__run_code"] {
                 let direct = json!({"name": name, "arguments": {"code": program}});
                 let answer = agent.request("tools/call", &direct);
                 assert!(
@@ -363,7 +366,7 @@ async fn the_calls_of_a_program_are_cancelled_with_it() {
     env.write("home/.config/helve/helve.toml", &config);
     let mut agent = Agent::start(&env, &["serve", "--code"]);
     let code = "import asyncio\nawait asyncio.gather(*[device.BoxMCP.sleep(ms=600000) for _ in range(3)])";
-    let id = agent.send("tools/call", &json!({"name": "helve__run_code", "arguments": {"code": code}}));
+    let id = agent.send("tools/call", &json!({"name": RUN_CODE, "arguments": {"code": code}}));
     let until = |what: &str, wanted: usize| {
         let deadline = Instant::now() + PATIENCE;
         loop {
