@@ -149,10 +149,12 @@ fn tools() -> Toolbox {
         FunctionTool::with_schema("report", "A report as JSON text", schema(json!({}), &[]), |_: Value, _| async {
             "[ {\"name\": \"a\", \"value\": 1},  {\"name\": \"b\", \"value\": 2} ]\n ".to_owned()
         });
-    let listing =
-        FunctionTool::with_schema("listing", "A list as Python writes it", schema(json!({}), &[]), |_: Value, _| async {
-            "[{'name': 'a'}, {'name': 'b'}]".to_owned()
-        });
+    let listing = FunctionTool::with_schema(
+        "listing",
+        "A list as Python writes it",
+        schema(json!({}), &[]),
+        |_: Value, _| async { "[{'name': 'a'}, {'name': 'b'}]".to_owned() },
+    );
     let size = FunctionTool::with_schema(
         "size",
         "How many bytes a text has",
