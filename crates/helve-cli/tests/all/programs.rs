@@ -69,14 +69,20 @@ fn a_failure_says_where_and_what_was_called() {
     let Some(env) = machine(ALLOW) else { return };
     let told = env.run_with_input(&["run", "-"], "device.BoxMCP.echo(n=1)\n[][1]\n");
     assert_snapshot!(timeless(&told), @"
-    exit status 1
+    exit status 5
     --- stderr
     error: IndexError: list index out of range (line 2)
-    calls made:
-      1: box/echo [N] ms
+      calls made:
+        1: box/echo [N] ms
     ");
     let told = env.run_with_input(&["run", "-"], "device.BoxMCP.ech(n=1)\nimport os\n");
-    assert_snapshot!(told, @"");
+    assert_snapshot!(told, @"
+    exit status 5
+    --- stderr
+    error: the program was not run, and no call was made:
+      line 1: `device.BoxMCP` has no tool `ech`: did you mean `echo`?
+      line 2: `import os` is not possible: programs have no files and no environment: use a tool
+    ");
 }
 
 #[test]
@@ -85,7 +91,17 @@ fn a_plan_shows_the_decisions_and_runs_nothing() {
         "[[rules]]\ntool = \"box/echo\"\naction = \"allow\"\n[[rules]]\ntool = \"box/fail\"\naction = \"deny\"\n";
     let Some(env) = machine(rules) else { return };
     let program = "for i in range(3): device.BoxMCP.echo(n=i)\ndevice.BoxMCP.sleep(ms=1)\ndevice.BoxMCP.fail()\n";
-    assert_snapshot!(env.run_with_input(&["run", "--plan", "-"], program), @"");
+    assert_snapshot!(env.run_with_input(&["run", "--plan", "-"], program), @"
+    exit status 7
+    --- stdout
+    line 1: box/echo runs, maybe several times
+    line 2: box/sleep asks you
+    line 3: box/fail is refused
+      `box/fail` may not be called: rule `box/fail` (deny, user layer) at [ROOT]/home/.config/helve/helve.toml:9:8
+    --- stderr
+    error: the program would not run:
+      line 3: `box/fail` is refused (DENIED): it is not allowed by the person's rules
+    ");
 }
 
 #[test]
@@ -235,7 +251,7 @@ fn an_agent_gets_run_code_beside_the_tools_or_with_the_search_alone() {
     assert!(!names(&["serve"]).contains(&RUN_CODE.to_owned()));
     // Denied, it is not offered.
     let own = env.read("home/.config/helve/helve.toml");
-    let denied = format!("{own}[[rules]]\ntool = \"helve/run_code\"\naction = \"deny\"\n");
+    let denied = format!("[[rules]]\ntool = \"helve/run_code\"\naction = \"deny\"\n{own}");
     env.write("home/.config/helve/helve.toml", &denied);
     assert!(!names(&["serve", "--code"]).contains(&RUN_CODE.to_owned()));
 }
