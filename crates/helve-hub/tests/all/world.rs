@@ -31,7 +31,7 @@ pub(crate) struct World {
     pub(crate) cookie: String,
     /// Answers approvals by token.
     pub(crate) approver: String,
-    pub(crate) directory: Arc<tempfile::TempDir>,
+    _directory: Arc<tempfile::TempDir>,
 }
 
 /// What a request brings.
@@ -120,7 +120,7 @@ impl World {
         let agent = token("agent", TokenKind::Agent, false);
         let (admin, approver) = (token("admin", TokenKind::Admin, false), token("approver", TokenKind::Admin, true));
         let cookie = String::new();
-        let mut world = Self { hub, face, live, store, host, agent, admin, cookie, approver, directory };
+        let mut world = Self { hub, face, live, store, host, agent, admin, cookie, approver, _directory: directory };
         world.cookie = world.sign_in().await;
         world
     }
