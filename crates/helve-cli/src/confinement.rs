@@ -18,7 +18,7 @@ pub(crate) struct Confinement {
 impl Confinement {
     pub(crate) fn new(context: &Context) -> Self {
         let surroundings = Surroundings::default().with(|surroundings| {
-            surroundings.environment = context.env.variables();
+            surroundings.environment = context.env.variables().into();
             surroundings.working_directory = Some(context.env.working_directory().to_owned());
             surroundings.confining = context.setup.confining();
         });

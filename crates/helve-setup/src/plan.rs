@@ -110,7 +110,7 @@ impl Setup {
     #[must_use]
     pub fn compile_for_calls(&self, plan: &Plan) -> (RuleSet, Vec<Problem>) {
         let surroundings = Surroundings::default().with(|surroundings| {
-            surroundings.environment = self.environment.variables();
+            surroundings.environment = self.environment.variables().into();
             surroundings.working_directory = Some(self.environment.working_directory().to_owned());
         });
         let own = plan.servers.iter().map(|planned| ServerAccess {

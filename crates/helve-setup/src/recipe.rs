@@ -180,7 +180,7 @@ impl Recipe {
         });
         let environment = &setup.environment;
         let surroundings = Surroundings::default().with(|surroundings| {
-            surroundings.environment = environment.variables();
+            surroundings.environment = environment.variables().into();
             surroundings.launcher = launcher(environment);
             surroundings.working_directory = Some(environment.working_directory().to_owned());
             surroundings.cache_directory = setup.lists_directory();

@@ -60,6 +60,7 @@ pub mod broker;
 mod builder;
 mod call;
 mod catalog;
+mod common_parts;
 #[cfg(target_os = "linux")]
 mod confine;
 mod connect;

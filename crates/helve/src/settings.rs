@@ -13,6 +13,7 @@ use helve_policy::{ServerAccess, SourcedRule, Trust};
 use helve_wire::launch::{CloseTimes, Launcher, PlainLauncher};
 use helve_wire::{ClientInfo, Limits, Nesting, Proxies};
 
+use crate::common_parts::CommonParts;
 #[cfg(target_os = "linux")]
 use crate::confine::Confining;
 use crate::error::CallError;
@@ -75,12 +76,13 @@ pub struct HostSettings {
     pub client: ClientInfo,
 }
 
-/// What a host may know about the machine. It never looks for itself.
+/// What a host may know about the machine. It never looks for itself. Hosts that are given clones of one keep once what
+/// they have in common.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Surroundings {
     /// The variables servers get their share of.
-    pub environment: Vec<(OsString, OsString)>,
+    pub environment: Arc<[(OsString, OsString)]>,
     /// How programs are started.
     pub launcher: Arc<dyn Launcher>,
     /// The process that keeps servers running; `None`: none does.
@@ -110,6 +112,7 @@ pub struct Surroundings {
     pub clock: fn() -> SystemTime,
     /// Is told of every call that ended; `None`: nobody is.
     pub recorder: Option<Arc<dyn Recorder>>,
+    pub(crate) common: Arc<CommonParts>,
 }
 
 /// Which servers a host is to have, and what may be called.
@@ -233,7 +236,7 @@ impl Default for Surroundings {
     /// No variables, no directories, programs started plainly.
     fn default() -> Self {
         Self {
-            environment: Vec::new(),
+            environment: Arc::default(),
             launcher: Arc::new(PlainLauncher),
             keeper: None,
             working_directory: None,
@@ -248,6 +251,7 @@ impl Default for Surroundings {
             nesting: Nesting::default(),
             clock: system_clock,
             recorder: None,
+            common: Arc::default(),
         }
     }
 }
