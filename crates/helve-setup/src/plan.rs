@@ -35,16 +35,10 @@ impl Setup {
             (planned.held, planned.guard) = (self.held(server), start_guard::guard(server));
             servers.push(planned);
         }
-        if self.has_defaults(configuration) {
+        if self.has_defaults(configuration, configuration.servers.iter()) {
             let held = self.choices.no_mcp.then_some(DisabledReason::HostOff);
-            let defaults = helve_builtin::defaults(self.environment.working_directory());
-            let is_free = |spec: &ServerSpec| !configuration.servers.iter().any(|server| server.name == spec.name);
-            servers.extend(
-                defaults
-                    .into_iter()
-                    .filter(is_free)
-                    .map(|spec| Planned::from(spec).with(|planned| planned.held = held.clone())),
-            );
+            let defaults = self.defaults(configuration);
+            servers.extend(defaults.map(|spec| Planned::from(spec).with(|planned| planned.held = held.clone())));
         }
         let hidden = configuration.shadowed.iter().map(|shadowed| &shadowed.server);
         let narrowing = hidden.filter_map(|server| Some(ServerAccess::new(server.spec.as_ref()?, trust_of(server))));
@@ -57,9 +51,29 @@ impl Setup {
         }))
     }
 
+    /// The built-in servers that would serve if it were not for this one, which is configured.
+    #[must_use]
+    pub fn defaults_without(&self, configuration: &Configuration, name: &str) -> Vec<ServerName> {
+        let others = configuration.servers.iter().filter(|server| server.name.as_str() != name);
+        if !self.has_defaults(configuration, others) {
+            return Vec::new();
+        }
+        self.defaults(configuration).map(|spec| spec.name).collect()
+    }
+
+    /// The built-in servers whose names nobody else has.
+    fn defaults(&self, configuration: &Configuration) -> impl Iterator<Item = ServerSpec> {
+        let is_free = |spec: &ServerSpec| !configuration.servers.iter().any(|server| server.name == spec.name);
+        helve_builtin::defaults(self.environment.working_directory()).into_iter().filter(is_free)
+    }
+
     /// True where the built-in servers serve: no other one is configured but helve itself.
-    fn has_defaults(&self, configuration: &Configuration) -> bool {
-        configuration.servers.iter().all(|server| self.is_itself(server))
+    fn has_defaults<'a>(
+        &self,
+        configuration: &Configuration,
+        mut configured: impl Iterator<Item = &'a ConfiguredServer>,
+    ) -> bool {
+        configured.all(|server| self.is_itself(server))
             && self.choices.files.is_empty()
             && configuration.broken_rules().is_none()
     }
