@@ -23,6 +23,8 @@
 //!
 //! For all others there is [`helve::Host::builder`].
 
+#![warn(missing_docs)]
+
 mod builtins;
 mod credentials;
 pub mod environment;

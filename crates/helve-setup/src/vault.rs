@@ -50,7 +50,9 @@ pub enum GivenKey {
 /// What may be known of a record without its key.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CredentialSummary {
+    /// What it is kept under.
     pub name: String,
+    /// What may be shown of it.
     pub facts: Value,
     /// Seconds since 1970.
     pub written: u64,
@@ -178,10 +180,14 @@ impl Vault {
         Ok(imported)
     }
 
+    /// The file it is kept in.
+    #[must_use]
     pub fn path(&self) -> PathBuf {
         file::path(&self.directory)
     }
 
+    /// The file that its key is in, where no other place was named.
+    #[must_use]
     pub const fn key_file(&self) -> &PathBuf {
         &self.key_file
     }
