@@ -10,8 +10,10 @@ use std::time::{Duration, SystemTime};
 use helve_model::{BuiltinSpec, DisabledReason, HttpServer, QualifiedName, ServerSpec, StdioServer, Validation};
 use helve_policy::pin::DefinitionHash;
 use helve_policy::{ServerAccess, SourcedRule, Trust};
+#[cfg(feature = "http")]
+use helve_wire::Proxies;
 use helve_wire::launch::{CloseTimes, Launcher, PlainLauncher};
-use helve_wire::{ClientInfo, Limits, Nesting, Proxies};
+use helve_wire::{ClientInfo, Limits, Nesting};
 
 use crate::common_parts::CommonParts;
 #[cfg(target_os = "linux")]
@@ -20,6 +22,7 @@ use crate::error::CallError;
 use crate::keeping::Keeper;
 use crate::late_references::SecretSource;
 use crate::record::Recorder;
+#[cfg(feature = "tls")]
 use crate::sign_in::SignIns;
 use crate::start_guard::SharedStartGuard;
 use crate::tool::Toolbox;
@@ -99,8 +102,10 @@ pub struct Surroundings {
     #[cfg(target_os = "linux")]
     pub confining: Option<Confining>,
     /// The logins to servers over HTTP; `None`: nobody is signed in anywhere.
+    #[cfg(feature = "tls")]
     pub sign_ins: Option<Arc<SignIns>>,
     /// The proxies that servers over HTTP are reached through; `None`: they are reached straight.
+    #[cfg(feature = "http")]
     pub proxies: Option<Proxies>,
     /// The authorities (DER) that the system trusts, asked for at the first server over `https:`.
     pub certificates: fn() -> &'static [Vec<u8>],
@@ -244,8 +249,10 @@ impl Default for Surroundings {
             spill_directory: None,
             #[cfg(target_os = "linux")]
             confining: None,
+            #[cfg(feature = "tls")]
             sign_ins: None,
             secrets: None,
+            #[cfg(feature = "http")]
             proxies: None,
             certificates: || &[],
             nesting: Nesting::default(),
