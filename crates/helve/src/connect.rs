@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use helve_model::{ConfigText, ErrorCode, Hint, HttpSpec, SecretSet, ServerKey, ServerSpec, StdioSpec, TransportSpec};
-#[cfg(target_os = "linux")]
+#[cfg(sandbox)]
 use helve_wire::launch::SandboxedLauncher;
 use helve_wire::launch::{Launched, Launcher, ServerCommand, child_environment};
 use helve_wire::{
@@ -19,7 +19,7 @@ use helve_wire::{HttpTarget, connect_http};
 use secrecy::SecretString;
 use tokio::sync::oneshot;
 
-#[cfg(target_os = "linux")]
+#[cfg(sandbox)]
 use crate::confine;
 use crate::error::CallError;
 use crate::late_references::fill_and_hide;
@@ -108,13 +108,13 @@ pub(crate) async fn connect(
                 command.environment.set(name, value);
             }
             let launcher = Guarding { launcher: surroundings.launcher.as_ref(), alive };
-            #[cfg(target_os = "linux")]
+            #[cfg(sandbox)]
             let sandbox = confine::of_spec(spec, stdio, surroundings)?.map(Arc::new);
-            #[cfg(target_os = "linux")]
+            #[cfg(sandbox)]
             if let (Some(begun), Some(_)) = (&begun, &sandbox) {
                 command.sealed = begun.copies(&spec.name).await?;
             }
-            #[cfg(target_os = "linux")]
+            #[cfg(sandbox)]
             let connected = match &sandbox {
                 Some(sandbox) => {
                     let launcher = SandboxedLauncher::new(&launcher, Arc::clone(sandbox));
@@ -122,7 +122,7 @@ pub(crate) async fn connect(
                 }
                 None => connect_stdio(&launcher, &command, options).await,
             };
-            #[cfg(not(target_os = "linux"))]
+            #[cfg(not(sandbox))]
             let connected = {
                 refuse_sandbox(spec)?;
                 connect_stdio(&launcher, &command, options).await
@@ -142,7 +142,7 @@ pub(crate) async fn connect(
                 let error = CallError::from_wire(as_written(error), &spec.name);
                 slow_to_start(missed_variables::explain(error, spec, surroundings), spec, settings)
             };
-            #[cfg(target_os = "linux")]
+            #[cfg(sandbox)]
             let explained = |error: helve_wire::Error| match &sandbox {
                 Some(sandbox) => {
                     let words = format!("{error} {}", error.hints().join("\n"));
@@ -241,12 +241,12 @@ impl Launcher for Kept {
 }
 
 /// A program that is to be confined is not started where nothing confines it.
-#[cfg(not(target_os = "linux"))]
-fn refuse_sandbox(spec: &ServerSpec) -> Result<(), CallError> {
+#[cfg(not(sandbox))]
+pub(crate) fn refuse_sandbox(spec: &ServerSpec) -> Result<(), CallError> {
     if spec.sandbox.as_ref().is_none_or(|sandbox| !sandbox.is_on()) {
         return Ok(());
     }
-    let message = "this system cannot confine a program: sandboxes need Linux";
+    let message = "a program cannot be confined here: sandboxes need Linux";
     let hint = format!("`sandbox = \"off\"` of the server `{}` at {} starts it unconfined", spec.name, spec.origin);
     Err(CallError::new(ErrorCode::Config, message).at_server(&spec.name).with_hint(hint))
 }

@@ -311,7 +311,7 @@ impl Host {
     }
 
     /// The hosts that a server in a sandbox asked for in vain.
-    #[cfg(target_os = "linux")]
+    #[cfg(sandbox)]
     #[must_use]
     pub fn refused_hosts(&self, name: &str) -> Vec<String> {
         let confining = self.shared.surroundings.confining.as_ref();

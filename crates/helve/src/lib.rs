@@ -61,7 +61,7 @@ mod builder;
 mod call;
 mod catalog;
 mod common_parts;
-#[cfg(target_os = "linux")]
+#[cfg(sandbox)]
 mod confine;
 mod connect;
 mod error;
@@ -136,7 +136,7 @@ pub use call::SignsIn;
 pub use call::whereabouts::directories as server_directories;
 pub use call::{CallContext, CallOutcome, Foreseen, PreparedCall, ResourceOutcome};
 pub use catalog::{ServerEntry, Snapshot, ToolEntry};
-#[cfg(target_os = "linux")]
+#[cfg(sandbox)]
 pub use confine::{Confining, sandbox_hints, sandbox_plan};
 pub use error::CallError;
 pub use event::{Events, HostEvent};

@@ -33,6 +33,22 @@ async fn a_server_at_an_address_is_refused_where_http_is_not_built_in() {
     host.shutdown().await;
 }
 
+/// A program that is to be confined is not started where nothing confines it.
+#[cfg(not(sandbox))]
+#[tokio::test]
+async fn a_server_in_a_sandbox_is_refused_where_there_is_none() {
+    use helve_model::sandbox::{Choice, Profile, SandboxSpec};
+    let mut confined = stdio("confined", &Scenario::dual());
+    confined.sandbox = Some(SandboxSpec::new(Choice::In(Profile::Standard)));
+    let host = host([confined, stdio("good", &Scenario::dual())]).await;
+    call(&host, "good/echo", "{}").await.unwrap();
+    let error = call(&host, "confined/echo", "{}").await.unwrap_err();
+    let told = shown(&error);
+    assert!(told.contains("a program cannot be confined here: sandboxes need Linux"), "{told}");
+    assert!(told.contains("`sandbox = \"off\"` of the server `confined`"), "{told}");
+    host.shutdown().await;
+}
+
 #[tokio::test]
 async fn a_required_server_that_fails_fails_the_start() {
     let mut required = stdio("broken", &Scenario::dual().exits_at_once(3));
