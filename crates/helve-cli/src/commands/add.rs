@@ -16,8 +16,8 @@ use crate::place::{self, Scope};
 use crate::printer::Line;
 use crate::trial::Trial;
 
-/// What was done with a server that was there before.
-const CHANGED: &str = "changed";
+/// What was done with a server that was not there before.
+pub(super) const ADDED: &str = "added";
 
 /// Add a server: a command to start, or an address to reach
 #[derive(Debug, clap::Args)]
@@ -108,7 +108,7 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
         context.printer.hint(format!("or have it kept sealed: `--secret {secret}` instead of its value"));
     }
     warn_of_arguments(context, &server_arguments);
-    let done = if replaced { CHANGED } else { "added" };
+    let done = if replaced { "changed" } else { ADDED };
     let mut settled = settle(context, &place, name.as_str(), done, trial.choice())?;
     trial.tell(context, name.as_str());
     settled["sandbox"] = json!(trial.to_write().map(Choice::as_str));
@@ -159,7 +159,7 @@ pub(super) fn settle(
     match server {
         Some(server) if file_of(&server.origin) == Some(place.path.as_path()) => {
             printer.say(&Line::plain(format!("{done} server `{name}` at {}", context.shown(&server.origin))));
-            if done != CHANGED {
+            if done == ADDED {
                 tell_of_defaults(context, &context.setup.defaults_without(&configuration, name));
             }
             context.report(&server.diagnostics);
