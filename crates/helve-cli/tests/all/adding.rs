@@ -249,7 +249,7 @@ fn secrets_that_are_typed_out_are_pointed_out() {
     insta::assert_snapshot!(env.run(&["add", "a", "-e", "API_KEY=hunter2", "--", "run"]), @r#"
     exit status 0
     --- stderr
-    warning: the value of API_KEY is written into ~/.config/helve/helve.toml for everybody who can read it
+    warning: the value of API_KEY is written into ~/.config/helve/helve.toml, where everybody who can read the file sees it
     hint: refer to a variable instead: '${API_KEY}'
     hint: or have it kept sealed: `--secret API_KEY` instead of its value
     added server `a` at ~/.config/helve/helve.toml:1
@@ -259,7 +259,7 @@ fn secrets_that_are_typed_out_are_pointed_out() {
     insta::assert_snapshot!(env.run(&["add", "b", "http://x", "-H", "X-Api-Key: hunter2"]), @"
     exit status 0
     --- stderr
-    warning: the value of X-Api-Key is written into ~/.config/helve/helve.toml for everybody who can read it
+    warning: the value of X-Api-Key is written into ~/.config/helve/helve.toml, where everybody who can read the file sees it
     hint: refer to a variable instead: '${X_API_KEY}'
     hint: or have it kept sealed: `--secret X-Api-Key` instead of its value
     added server `b` at ~/.config/helve/helve.toml:5
@@ -400,7 +400,7 @@ fn an_entry_is_added_as_json() {
       "state": "on"
     }
     --- stderr
-    warning: a secret is written into ~/.config/helve/helve.toml for everybody who can read it
+    warning: a secret is written into ~/.config/helve/helve.toml, where everybody who can read the file sees it
     hint: refer to a variable instead: ${NAME}
     added server `c` at ~/.config/helve/helve.toml:10
     "#);
