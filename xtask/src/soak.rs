@@ -1,5 +1,6 @@
 //! Owns `cargo xtask soak`: the long runs that are too long for every day.
 
+mod auth;
 mod sessions;
 
 use std::path::Path;
@@ -32,6 +33,7 @@ pub(crate) struct Soak {
 
 #[derive(Debug, Subcommand)]
 enum What {
+    Auth(auth::Auth),
     Host(Host),
     Sessions(sessions::Sessions),
 }
@@ -53,6 +55,7 @@ struct Host {
 impl Soak {
     pub(crate) fn run(&self, root: &Path) -> Result<()> {
         match &self.what {
+            Some(What::Auth(auth)) => auth.run(root),
             Some(What::Host(host)) => host.run(root),
             Some(What::Sessions(sessions)) => sessions.run(root),
             None => self.run_wire(root),
