@@ -101,6 +101,7 @@ fn all_are_copied_but_what_nobody_trusts() {
     warning: `theirs` at .mcp.json:1 is left out: nobody has trusted it yet
     imported server `github` at ~/.config/helve/helve.toml:1
     warning: `secret`: its secret is now written out in ~/.config/helve/helve.toml too
+    hint: `--seal` keeps it in the vault instead
     imported server `secret` at ~/.config/helve/helve.toml:6
     imported server `github@codex` at ~/.config/helve/helve.toml:10
     imported server `bearer` at ~/.config/helve/helve.toml:13
@@ -156,6 +157,7 @@ fn secrets_stay_out_of_files_for_everybody() {
     exit status 2
     --- stderr
     error: `secret` at ~/.cursor/mcp.json:1 has a secret written out, and helve.toml is for everybody
+    hint: keep it in the vault, and refer to it: `--seal`
     hint: put the secret into a variable and refer to it: ${NAME}
     hint: or copy it to a file of your own: `--scope user` or `--scope local`
     ");

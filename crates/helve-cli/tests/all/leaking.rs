@@ -155,7 +155,7 @@ fn a_thousand_secrets_are_said_nowhere() {
 #[test]
 fn a_list_opens_no_vault_and_runs_no_program() {
     let env = TestEnv::new();
-    let keyring = FakeKeyring::start(env.home(), KeyringKind::Working).expect("a keyring");
+    let keyring = FakeKeyring::start(&env.home(), KeyringKind::Working).expect("a keyring");
     keyring.keep(&[("service", "mail"), ("username", "me")], "canary-of-the-keyring");
     let env = env.with_variable("DBUS_SESSION_BUS_ADDRESS", &keyring.address());
     let trace = env.home().join("ran");
@@ -201,10 +201,16 @@ fn a_list_opens_no_vault_and_runs_no_program() {
 #[test]
 fn a_keyring_that_hangs_costs_two_seconds_once_and_the_key_is_a_file() {
     let env = TestEnv::new();
-    let keyring = FakeKeyring::start(env.home(), KeyringKind::SilentKeyring).expect("a keyring");
+    let keyring = FakeKeyring::start(&env.home(), KeyringKind::SilentKeyring).expect("a keyring");
     let env = env.with_variable("DBUS_SESSION_BUS_ADDRESS", &keyring.address());
     let told = env.run_with_input(&["secret", "set", "kept", "-"], "canary-of-the-vault");
-    assert_snapshot!(told, @"");
+    assert_snapshot!(told, @"
+    exit status 0
+    --- stderr
+    warning: it is sealed with the key in ~/.config/helve/vault.key (the system's keyring did not answer within 2 s): whoever can read your files can open it
+    hint: HELVE_VAULT_KEY keeps the key elsewhere: set it before anything is kept
+    kept `kept`; entries refer to it as ${secret:kept}
+    ");
     env.run_with_input(&["secret", "set", "other", "-"], "canary-of-the-vault");
     assert_eq!(env.stdout(&["secret", "get", "kept", "--reveal"]), "canary-of-the-vault\n");
     assert_eq!(keyring.connections(), 1, "the vault says where its key is");

@@ -108,7 +108,13 @@ fn a_code_is_typed_on_another_device() {
     let mut helve = helve.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
     let mut lines = BufReader::new(helve.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
     let shown: Vec<String> = lines.by_ref().take(5).collect();
-    assert_snapshot!(world.filtered(&shown.join("\n")), @"");
+    assert_snapshot!(world.filtered(&shown.join("\n")), @"
+    sign in to `far`: on any device, open
+      [BASE]/device
+    and type the code WDJB-0002
+    or open [BASE]/device?user_code=WDJB-0002
+    waiting for up to 10 min; Ctrl-C gives up
+    ");
     let page = shown[3].strip_prefix("or open ").expect("a page");
     assert_eq!(world.runtime.block_on(visit(page)).expect("a page").status, 200);
     let rest: Vec<String> = lines.collect();

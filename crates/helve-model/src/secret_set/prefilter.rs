@@ -25,12 +25,12 @@ impl Prefilter {
     pub(super) fn new(forms: &HashSet<String>) -> Option<Self> {
         let shortest = forms.iter().map(String::len).min()?;
         let fours: usize = forms.iter().map(String::len).sum();
-        if shortest < WINDOW || fours > MOST {
+        if shortest < 2 * WINDOW || fours > MOST {
             return None;
         }
         let mut known = Box::new([0; 1 << (BITS - 6)]);
-        for window in forms.iter().flat_map(|form| form.as_bytes().windows(WINDOW)) {
-            let (word, bit) = place(window);
+        for window in forms.iter().flat_map(|form| form.as_bytes().array_windows::<WINDOW>()) {
+            let (word, bit) = place(*window);
             known[word] |= bit;
         }
         Some(Self { step: shortest + 1 - WINDOW, known })
@@ -39,9 +39,9 @@ impl Prefilter {
     /// False when no form is in the text.
     #[inline]
     pub(super) fn may_hold(&self, text: &str) -> bool {
-        let windows = text.as_bytes().windows(WINDOW);
-        windows.skip(self.step - 1).step_by(self.step).any(|window| {
-            let (word, bit) = place(window);
+        // Of the places in question, the last four bytes of each stretch are looked at: a form covers one of them whole.
+        text.as_bytes().chunks_exact(self.step).filter_map(<[u8]>::last_chunk::<WINDOW>).any(|window| {
+            let (word, bit) = place(*window);
             self.known[word] & bit != 0
         })
     }
@@ -49,8 +49,7 @@ impl Prefilter {
 
 /// Which bit of which word stands for four bytes.
 #[inline]
-fn place(window: &[u8]) -> (usize, u64) {
-    let four = window.try_into().map_or(0, u32::from_le_bytes);
-    let hash = four.wrapping_mul(0x9e37_79b1) >> (32 - BITS);
+const fn place(window: [u8; WINDOW]) -> (usize, u64) {
+    let hash = u32::from_le_bytes(window).wrapping_mul(0x9e37_79b1) >> (32 - BITS);
     ((hash >> 6) as usize, 1 << (hash & 63))
 }
