@@ -44,6 +44,7 @@ pub struct Keyring {
 
 /// Why the keyring gave nothing, in words that follow "the system's keyring …".
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(not(feature = "keyring"), expect(dead_code, reason = "there is one problem then"))]
 pub(crate) enum KeyringProblem {
     #[cfg(not(feature = "keyring"))]
     NotBuilt,
@@ -129,14 +130,12 @@ impl Keyring {
 
     /// Nothing.
     #[cfg(not(feature = "keyring"))]
-    #[expect(clippy::unused_self, clippy::needless_pass_by_value, reason = "as where there is a keyring")]
     pub(crate) fn find(&self, _: Vec<Attributes>) -> Result<Option<SecretString>, KeyringProblem> {
         Err(KeyringProblem::NotBuilt)
     }
 
     /// Nowhere.
     #[cfg(not(feature = "keyring"))]
-    #[expect(clippy::unused_self, clippy::needless_pass_by_value, reason = "as where there is a keyring")]
     pub(crate) fn keep(&self, _: &'static str, _: Attributes, _: SecretString) -> Result<(), KeyringProblem> {
         Err(KeyringProblem::NotBuilt)
     }

@@ -131,7 +131,8 @@ fn not_asked(asked: &[OpeningAsks]) -> Finding {
     });
     let words: Vec<&str> = words.collect();
     let what = format!("not started: for its secrets that would {}", words.join(" and "));
-    Finding::note(what, vec!["start it all the same: `helve doctor --secrets`".to_owned()])
+    // Nothing is wrong with it: it is no advice that could be what to do first.
+    Finding::note(format!("{what}\n`helve doctor --secrets` starts it too"), Vec::new())
 }
 
 /// What to do first, in one line: the first of the worst things, and its own advice.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use helve::auth::ports::{BoxFuture, Person};
-use helve::auth::{AuthError, DeviceCode, Facts, LoginWish, Page, SignIn};
+use helve::auth::{AuthError, DeviceCode, ErrorKind, Facts, LoginWish, Page, SignIn};
 use helve::{Host, Plan, from_auth};
 use helve_model::{DisabledReason, ErrorCode, ServerSpec, ServerStatus};
 use helve_setup::{Credentials, Secrets};
@@ -191,7 +191,11 @@ async fn signed_in(
         server: spec.name.as_str(),
         browser: (!args.no_browser && !is_remote).then(|| Browser::new(&context.env)),
     };
-    Ok(sign_in.login(wish, &person).await.map_err(|error| from_auth(error, spec))?)
+    sign_in.login(wish, &person).await.map_err(|error| {
+        let has_no_codes = args.device && *error.kind() == ErrorKind::ClientNeeded;
+        let failure = Failure::from(from_auth(error, spec));
+        if has_no_codes { failure.hint("leave `--device` away: then the login goes by a browser") } else { failure }
+    })
 }
 
 /// A person in front of a terminal, or beside a script that prints the page.

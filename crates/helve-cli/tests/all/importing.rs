@@ -165,6 +165,7 @@ fn secrets_stay_out_of_files_for_everybody() {
     exit status 0
     --- stderr
     warning: `secret`: its secret is now written out in helve.local.toml too
+    hint: `--seal` keeps it in the vault instead
     imported server `secret` at helve.local.toml:1
     ");
 }

@@ -129,7 +129,7 @@ fn a_code_is_typed_on_another_device() {
     world.authority.set(|switches| switches.device = DeviceKind::Absent);
     let told = world.env.run(&["login", "far", "--device"]);
     assert!(told.contains("does not offer to sign in by a code"), "{told}");
-    assert!(told.contains("hint: `helve login far` signs in"), "{told}");
+    assert!(told.contains("hint: leave `--device` away: then the login goes by a browser"), "{told}");
 }
 
 #[test]
