@@ -30,6 +30,11 @@ impl Agent {
         agent.say(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}))?;
         agent.hear(0)?;
         agent.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
+        // Which answers once its servers are connected.
+        agent.next += 1;
+        let list = agent.next;
+        agent.say(&json!({"jsonrpc": "2.0", "id": list, "method": "tools/list"}))?;
+        agent.hear(list)?;
         let first = agent.ask(1)?;
         let answered = agent.answered(first, 1)?;
         if answered != 1 {
