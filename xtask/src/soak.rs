@@ -1,6 +1,7 @@
 //! Owns `cargo xtask soak`: the long runs that are too long for every day.
 
 mod auth;
+mod hub;
 mod sessions;
 
 use std::path::Path;
@@ -35,6 +36,7 @@ pub(crate) struct Soak {
 enum What {
     Auth(auth::Auth),
     Host(Host),
+    Hub(hub::Hub),
     Sessions(sessions::Sessions),
 }
 
@@ -57,6 +59,7 @@ impl Soak {
         match &self.what {
             Some(What::Auth(auth)) => auth.run(root),
             Some(What::Host(host)) => host.run(root),
+            Some(What::Hub(hub)) => hub.run(root),
             Some(What::Sessions(sessions)) => sessions.run(root),
             None => self.run_wire(root),
         }

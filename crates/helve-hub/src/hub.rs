@@ -11,6 +11,7 @@ use helve_serve::face::http::HttpFace;
 use helve_setup::Setup;
 use helve_store::{Moment, Retention, Seen, Store};
 
+use crate::bodies::BodySeal;
 use crate::error::HubError;
 use crate::live::Live;
 use crate::metrics::Metrics;
@@ -60,6 +61,8 @@ pub struct Hub {
     pub(crate) setup: Arc<Setup>,
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) face: Arc<HttpFace>,
+    /// Opens what was kept of calls.
+    pub(crate) seal: Arc<BodySeal>,
     clock: fn() -> SystemTime,
     pub(crate) started: Moment,
 }
@@ -81,7 +84,8 @@ impl Hub {
     ) -> Arc<Self> {
         let started = Moment::from(clock());
         let sessions = Sessions::default();
-        Arc::new(Self { options, store, tokens, metrics, live, sessions, setup, gateway, face, clock, started })
+        let seal = Arc::new(BodySeal::new(Arc::clone(&setup)));
+        Arc::new(Self { options, store, tokens, metrics, live, sessions, setup, gateway, face, seal, clock, started })
     }
 
     /// What time it is.
