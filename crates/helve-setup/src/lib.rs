@@ -24,12 +24,14 @@
 //! For all others there is [`helve::Host::builder`].
 
 mod builtins;
+mod code;
 mod credentials;
 pub mod environment;
 mod error;
 mod itself;
 pub mod keep;
 mod kept_lists;
+mod keyring;
 mod notice;
 mod plan;
 mod program;
