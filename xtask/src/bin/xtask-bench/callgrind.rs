@@ -38,8 +38,19 @@ const GATE: &str = "helve_serve::gate::";
 /// Counts one small call of the job's subject.
 pub(crate) fn count_echo(job: &Job) -> Result<Counts> {
     let all = count(&Job { work: Work::Echo { calls: CALLS }, ..job.clone() })?;
+    Ok(of_one(all))
+}
+
+/// Counts one small call over HTTP.
+pub(crate) fn count_http(job: &Job) -> Result<Counts> {
+    let all = count(&Job { work: Work::Http { calls: CALLS }, ..job.clone() })?;
+    Ok(of_one(all))
+}
+
+/// What one of all calls did.
+fn of_one(all: Counts) -> Counts {
     let of_one = |count: f64| count / CALLS as f64;
-    Ok(Counts { instructions: of_one(all.instructions), allocations: of_one(all.allocations), gate: of_one(all.gate) })
+    Counts { instructions: of_one(all.instructions), allocations: of_one(all.allocations), gate: of_one(all.gate) }
 }
 
 fn count(job: &Job) -> Result<Counts> {
