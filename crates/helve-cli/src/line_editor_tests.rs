@@ -1,3 +1,5 @@
+//! What comes of keys: programs, lines from before, and what is on the terminal meanwhile.
+
 use crate::questions::fake_screen::{typed, with_keys};
 
 use super::*;
