@@ -1,4 +1,4 @@
-//! What comes of keys: programs, lines from before, and what is on the terminal meanwhile.
+//! Programs typed line by line, and what of earlier ones comes back.
 
 use crate::questions::fake_screen::{typed, with_keys};
 

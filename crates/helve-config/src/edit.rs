@@ -27,7 +27,7 @@ use crate::field::Field;
 use crate::reader::{FilePlace, ROOTS, read_text};
 use crate::source::Source;
 
-pub use carry::{CarriedServer, carry};
+pub use carry::{CarriedServer, LiteralSecret, carry};
 pub use render::{NewServer, NewTransport};
 pub use rules::{NewRule, RuleChange, edit_rules, edit_rules_text, find_rule};
 pub use write::{Edited, edit_file, restore_file};

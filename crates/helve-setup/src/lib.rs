@@ -31,6 +31,7 @@ mod error;
 mod itself;
 pub mod keep;
 mod kept_lists;
+mod keyring;
 mod notice;
 mod plan;
 mod program;
