@@ -13,9 +13,12 @@ use helve_store::{Moment, Retention, Seen, Store};
 
 use crate::error::HubError;
 use crate::live::Live;
+use crate::masks::Masks;
 use crate::metrics::Metrics;
 use crate::sessions::Sessions;
 use crate::tokens::Tokens;
+use crate::verbs::sign_in::Logins;
+use crate::verbs::tools::Tries;
 
 /// How often old calls are deleted, and uses of tokens are put down.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
@@ -57,6 +60,9 @@ pub struct Hub {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) live: Arc<Live>,
     pub(crate) sessions: Sessions,
+    pub(crate) masks: Masks,
+    pub(crate) logins: Logins,
+    pub(crate) tries: Tries,
     pub(crate) setup: Arc<Setup>,
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) face: Arc<HttpFace>,
@@ -80,8 +86,27 @@ impl Hub {
         clock: fn() -> SystemTime,
     ) -> Arc<Self> {
         let started = Moment::from(clock());
-        let sessions = Sessions::default();
-        Arc::new(Self { options, store, tokens, metrics, live, sessions, setup, gateway, face, clock, started })
+        // A machine without random numbers gives no link either, so that nobody ever sees a mark made of this.
+        let mut key = [0; 32];
+        if let Err(error) = getrandom::fill(&mut key) {
+            tracing::error!(%error, "the machine gives no random numbers");
+        }
+        Arc::new(Self {
+            options,
+            store,
+            tokens,
+            metrics,
+            live,
+            sessions: Sessions::default(),
+            masks: Masks::new(key),
+            logins: Logins::default(),
+            tries: Tries::default(),
+            setup,
+            gateway,
+            face,
+            clock,
+            started,
+        })
     }
 
     /// What time it is.

@@ -16,6 +16,7 @@ mod door;
 mod error;
 mod hub;
 mod live;
+mod masks;
 mod metrics;
 mod page;
 mod recorder;
@@ -25,6 +26,7 @@ mod verbs;
 
 pub use actor::Actor;
 pub use answer::Body;
+pub use api::openapi;
 pub use authenticate::HubAuthenticate;
 pub use connect_lines::{ConnectLine, connect_lines};
 pub use door::{Door, LONGEST_BODY};

@@ -2,5 +2,10 @@
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on says so")]
 
+mod adding;
 mod doors;
+mod editing;
+mod interface;
+mod ruling;
+mod trying;
 mod world;
