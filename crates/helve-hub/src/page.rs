@@ -77,7 +77,7 @@ async fn get(hub: &Arc<Hub>, signed_in: &SignedIn, path: &[&str], query: &Fields
         }
         ["servers"] => {
             let (frame, filter) = (frame(hub, signed_in, Section::Servers), field(query, "q").to_owned());
-            html(hub.read(move |hub| Ok(helve_page::page::servers(&frame, &servers::list(hub, &filter)?))).await?)
+            html(hub.read(move |hub| Ok(helve_page::page::servers(&frame, &servers::page(hub, &filter)?))).await?)
         }
         ["servers", "new"] => {
             let (frame, typed) = (frame(hub, signed_in, Section::Servers), field(query, "typed").to_owned());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve_page::view::{Conflict, FileVersion, Said, Section, Settings, Tab, Tone};
+use helve_page::view::{Conflict, FileVersion, Said, Section, Settings, SignIn, Tab, Tone};
 use http::{Response, StatusCode};
 
 use super::rules::Sent;
@@ -39,10 +39,7 @@ pub(super) async fn post(
         ["servers", name, "tools", tool] => call(hub, signed_in, name, tool, fields).await,
         ["servers", name, "pins"] => pin(hub, signed_in, name, fields).await,
         ["servers", name, "pins", "accept"] => accept(hub, signed_in, name, fields).await,
-        ["servers", name, "sign-in"] => match sign_in::begin(hub, &Actor::Session, name).await {
-            Ok(page) => Ok(answer::see_other(&page.url)),
-            Err(error) => Err(error),
-        },
+        ["servers", name, "sign-in"] => begin_login(hub, signed_in, name).await,
         ["servers", name, "sign-out"] => match sign_in::end(hub, &Actor::Session, name).await {
             Ok(()) => {
                 said(hub, signed_in, format!("You are signed out of {name}."));
@@ -284,6 +281,23 @@ async fn undo(hub: &Arc<Hub>, signed_in: &SignedIn, seq: &str, fields: &Fields) 
     let number = hub.read(move |hub| changes::undo(hub, &Actor::Session, seq, &version)).await?;
     said(hub, signed_in, format!("The change was taken back. {SOON}"));
     Ok(answer::see_other(&number.map_or_else(|| "/changes".to_owned(), |number| format!("/changes/{number}"))))
+}
+
+/// The link to the page of a login: a browser that is sent there by a form would refuse to go.
+async fn begin_login(hub: &Arc<Hub>, signed_in: &SignedIn, name: &str) -> Answered {
+    let page = sign_in::begin(hub, &Actor::Session, name).await?;
+    let (frame, name) = (frame(hub, signed_in, Section::Servers), name.to_owned());
+    let page = hub.read(move |hub| {
+        let mut view = servers::one(hub, &name, "tools", &[])?;
+        view.head.sign_in = Some(SignIn {
+            is_signed_in: false,
+            said: "You sign in on a page of its own, and come back here within ten minutes.".to_owned(),
+            provider: Some(page.issuer),
+            page: Some(page.url),
+        });
+        Ok(helve_page::page::server(&frame, &view))
+    });
+    Ok(answer::html(StatusCode::OK, page.await?))
 }
 
 /// A browser that comes back from the page of a login.

@@ -62,9 +62,14 @@ pub(super) fn list(hub: &Hub, filter: &str) -> Result<Servers, HubError> {
         tools,
         tokens,
         locked: None,
-        untrusted: trust::waiting(hub),
-        imports: imports(hub),
+        untrusted: Vec::new(),
+        imports: Vec::new(),
     })
+}
+
+/// The list with what can be added to it.
+pub(super) fn page(hub: &Hub, filter: &str) -> Result<Servers, HubError> {
+    Ok(Servers { untrusted: trust::waiting(hub), imports: imports(hub), ..list(hub, filter)? })
 }
 
 pub(super) fn one(hub: &Hub, name: &str, tab: &str, query: &Fields) -> Result<Server, HubError> {
@@ -105,11 +110,11 @@ fn login(hub: &Hub, info: &ServerInfo) -> Option<SignIn> {
             said.extend(facts.account.as_ref().map(|account| format!("as {account}")));
             said.extend(facts.issuer.as_ref().map(|issuer| format!("at {issuer}")));
             said.push(if facts.renewable { "renewed by itself".to_owned() } else { "until it ends".to_owned() });
-            Some(SignIn { is_signed_in: true, said: said.join(", "), provider: None })
+            Some(SignIn { is_signed_in: true, said: said.join(", "), provider: None, page: None })
         }
         _ if wants => {
             let said = "The server wants to know who you are.".to_owned();
-            Some(SignIn { is_signed_in: false, said, provider: None })
+            Some(SignIn { is_signed_in: false, said, provider: None, page: None })
         }
         _ => None,
     }
@@ -146,7 +151,9 @@ pub(super) fn head(hub: &Hub, info: &ServerInfo) -> ServerHead {
         locked: info.locked.clone(),
         is_on: !matches!(report.status, ServerStatus::Disabled(_)),
         sign_in: login(hub, info),
-        changed_tools: pins::changed(hub, &Actor::Session, report.name.as_str()).map_or(0, |list| list.len() as u64),
+        changed_tools: hub.host().snapshot().server(report.name.as_str()).map_or(0, |entry| {
+            entry.all_tools().filter(|tool| tool.is_unpinned()).count() as u64
+        }),
     }
 }
 

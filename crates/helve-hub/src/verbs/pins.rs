@@ -49,6 +49,10 @@ pub(crate) fn changed(hub: &Hub, _actor: &Actor, server: &str) -> Result<Vec<Cha
     let mut found = Vec::new();
     for entry in tools {
         let tool = entry.name().tool.to_string();
+        // Most were never anything else, and nothing has to be compared.
+        if !pinned.contains_key(&tool) && seen.iter().filter(|known| known.seen.tool == tool).count() < 2 {
+            continue;
+        }
         let now = entry.definition().raw().as_str();
         let hash = DefinitionHash::of(now).to_string();
         let before = match pinned.get(&tool) {

@@ -7,5 +7,6 @@ mod doors;
 mod editing;
 mod interface;
 mod ruling;
+mod signing_in;
 mod trying;
 mod world;

@@ -166,6 +166,11 @@ impl World {
         self.ask("POST", path, Brings::Cookie, None, &body).await
     }
 
+    /// Waits until servers have come or failed.
+    pub(crate) async fn settled(&self) {
+        self.host.settled(Duration::from_secs(30)).await;
+    }
+
     /// Asks the API with a body, as the holder of an admin token.
     pub(crate) async fn api(&self, method: &str, path: &str, body: &str) -> (StatusCode, serde_json::Value) {
         let (status, text) = self.ask(method, path, Brings::Admin, None, body).await;
@@ -183,7 +188,7 @@ impl World {
         Request::builder().method(method).uri(path).header("host", "127.0.0.1:7333")
     }
 
-    fn with(&self, builder: http::request::Builder, brings: Brings) -> http::request::Builder {
+    fn bringing(&self, builder: http::request::Builder, brings: Brings) -> http::request::Builder {
         match brings {
             Brings::Nothing => builder,
             Brings::Agent => builder.header("authorization", format!("Bearer {}", self.agent)),
@@ -202,7 +207,7 @@ impl World {
         user: Option<u32>,
         body: &str,
     ) -> (StatusCode, String) {
-        let builder = self.with(Self::request(method, path), brings);
+        let builder = self.bringing(Self::request(method, path), brings);
         self.send(builder, user, body).await
     }
 

@@ -351,6 +351,7 @@ fn head(say: Say<'_>) -> ServerHead {
             is_signed_in: false,
             said: say("The server answered 401."),
             provider: Some(say("https://github.com/login/oauth")),
+            page: None,
         }),
         changed_tools: 1,
     }
