@@ -102,12 +102,7 @@ impl Setup {
     ///
     /// # Errors
     /// What is trusted cannot be read or written.
-    pub fn trust_own_edit(
-        &self,
-        place: &FilePlace,
-        server: &str,
-        sandbox: Option<Choice>,
-    ) -> Result<(), SetupError> {
+    pub fn trust_own_edit(&self, place: &FilePlace, server: &str, sandbox: Option<Choice>) -> Result<(), SetupError> {
         if place.layer != Layer::Project {
             return Ok(());
         }

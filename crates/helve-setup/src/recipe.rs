@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve::{CallError, Confining, Host, HostBuilder, HostSettings, KeptProgram, Plan, Recorder, SecretSource, Surroundings};
+use helve::{
+    CallError, Confining, Host, HostBuilder, HostSettings, KeptProgram, Plan, Recorder, SecretSource, Surroundings,
+};
 use helve_config::{Configuration, Settings};
 use helve_model::name::parse_slash;
 use helve_model::{DisabledReason, ErrorCode, QualifiedName};

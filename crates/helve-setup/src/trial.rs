@@ -57,9 +57,10 @@ impl Setup {
         recipe.set_secrets(Arc::new(Given { given, kept: Secrets::new(self) }));
         let host = recipe.builder().start().await?;
         let is_late = !host.settled(time + time / 10).await;
-        let tools = host.snapshot().server(name.as_str()).map(|entry| {
-            entry.all_tools().map(|tool| tool.name().tool.to_string()).collect()
-        });
+        let tools = host
+            .snapshot()
+            .server(name.as_str())
+            .map(|entry| entry.all_tools().map(|tool| tool.name().tool.to_string()).collect());
         let report = host.server_status(name.as_str());
         host.shutdown().await;
         Ok(report.map(|report| Trial { report, tools: tools.unwrap_or_default(), is_late }))

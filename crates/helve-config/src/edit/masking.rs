@@ -15,11 +15,7 @@ const QUOTES: [&str; 4] = ["\"\"\"", "'''", "\"", "'"];
 ///
 /// # Errors
 /// The text cannot be read, so nobody knows where its secrets are.
-pub fn mask_secrets(
-    place: &FilePlace,
-    text: &str,
-    mark: &mut dyn FnMut(&str) -> String,
-) -> Result<String, EditError> {
+pub fn mask_secrets(place: &FilePlace, text: &str, mark: &mut dyn FnMut(&str) -> String) -> Result<String, EditError> {
     let source = Source::new(&place.path, text);
     let document = document::parse(&source, place.dialect.format_of(&place.path)).map_err(EditError::Broken)?;
     let mut places = secret::places(&document);

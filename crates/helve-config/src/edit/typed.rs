@@ -202,14 +202,17 @@ fn name_of_program(command: &str, arguments: &[String]) -> String {
     let mut words = arguments.iter().filter(|word| !word.starts_with('-') && !RUNNER_WORDS.contains(&word.as_str()));
     let telling = match program.as_str() {
         // What is behind an image is for the program in it; options of docker take a word each.
-        "docker" | "podman" => arguments.iter().rev().find(|word| word.contains(['/', ':'])).or_else(|| words.next_back()),
+        "docker" | "podman" => {
+            arguments.iter().rev().find(|word| word.contains(['/', ':'])).or_else(|| words.next_back())
+        }
         _ if is_runner => words.next(),
         _ => None,
     };
     let word = base(telling.unwrap_or(&program));
     // `name@1.2`, `name:latest`, `name.py`
     let word = word.split(['@', ':']).next().unwrap_or_default();
-    let word = [".py", ".js", ".mjs", ".ts", ".exe", ".sh"].iter().find_map(|end| word.strip_suffix(end)).unwrap_or(word);
+    let word =
+        [".py", ".js", ".mjs", ".ts", ".exe", ".sh"].iter().find_map(|end| word.strip_suffix(end)).unwrap_or(word);
     let mut name = word;
     for start in ["mcp-server-", "server-", "mcp-"] {
         name = name.strip_prefix(start).unwrap_or(name);

@@ -7,7 +7,8 @@ fn read(text: &str) -> String {
     match read_typed(text, Path::new("/p")) {
         Ok(Typed::Server { name, server: NewServer { transport, .. } }) => match transport {
             NewTransport::Program { command, arguments, environment, .. } => {
-                let variables: Vec<String> = environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                let variables: Vec<String> =
+                    environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
                 format!("{name}: {} | {command} | {}", variables.join(" "), arguments.join(" | "))
             }
             NewTransport::Address { url, .. } => format!("{name}: {url}"),

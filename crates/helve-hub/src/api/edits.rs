@@ -14,12 +14,13 @@ use crate::answer::{self, Body};
 use crate::error::{HubError, TextProblem};
 use crate::hub::Hub;
 use crate::verbs::add::{self, AddRequest, Understanding};
+use crate::verbs::draft::Slot;
 use crate::verbs::files::FileText;
 use crate::verbs::pins::{self, Pinning};
 use crate::verbs::rules::{self, Foreseen};
 use crate::verbs::settings::{self, SettingsForm};
 use crate::verbs::trust::{self, WaitingFile};
-use crate::verbs::{changes, files, sealing, sign_in};
+use crate::verbs::{changes, files, sealing, sign_in, trial_steps};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -97,7 +98,7 @@ pub(super) async fn dispatch(hub: &Arc<Hub>, actor: &Actor, call: &Call<'_>, pat
         },
         ("GET", ["rules"]) => list_rules(hub, actor).await,
         ("POST", ["rules", "check"]) => check(hub, actor, call).await,
-        ("DELETE", ["approvals-kept", id]) => {
+        ("DELETE", ["rules", "kept", id]) => {
             let (id, actor) = ((*id).to_owned(), actor.clone());
             match hub.read(move |hub| rules::forget(hub, &actor, &id)).await {
                 Ok(what) => ok(&json!({ "done": true, "taken_back": what })),
@@ -135,10 +136,8 @@ async fn save(hub: &Arc<Hub>, actor: &Actor, call: &Call<'_>) -> Answered {
 async fn test(hub: &Arc<Hub>, actor: &Actor, call: &Call<'_>) -> Answered {
     let request: AddRequest = read(&call.body)?;
     let trial = add::test(hub, actor, &request).await?;
-    let steps = add::steps(&trial);
-    let step = |(what, end, detail): &(&str, add::StepEnd, Option<String>)| {
-        json!({ "what": what, "end": format!("{end:?}").to_lowercase(), "detail": detail })
-    };
+    let steps = trial_steps::steps(&trial);
+    let step = |(what, end, detail): &(&str, trial_steps::StepEnd, Option<String>)| json!({ "what": what, "end": format!("{end:?}").to_lowercase(), "detail": detail });
     ok(&json!({
         "status": trial.report.status.word(),
         "reason": trial.report.last_error,
@@ -159,9 +158,7 @@ fn understanding_json(found: &Understanding) -> Value {
         }),
         NewTransport::Address { url, .. } => json!({ "url": url, "headers": pairs }),
     };
-    let slot = |slot: &add::Slot| {
-        json!({ "name": slot.name, "description": slot.description, "goes_to": slot.goes_to, "filled": slot.is_filled })
-    };
+    let slot = |slot: &Slot| json!({ "name": slot.name, "description": slot.description, "goes_to": slot.goes_to, "filled": slot.is_filled });
     json!({
         "came_as": found.came_as, "entries": found.entries, "entry": found.entry, "name": found.name, "would": runs,
         "sandbox": found.sandbox.map(|choice| choice.to_string()),

@@ -20,10 +20,22 @@ const ROUTES: &[Route] = &[
     Route("POST", "/api/v1/servers/{server}/restart", "Ends a server and starts it again", &[], None),
     Route("GET", "/api/v1/servers/{server}/tools", "The tools of a server", &[], None),
     Route("GET", "/api/v1/servers/{server}/log", "What a server wrote to its standard error lately", &[], None),
-    Route("GET", "/api/v1/servers/{server}/settings", "A server's entry, as a form and as the text of its file", &[], None),
+    Route(
+        "GET",
+        "/api/v1/servers/{server}/settings",
+        "A server's entry, as a form and as the text of its file",
+        &[],
+        None,
+    ),
     Route("PUT", "/api/v1/servers/{server}/settings", "Changes a server's entry", &[], Some(settings)),
     Route("GET", "/api/v1/servers/{server}/definitions", "Definitions of tools that changed", &[], None),
-    Route("POST", "/api/v1/servers/{server}/pins", "Holds the definition of a tool fast, or lets it go", &[], Some(pin)),
+    Route(
+        "POST",
+        "/api/v1/servers/{server}/pins",
+        "Holds the definition of a tool fast, or lets it go",
+        &[],
+        Some(pin),
+    ),
     Route("POST", "/api/v1/servers/{server}/sign-in", "Begins a login; a person goes to the page it gives", &[], None),
     Route("POST", "/api/v1/servers/{server}/sign-out", "Gives a login up", &[], None),
     Route("POST", "/api/v1/tools/{server}/{tool}/call", "Calls a tool", &[], Some(object)),
@@ -32,9 +44,15 @@ const ROUTES: &[Route] = &[
     Route("GET", "/api/v1/audit", "Whether the chain of records holds", &[], None),
     Route("GET", "/api/v1/audit/export", "All records as lines of JSON", &[], None),
     Route("POST", "/api/v1/explain", "Why a call is decided as it is", &[], Some(explain)),
-    Route("GET", "/api/v1/rules", "The rules in order, with what they decided lately, and answers kept for always", &[], None),
+    Route(
+        "GET",
+        "/api/v1/rules",
+        "The rules in order, with what they decided lately, and answers kept for always",
+        &[],
+        None,
+    ),
     Route("POST", "/api/v1/rules/check", "What a draft would decide otherwise about recorded calls", &[], Some(text)),
-    Route("DELETE", "/api/v1/approvals-kept/{id}", "Takes an answer for always back", &[], None),
+    Route("DELETE", "/api/v1/rules/kept/{id}", "Takes an answer for always back", &[], None),
     Route("GET", "/api/v1/files", "The files that can be edited, without their secrets", &[], None),
     Route("PUT", "/api/v1/files", "Replaces the text of a file", &[], Some(text)),
     Route("GET", "/api/v1/trust", "What waits for trust", &[], None),
@@ -71,11 +89,11 @@ pub fn openapi() -> Value {
     let mut paths = Map::new();
     for Route(method, path, summary, query, body) in ROUTES {
         let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-        let in_path = names
-            .map(|name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }));
-        let in_query = query.iter().map(|(name, what)| {
-            json!({ "name": name, "in": "query", "description": what, "schema": { "type": "string" } })
-        });
+        let in_path =
+            names.map(|name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }));
+        let in_query = query.iter().map(
+            |(name, what)| json!({ "name": name, "in": "query", "description": what, "schema": { "type": "string" } }),
+        );
         let mut operation = json!({
             "summary": summary,
             "parameters": in_path.chain(in_query).collect::<Vec<_>>(),

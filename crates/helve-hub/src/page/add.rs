@@ -13,9 +13,11 @@ use super::{Fields, field};
 use crate::actor::Actor;
 use crate::error::{Details, HubError, TextProblem};
 use crate::hub::Hub;
-use crate::verbs::add::{self, AddRequest, StepEnd, Understanding};
+use crate::verbs::add::{self, AddRequest, Understanding};
+use crate::verbs::draft::Slot;
 use crate::verbs::files::may_change_programs;
 use crate::verbs::sealing;
+use crate::verbs::trial_steps::{self, StepEnd};
 
 /// So many of the last lines of stderr are shown.
 const STDERR_LINES: usize = 40;
@@ -100,9 +102,7 @@ fn understood(hub: &Hub, found: Understanding, test: Option<TestRun>) -> Underst
     let sandbox = match (&missing, chosen) {
         (Some(why), _) => Sandbox { word: "cannot be had here".into(), tone: Tone::Bad, details: vec![why.clone()] },
         (None, Sandboxed::Off) => Sandbox { word: "not confined".into(), tone: Tone::Warn, details: Vec::new() },
-        (None, Sandboxed::In(profile)) => {
-            Sandbox { word: profile.to_string(), tone: Tone::Good, details: Vec::new() }
-        }
+        (None, Sandboxed::In(profile)) => Sandbox { word: profile.to_string(), tone: Tone::Good, details: Vec::new() },
     };
     let scope = |target: &add::Target| Choice {
         value: target.scope.clone(),
@@ -121,7 +121,7 @@ fn understood(hub: &Hub, found: Understanding, test: Option<TestRun>) -> Underst
         help: None,
         is_chosen: *name == found.entry,
     };
-    let slot = |slot: &add::Slot| SecretSlot {
+    let slot = |slot: &Slot| SecretSlot {
         name: slot.name.clone(),
         description: slot.description.clone(),
         goes_to: slot.goes_to.clone(),
@@ -198,7 +198,7 @@ pub(super) fn test(trial: &Trial) -> TestRun {
     TestRun {
         id: String::new(),
         is_running: false,
-        steps: add::steps(trial).into_iter().map(step).collect(),
+        steps: trial_steps::steps(trial).into_iter().map(step).collect(),
         failure: failure.map(|(code, message)| Failure { code, message, hints: hints(), stderr }),
         tools: trial.tools.clone(),
     }

@@ -111,13 +111,7 @@ async fn new_server(hub: &Arc<Hub>, signed_in: &SignedIn, fields: &Fields) -> An
     Ok(answer::html(status, page.await?))
 }
 
-async fn save_settings(
-    hub: &Arc<Hub>,
-    signed_in: &SignedIn,
-    name: &str,
-    query: &Fields,
-    fields: &Fields,
-) -> Answered {
+async fn save_settings(hub: &Arc<Hub>, signed_in: &SignedIn, name: &str, query: &Fields, fields: &Fields) -> Answered {
     let is_text = field(query, "as") == "text";
     let (server, sent) = (name.to_owned(), fields.to_vec());
     let saved = hub
@@ -212,7 +206,8 @@ async fn pin(hub: &Arc<Hub>, signed_in: &SignedIn, name: &str, fields: &Fields) 
 
 async fn accept(hub: &Arc<Hub>, signed_in: &SignedIn, name: &str, fields: &Fields) -> Answered {
     let (server, tool) = (name.to_owned(), field(fields, "tool").to_owned());
-    let (shown, what) = (field(fields, "definition").to_owned(), format!("The new definition of {tool} counts. {SOON}"));
+    let (shown, what) =
+        (field(fields, "definition").to_owned(), format!("The new definition of {tool} counts. {SOON}"));
     hub.read(move |hub| pins::pin(hub, &Actor::Session, &server, &tool, Pinning::Pin, Some(&shown))).await?;
     said(hub, signed_in, what);
     Ok(answer::see_other(&format!("/servers/{}", segment(name))))
@@ -250,7 +245,8 @@ async fn save_rules(hub: &Arc<Hub>, signed_in: &SignedIn, query: &Fields, fields
         .await?;
     match done {
         Ok(was_written) => {
-            let text = if was_written { format!("The rules were saved. {SOON}") } else { "Nothing was different.".to_owned() };
+            let text =
+                if was_written { format!("The rules were saved. {SOON}") } else { "Nothing was different.".to_owned() };
             said(hub, signed_in, text);
             Ok(answer::see_other("/rules"))
         }

@@ -148,7 +148,11 @@ fn kept(id: &str, approval: &Approval) -> KeptAnswer {
         id: id.to_owned(),
         server: approval.tool.server.to_string(),
         tool: approval.tool.tool.to_string(),
-        who: if approval.principal == Principal::LOCAL { "everybody".to_owned() } else { approval.principal.to_string() },
+        who: if approval.principal == Principal::LOCAL {
+            "everybody".to_owned()
+        } else {
+            approval.principal.to_string()
+        },
         since: Shown::default(),
         bound_to: bound,
     }
@@ -156,14 +160,17 @@ fn kept(id: &str, approval: &Approval) -> KeptAnswer {
 
 fn explain(hub: &Hub, query: &Fields) -> Explain {
     let text = |key: &str| field(query, key).to_owned();
-    let mut view = Explain { server: text("server"), tool: text("tool"), arguments: text("arguments"), ..Explain::default() };
+    let mut view =
+        Explain { server: text("server"), tool: text("tool"), arguments: text("arguments"), ..Explain::default() };
     if view.server.is_empty() && view.tool.is_empty() {
         return view;
     }
     let arguments = if view.arguments.trim().is_empty() { "{}" } else { view.arguments.as_str() };
     let explained = RawJson::checked(arguments)
         .map_err(|error| HubError::invalid(format!("the arguments are not valid JSON: {error}")))
-        .and_then(|arguments| rules::explain(hub, &Actor::Session, &format!("{}/{}", view.server, view.tool), &arguments));
+        .and_then(|arguments| {
+            rules::explain(hub, &Actor::Session, &format!("{}/{}", view.server, view.tool), &arguments)
+        });
     match explained {
         Ok(explanation) => {
             view.decision = Some(decision(hub, &explanation));

@@ -151,9 +151,11 @@ pub(super) fn head(hub: &Hub, info: &ServerInfo) -> ServerHead {
         locked: info.locked.clone(),
         is_on: !matches!(report.status, ServerStatus::Disabled(_)),
         sign_in: login(hub, info),
-        changed_tools: hub.host().snapshot().server(report.name.as_str()).map_or(0, |entry| {
-            entry.all_tools().filter(|tool| tool.is_unpinned()).count() as u64
-        }),
+        changed_tools: hub
+            .host()
+            .snapshot()
+            .server(report.name.as_str())
+            .map_or(0, |entry| entry.all_tools().filter(|tool| tool.is_unpinned()).count() as u64),
     }
 }
 

@@ -2,9 +2,7 @@
 
 use helve_config::edit::{NewServer, NewTransport};
 use helve_model::sandbox::Choice as Sandboxed;
-use helve_page::view::{
-    Choice, FileVersion, Problem, SettingControl, SettingField, Settings, TextEditor,
-};
+use helve_page::view::{Choice, FileVersion, Problem, SettingControl, SettingField, Settings, TextEditor};
 
 use super::add::{problem, sandboxes};
 use super::{Fields, field};
@@ -74,7 +72,8 @@ fn fields(server: &NewServer, has_sandbox_table: bool) -> Vec<SettingField> {
         control,
         problem: None,
     };
-    let secrets = "A value of •••… is a secret that is not shown; a new secret is kept sealed, and the entry refers to it";
+    let secrets =
+        "A value of •••… is a secret that is not shown; a new secret is kept sealed, and the entry refers to it";
     let mut fields = match &server.transport {
         NewTransport::Program { command, arguments, environment, working_directory } => vec![
             field("command", "Command", "The program that is started", SettingControl::Line(command.clone())),

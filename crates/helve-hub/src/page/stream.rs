@@ -65,8 +65,7 @@ pub(super) fn open(
         ["try", id] => {
             let one = hub.tries.find(id, &signed_in.cookie)?;
             let ends = Arc::clone(&one);
-            let render =
-                move || try_tool::run(&looked_at, &one).map(|view| helve_page::live::try_tool(&view));
+            let render = move || try_tool::run(&looked_at, &one).map(|view| helve_page::live::try_tool(&view));
             live(hub, signed_in, &format!("try {id}"), render, move || !ends.is_running())
         }
         _ => return Err(HubError::not_found("There is no such topic.")),
@@ -118,4 +117,3 @@ fn live(
     });
     answer::events(receiver)
 }
-

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use helve::{CallError, CallOutcome, ToolEntry};
-use helve_model::{ContentBlock, ContentBody, ResourceBody};
 use helve_model::json::RawJson;
+use helve_model::{ContentBlock, ContentBody, ResourceBody};
 use helve_page::json_tree;
 use helve_page::view::{CallResult, Failure, Progress, ResultPart, TryOutcome, TryTool};
 use helve_schema::{FilledForm, ToolForm};
@@ -47,7 +47,8 @@ pub(super) fn post(
 ) -> Result<Posted, HubError> {
     let entry = tools::tool(hub, server, tool)?;
     let filled = ToolForm::read(entry.input_schema()).fill(fields);
-    let show = |filled: FilledForm, outcome: TryOutcome| Ok(Posted::Screen(Box::new(screen(hub, &entry, filled, outcome))));
+    let show =
+        |filled: FilledForm, outcome: TryOutcome| Ok(Posted::Screen(Box::new(screen(hub, &entry, filled, outcome))));
     let pressed = field(fields, "do");
     if !matches!(pressed, "call" | "yes") {
         return show(filled, TryOutcome::None);
@@ -150,7 +151,8 @@ fn result(outcome: &CallOutcome) -> CallResult {
 fn part(block: &ContentBlock) -> ResultPart {
     match &block.body {
         ContentBody::Text(said) => {
-            let is_json = said.trim_start().starts_with(['{', '[']) && serde_json::from_str::<serde_json::Value>(said).is_ok();
+            let is_json =
+                said.trim_start().starts_with(['{', '[']) && serde_json::from_str::<serde_json::Value>(said).is_ok();
             if is_json { ResultPart::Json(json_tree(said)) } else { text(said) }
         }
         ContentBody::Image(media) => {

@@ -4,18 +4,19 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use helve_config::edit::{Change, NewServer, NewTransport, Typed, carry, read_typed, written_server};
+use helve_config::edit::{NewServer, NewTransport, Snippet, Typed, read_typed};
 use helve_config::trust::ServerTrust;
 use helve_config::{ConfiguredServer, Dialect, FilePlace, read_text};
 use helve_model::sandbox::Choice;
-use helve_model::{Layer, Origin, ServerName, ServerStatus, TransportSpec, text};
-use helve_setup::{OwnFile, Trial, name_in_file, secret_name};
+use helve_model::{Layer, Origin, ServerName, TransportSpec, text};
+use helve_setup::{OwnFile, Trial, name_in_file};
 use secrecy::SecretString;
 use serde::Deserialize;
 
+use super::draft::{Slot, draft, host_of};
 use super::files::{self, Edit, FileText, may_change_programs, version_of};
 use super::sealing::{self, Sealed};
-use super::servers::{configured, edited};
+use super::servers::configured;
 use super::settings::choice;
 use crate::actor::Actor;
 use crate::error::{HubError, TextProblem};
@@ -26,9 +27,6 @@ const TEST_TIME: Duration = Duration::from_secs(30);
 
 /// What a page writes into the field for an entry of another application's file.
 pub(crate) const IMPORT: &str = "helve import ";
-
-/// What stands for a question of a snippet until a person answers it.
-const INPUT: &str = "helve-input-";
 
 /// What somebody wants to add.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -60,17 +58,6 @@ pub(crate) struct Target {
     pub(crate) place: FilePlace,
 }
 
-/// A value that is asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Slot {
-    pub(crate) name: String,
-    pub(crate) description: Option<String>,
-    /// Where it would go: `the variable TOKEN of the program npx`.
-    pub(crate) goes_to: String,
-    /// There is a value: in what was typed, or in the vault.
-    pub(crate) is_filled: bool,
-}
-
 /// What was typed, understood.
 #[derive(Debug)]
 pub(crate) struct Understanding {
@@ -96,15 +83,6 @@ pub(crate) struct Understanding {
     pub(crate) shown: String,
     after: String,
     sealed: Vec<Sealed>,
-}
-
-/// A draft of a file with the new server in it.
-struct Draft {
-    after: String,
-    server: NewServer,
-    slots: Vec<Slot>,
-    sealed: Vec<Sealed>,
-    warnings: Vec<String>,
 }
 
 /// Understands what was typed. Nothing is run, filled or written.
@@ -140,7 +118,8 @@ pub(crate) fn understand(hub: &Hub, actor: &Actor, request: &AddRequest) -> Resu
         Ok(()) => file.locked.clone(),
     };
     let mut warnings = draft.warnings;
-    warnings.extend(server_of(hub, &target.place, &draft.after, &name).map(|found| held(hub, &found)).unwrap_or_default());
+    warnings
+        .extend(server_of(hub, &target.place, &draft.after, &name).map(|found| held(hub, &found)).unwrap_or_default());
     let mut understanding = Understanding {
         typed: masked_typed(hub, &typed_text, &draft.sealed),
         came_as,
@@ -242,7 +221,7 @@ fn read(hub: &Hub, typed: &str) -> Result<(Typed, String), HubError> {
         let text = files::open(hub, &place)?.plain().to_owned();
         let came_as = format!("an entry of {}", hub.setup.environment().shown(&place.path));
         let names = vec![name_in_file(server).to_owned()];
-        return Ok((Typed::Snippet(helve_config::edit::Snippet { place, text, names }), came_as));
+        return Ok((Typed::Snippet(Snippet { place, text, names }), came_as));
     }
     let project = hub.setup.environment().working_directory();
     let typed = read_typed(typed, project).map_err(|(at, message)| {
@@ -272,9 +251,9 @@ fn targets(hub: &Hub) -> Vec<Target> {
         return named;
     }
     let own = [("user", OwnFile::User), ("project", OwnFile::Project), ("local", OwnFile::Local)];
-    let own = own.into_iter().filter_map(|(scope, which)| {
-        Some(Target { scope: scope.to_owned(), place: hub.setup.own_file(which).ok()? })
-    });
+    let own = own
+        .into_iter()
+        .filter_map(|(scope, which)| Some(Target { scope: scope.to_owned(), place: hub.setup.own_file(which).ok()? }));
     own.chain(named).collect()
 }
 
@@ -285,105 +264,6 @@ fn sandbox(hub: &Hub, request: &AddRequest) -> Result<Option<Choice>, HubError> 
     let proposed = hub.setup.read_configuration().settings.sandbox.value;
     let is_possible = hub.setup.why_not_confined().is_none();
     Ok(Some(if is_possible { proposed } else { Choice::Off }))
-}
-
-/// The file with the new server in it, secrets out of it.
-#[expect(clippy::too_many_arguments, reason = "everything that was chosen on the page")]
-fn draft(
-    hub: &Hub,
-    place: &FilePlace,
-    before: &str,
-    typed: &Typed,
-    entry: &str,
-    name: &str,
-    sandbox: Option<Choice>,
-    given: &HashMap<String, String>,
-) -> Result<Draft, HubError> {
-    let mut warnings = Vec::new();
-    let mut inputs = Vec::new();
-    let after = match typed {
-        Typed::Server { server, .. } => edited(place, before, name, &Change::Add(server.clone()))?,
-        Typed::Snippet(snippet) => {
-            let environment = hub.setup.known_to_configuration();
-            inputs = read_text(&snippet.place, &snippet.text, environment).inputs;
-            let mut text = snippet.text.clone();
-            for input in &inputs {
-                text = text.replace(&format!("${{input:{}}}", input.id), &format!("{INPUT}{}", input.id));
-            }
-            let carried = carry(&snippet.place, &text, entry, environment)
-                .map_err(|error| HubError::invalid(format!("this server cannot be taken over: {error}")))?;
-            warnings.extend(carried.left_behind.iter().map(|what| format!("not taken over: {what}")));
-            edited(place, before, name, &Change::Carry(Box::new(carried)))?
-        }
-    };
-    let Some(written) = written_server(place, &after, name) else {
-        return Err(HubError::invalid("only a program or an address can be added here"));
-    };
-    let mut server = written.server;
-    let whom = match &server.transport {
-        NewTransport::Program { command, .. } => format!("the program {command}"),
-        NewTransport::Address { url, .. } => format!("every request to {}", host_of(url)),
-    };
-    let is_program = matches!(server.transport, NewTransport::Program { .. });
-    let part = |key: &str| if is_program { format!("the variable {key} of {whom}") } else { format!("the header {key} of {whom}") };
-    let can_seal = place.dialect == Dialect::Helve && hub.setup.credentials().is_some();
-    let (mut slots, mut sealed): (Vec<Slot>, Vec<Sealed>) = (Vec::new(), Vec::new());
-    for (key, value) in sealing::pairs_mut(&mut server) {
-        let goes_to = part(key);
-        let answer = given.get(key.as_str()).filter(|value| !value.is_empty());
-        if let Some(answer) = answer {
-            sealing::check_length(key, answer)?;
-        }
-        let input = inputs.iter().find(|input| value.contains(&format!("{INPUT}{}", input.id)));
-        if let Some(input) = input {
-            let mark = format!("{INPUT}{}", input.id);
-            let kept_as = secret_name(name, &input.id);
-            let answer = given.get(&input.id).filter(|value| !value.is_empty());
-            let is_filled = answer.is_some() || input.default.is_some() || sealing::is_kept(hub, &kept_as);
-            match answer.cloned().or_else(|| input.default.clone()) {
-                Some(plain) if !input.secret => *value = value.replace(&mark, &plain),
-                Some(secret) => {
-                    *value = value.replace(&mark, &format!("${{secret:{kept_as}}}"));
-                    sealed.push(Sealed { kept_as, value: SecretString::from(secret) });
-                }
-                None => *value = value.replace(&mark, &format!("${{secret:{kept_as}}}")),
-            }
-            slots.push(Slot {
-                name: input.id.clone(),
-                description: Some(input.description.clone()).filter(|words| !words.is_empty()),
-                goes_to,
-                is_filled,
-            });
-        } else if can_seal && sealing::is_plain_secret(key, value) {
-            let (reference, one) = sealing::sealed(name, key, answer.map_or(value.as_str(), String::as_str));
-            *value = reference;
-            sealed.push(one);
-            slots.push(Slot { name: key.clone(), description: None, goes_to, is_filled: true });
-        } else if let Some(variable) = unset_variable(hub, value) {
-            let kept_as = secret_name(name, key);
-            if let Some(answer) = answer.filter(|_| can_seal) {
-                *value = value.replace(&format!("${{{variable}}}"), &format!("${{secret:{kept_as}}}"));
-                sealed.push(Sealed { kept_as, value: SecretString::from(answer.clone()) });
-            }
-            let description = format!("the variable {variable} is not set where the hub runs");
-            let is_filled = answer.is_some();
-            slots.push(Slot { name: key.clone(), description: Some(description), goes_to, is_filled });
-        } else if value.is_empty() && helve_config::looks_secret(key) && can_seal {
-            if let Some(answer) = answer {
-                let (reference, one) = sealing::sealed(name, key, answer);
-                *value = reference;
-                sealed.push(one);
-            }
-            slots.push(Slot { name: key.clone(), description: None, goes_to, is_filled: answer.is_some() });
-        } else if sealing::is_plain_secret(key, value) {
-            warnings.push(format!("the value of {key} would be written into the file for everybody who can read it"));
-        }
-    }
-    if is_program {
-        server.sandbox = sandbox.filter(|choice| *choice != Choice::Off || server.sandbox.is_some());
-    }
-    let after = edited(place, &after, name, &Change::Update(server.clone()))?;
-    Ok(Draft { after, server, slots, sealed, warnings })
 }
 
 /// A server as it would be read from a text.
@@ -397,7 +277,8 @@ fn server_of(hub: &Hub, place: &FilePlace, text: &str, name: &str) -> Option<Con
 
 /// What would keep it from running, and what everybody could read of it.
 fn held(hub: &Hub, server: &ConfiguredServer) -> Vec<String> {
-    let mut warnings: Vec<String> = hub.setup.held(server).map(|reason| format!("it would not run yet: {reason}")).into_iter().collect();
+    let mut warnings: Vec<String> =
+        hub.setup.held(server).map(|reason| format!("it would not run yet: {reason}")).into_iter().collect();
     warnings.extend(server.diagnostics.iter().map(|diagnostic| diagnostic.message.clone()));
     if let Some(spec) = &server.spec {
         warnings.extend(helve_config::secret_arguments(spec).into_iter().map(|name| {
@@ -411,20 +292,6 @@ fn held(hub: &Hub, server: &ConfiguredServer) -> Vec<String> {
         }
     }
     warnings
-}
-
-/// The variable that a value refers to and nobody has set.
-fn unset_variable(hub: &Hub, value: &str) -> Option<String> {
-    let bodies = value.split("${").skip(1).filter_map(|rest| rest.split_once('}')).map(|(body, _)| body);
-    let mut names = bodies.filter(|body| !body.contains(':'));
-    names.find(|name| hub.setup.environment().variable(name).is_none()).map(ToOwned::to_owned)
-}
-
-fn host_of(url: &str) -> String {
-    let authority = url.split_once("://").map_or(url, |(_, rest)| rest).split(['/', '?', '#']).next().unwrap_or_default();
-    let host = authority.rsplit('@').next().unwrap_or_default();
-    let end = if host.starts_with('[') { host.find(']').map(|end| end + 1) } else { host.find(':') };
-    host.get(..end.unwrap_or(host.len())).unwrap_or_default().to_owned()
 }
 
 /// What was typed, with marks where it says a secret.
@@ -458,55 +325,11 @@ impl Understanding {
             }
             NewTransport::Address { url, .. } => format!("{url:?}"),
         };
-        let goes: Vec<(&str, &str)> = self.slots.iter().map(|slot| (slot.name.as_str(), slot.goes_to.as_str())).collect();
+        let goes: Vec<(&str, &str)> =
+            self.slots.iter().map(|slot| (slot.name.as_str(), slot.goes_to.as_str())).collect();
         let names: Vec<&String> = pairs.iter().map(|(name, _)| name).collect();
         version_of(&format!("{} {target} {names:?} {goes:?} {:?}", self.name, self.target.place.path))
     }
-}
-
-/// The steps of a test: what was done, and what was learned.
-pub(crate) fn steps(trial: &Trial) -> Vec<(&'static str, StepEnd, Option<String>)> {
-    let report = &trial.report;
-    let is_program = report.transport == "stdio";
-    let begin = if is_program { "Start the program" } else { "Connect" };
-    let (agree, list) = ("Agree on a protocol", "List its tools");
-    let version = report.protocol_version.clone();
-    let era = version.map(|version| match &report.era {
-        Some(era) => format!("{version} ({era})"),
-        None => version,
-    });
-    match &report.status {
-        ServerStatus::Connected => {
-            let took = report.connect_time.map(|time| format!("{} ms", time.as_millis()));
-            let end = if report.list_error.is_some() { StepEnd::Failed } else { StepEnd::Done };
-            let count = report.list_error.clone().or_else(|| Some(format!("{} tools", trial.tools.len())));
-            vec![(begin, StepEnd::Done, took), (agree, StepEnd::Done, era), (list, end, count)]
-        }
-        _ if era.is_some() => {
-            vec![(begin, StepEnd::Done, None), (agree, StepEnd::Done, era), (list, StepEnd::Failed, None)]
-        }
-        ServerStatus::NeedsAuth { .. } => {
-            let wants = Some("it answers, and wants a login".to_owned());
-            vec![(begin, StepEnd::Done, wants), (agree, StepEnd::Failed, None), (list, StepEnd::NotTried, None)]
-        }
-        ServerStatus::Failed(failure) if !is_program || !has_run(&failure.message, report.stderr.as_deref()) => {
-            vec![(begin, StepEnd::Failed, None), (agree, StepEnd::NotTried, None), (list, StepEnd::NotTried, None)]
-        }
-        _ => vec![(begin, StepEnd::Done, None), (agree, StepEnd::Failed, None), (list, StepEnd::NotTried, None)],
-    }
-}
-
-/// Did a program that failed begin to run at all?
-fn has_run(message: &str, stderr: Option<&str>) -> bool {
-    stderr.is_some_and(|text| !text.is_empty()) || !["cannot start", "does not exist", "no program", "cannot be run"].iter().any(|words| message.contains(words))
-}
-
-/// How a step of a test ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StepEnd {
-    Done,
-    Failed,
-    NotTried,
 }
 
 /// Where an entry of another application's file is, for a page that offers to import it.
@@ -516,11 +339,9 @@ pub(crate) fn imports(hub: &Hub) -> Vec<(String, &'static str, String)> {
     let others = others.filter(|server| server.trust != ServerTrust::Untrusted);
     others
         .filter_map(|server| match &server.origin {
-            Origin::File { path, .. } => Some((
-                server.name.to_string(),
-                server.dialect.title(),
-                hub.setup.environment().shown(path),
-            )),
+            Origin::File { path, .. } => {
+                Some((server.name.to_string(), server.dialect.title(), hub.setup.environment().shown(path)))
+            }
             _ => None,
         })
         .collect()

@@ -59,7 +59,8 @@ pub(crate) fn undo(hub: &Hub, actor: &Actor, seq: i64, version: &str) -> Result<
 }
 
 fn file_of(hub: &Hub, change: &Change) -> Result<FileText, HubError> {
-    let name = change.change.file.as_deref().ok_or_else(|| HubError::conflict("only a change of a file can be undone"))?;
+    let name =
+        change.change.file.as_deref().ok_or_else(|| HubError::conflict("only a change of a file can be undone"))?;
     if let Some(by) = change.undone_by {
         return Err(HubError::conflict(format!("it was undone already, by change {by}")));
     }

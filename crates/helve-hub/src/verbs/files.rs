@@ -5,7 +5,9 @@ use std::collections::HashMap;
 
 use helve_config::edit::{EditError, mask_secrets, restore_file};
 use helve_config::trust::hash_content;
-use helve_config::{Code, Configuration, Diagnostic, FileContent, FilePlace, MAX_PROJECT_FILE_BYTES, Severity, read_text};
+use helve_config::{
+    Code, Configuration, Diagnostic, FileContent, FilePlace, MAX_PROJECT_FILE_BYTES, Severity, read_text,
+};
 use helve_model::sandbox::Choice;
 use helve_model::{Layer, Origin, TransportSpec};
 use helve_store::{NewChange, hex};
@@ -233,7 +235,13 @@ fn runs_other_code(old: &FileContent, new: &FileContent) -> bool {
             || spec.inherit_environment != before.inherit_environment
     });
     let commands = |content: &FileContent| -> Vec<String> {
-        content.source.text().lines().filter(|line| line.contains("${cmd:")).map(|line| line.trim().to_owned()).collect()
+        content
+            .source
+            .text()
+            .lines()
+            .filter(|line| line.contains("${cmd:"))
+            .map(|line| line.trim().to_owned())
+            .collect()
     };
     let known = commands(old);
     let (before, after) = (&old.settings, &new.settings);

@@ -65,7 +65,8 @@ pub(crate) fn changed(hub: &Hub, _actor: &Actor, server: &str) -> Result<Vec<Cha
                 .map(|known| known.seen.text.clone()),
         };
         let Some(before) = before else { continue };
-        let first = seen.iter().find(|known| known.seen.tool == tool && known.seen.hash == hash).map(|known| known.first);
+        let first =
+            seen.iter().find(|known| known.seen.tool == tool && known.seen.hash == hash).map(|known| known.first);
         found.push(Changed {
             said: diff(&before, now).iter().map(ToString::to_string).collect(),
             is_held: pinned.contains_key(&tool),
@@ -105,7 +106,9 @@ pub(crate) fn pin(
         .ok_or_else(|| HubError::not_found(format!("the server {server} has no tool {tool:?}")))?;
     let now = entry.definition().raw().as_str();
     if definition.is_some_and(|shown| shown != DefinitionHash::of(now).to_string()) {
-        return Err(HubError::conflict("the definition has changed again: nothing was accepted").hint("look at it again"));
+        return Err(
+            HubError::conflict("the definition has changed again: nothing was accepted").hint("look at it again")
+        );
     }
     let project = hub.setup.pin_project(&hub.setup.read_configuration(), &name);
     let tool: QualifiedName = entry.name().clone();

@@ -172,7 +172,8 @@ pub(crate) fn what_would_change(hub: &Hub, _actor: &Actor, file: &FileText, sent
             calls: usage.calls,
             before: action(&before),
             after: action(&after),
-            because: after.map_or_else(|| "it depends on the arguments".to_owned(), |(_, ground)| ground.decider.to_string()),
+            because: after
+                .map_or_else(|| "it depends on the arguments".to_owned(), |(_, ground)| ground.decider.to_string()),
         });
     }
     Ok(foreseen)

@@ -79,7 +79,11 @@ pub(crate) fn save_form(
         version: Some(version),
         make: &|text| {
             let text = edited(&file.place, text, &name, &Change::Update(server.clone()))?;
-            if cleared.is_empty() { Ok(text) } else { edited(&file.place, &text, &name, &Change::Clear(cleared.clone())) }
+            if cleared.is_empty() {
+                Ok(text)
+            } else {
+                edited(&file.place, &text, &name, &Change::Clear(cleared.clone()))
+            }
         },
         verb: "changed",
         object: format!("server {name}"),

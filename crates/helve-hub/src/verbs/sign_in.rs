@@ -67,7 +67,8 @@ pub(crate) async fn finish(hub: &Hub, actor: &Actor, query: &[(String, String)])
     is_person(actor)?;
     let state = query.iter().find(|(key, _)| key == "state").map(|(_, state)| state.as_str()).unwrap_or_default();
     let name = hub.logins.take(state, hub.now()).ok_or_else(|| {
-        HubError::invalid("this answer belongs to no login that was begun here").hint("begin again at the server's page")
+        HubError::invalid("this answer belongs to no login that was begun here")
+            .hint("begin again at the server's page")
     })?;
     let (spec, _) = spec_of(hub, &name)?;
     let sign_in = sign_in(hub, &spec).await?;

@@ -21,8 +21,16 @@ async fn a_command_line_is_shown_word_by_word_tested_and_saved() {
     assert_eq!(world.own(), "# mine\n", "nothing was written");
     let (shown, version) = (value_of(&page, "shown"), value_of(&page, "version"));
     let fields = |doing: &'static str, shown: &str, typed: &str| {
-        [("typed", typed), ("name", "tiny"), ("sandbox", "off"), ("scope", "user"), ("version", &version), ("shown", shown), ("do", doing)]
-            .map(|(key, value)| (key, value.to_owned()))
+        [
+            ("typed", typed),
+            ("name", "tiny"),
+            ("sandbox", "off"),
+            ("scope", "user"),
+            ("version", &version),
+            ("shown", shown),
+            ("do", doing),
+        ]
+        .map(|(key, value)| (key, value.to_owned()))
     };
     let post = async |fields: &[(&str, String)]| {
         let fields: Vec<(&str, &str)> = fields.iter().map(|(key, value)| (*key, value.as_str())).collect();

@@ -87,7 +87,7 @@ const TABLE: &[(&str, &str, [u16; 5])] = &[
     ("POST", "/api/v1/servers/nobody/sign-out", [401, 403, 403, 403, 401]),
     ("GET", "/api/v1/rules", [401, 403, 200, 200, 401]),
     ("POST", "/api/v1/rules/check", [401, 403, 400, 403, 401]),
-    ("DELETE", "/api/v1/approvals-kept/none", [401, 403, 404, 403, 401]),
+    ("DELETE", "/api/v1/rules/kept/none", [401, 403, 404, 403, 401]),
     ("GET", "/api/v1/files", [401, 403, 200, 200, 401]),
     ("PUT", "/api/v1/files", [401, 403, 400, 403, 401]),
     ("GET", "/api/v1/trust", [401, 403, 200, 200, 401]),

@@ -107,7 +107,12 @@ async fn a_form_changes_one_key_and_leaves_the_rest() {
     assert_eq!(status, StatusCode::SEE_OTHER, "{text}");
     let own = world.own();
     assert!(own.starts_with("# mine\n[servers.clock] # ticks\n"), "{own}");
-    for part in ["url = \"https://other.example/mcp\"", "Bearer hunter2-canary", "${secret:remote.X-Api-Key}", "tools = [\"get_*\"]"] {
+    for part in [
+        "url = \"https://other.example/mcp\"",
+        "Bearer hunter2-canary",
+        "${secret:remote.X-Api-Key}",
+        "tools = [\"get_*\"]",
+    ] {
         assert!(own.contains(part), "{part}: {own}");
     }
     assert!(!own.contains("fresh-canary"), "a new secret goes to the vault: {own}");
@@ -188,7 +193,8 @@ async fn files_of_other_applications_are_never_written() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn hostile_names_stay_text() {
-    let world = World::of("[servers.\"<b onload=x>\"]\nurl = \"https://example.com/<script>\"\nenabled = false\n").await;
+    let world =
+        World::of("[servers.\"<b onload=x>\"]\nurl = \"https://example.com/<script>\"\nenabled = false\n").await;
     for path in ["/servers", "/servers/%3Cb%20onload=x%3E", "/servers/%3Cb%20onload=x%3E/settings"] {
         let (status, page) = world.ask("GET", path, Brings::Cookie, None, "").await;
         assert_eq!(status, StatusCode::OK, "{page}");
