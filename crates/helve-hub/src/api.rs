@@ -141,7 +141,8 @@ async fn dispatch(hub: &Arc<Hub>, actor: Actor, call: Call<'_>) -> Result<Respon
             let asked: Explain = read(&call.body)?;
             let arguments = asked.arguments.unwrap_or_else(|| json!({})).to_string();
             let arguments = RawJson::checked(arguments).map_err(|error| HubError::invalid(error.to_string()))?;
-            let explanation = rules::explain(hub, &actor, &asked.tool, &arguments)?;
+            let whose = rules::principal(asked.whose.as_deref().unwrap_or_default())?;
+            let explanation = rules::explain(hub, &actor, &asked.tool, &arguments, &whose)?;
             ok(json!({
                 "tool": explanation.name.to_string(),
                 "action": explanation.action.to_string(),
@@ -194,6 +195,8 @@ async fn switch(hub: &Arc<Hub>, actor: Actor, name: &str, to: Switch, call: &Cal
 struct Explain {
     tool: String,
     arguments: Option<Value>,
+    #[serde(rename = "as")]
+    whose: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -11,6 +11,7 @@ use helve_serve::face::http::HttpFace;
 use helve_setup::Setup;
 use helve_store::{Moment, Retention, Seen, Store};
 
+use crate::bodies::BodySeal;
 use crate::error::HubError;
 use crate::live::Live;
 use crate::masks::Masks;
@@ -66,6 +67,8 @@ pub struct Hub {
     pub(crate) setup: Arc<Setup>,
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) face: Arc<HttpFace>,
+    /// Opens what was kept of calls.
+    pub(crate) seal: Arc<BodySeal>,
     clock: fn() -> SystemTime,
     pub(crate) started: Moment,
 }
@@ -91,6 +94,7 @@ impl Hub {
         if let Err(error) = getrandom::fill(&mut key) {
             tracing::error!(%error, "the machine gives no random numbers");
         }
+        let seal = Arc::new(BodySeal::new(Arc::clone(&setup)));
         Arc::new(Self {
             options,
             store,
@@ -104,6 +108,7 @@ impl Hub {
             setup,
             gateway,
             face,
+            seal,
             clock,
             started,
         })

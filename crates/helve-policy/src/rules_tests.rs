@@ -172,6 +172,7 @@ fn any_rule(layers: Vec<(Layer, Trust)>) -> impl Strategy<Value = SourcedRule> {
                 pattern,
                 risk,
                 kind,
+                who: Vec::new(),
                 action,
                 origin: origin(layer, 1),
                 layer,

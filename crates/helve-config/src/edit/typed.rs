@@ -107,7 +107,7 @@ pub fn read_typed(text: &str, project: &Path) -> Result<Typed, (Option<(u32, u32
 fn command_line(text: &str) -> Result<Typed, (Option<(u32, u32)>, String)> {
     // A line that ends with a backslash goes on.
     let text = text.replace("\\\n", " ");
-    if text.contains('\n') {
+    if has_several_lines(&text) {
         return Err((None, "it is neither one command line, nor an address, nor a configuration".to_owned()));
     }
     let words = shell_words::split(&text).map_err(|error| (None, format!("it is not a command line: {error}")))?;
@@ -130,6 +130,23 @@ fn command_line(text: &str) -> Result<Typed, (Option<(u32, u32)>, String)> {
     let name = name_of_program(&command, &arguments);
     let transport = NewTransport::Program { command, arguments, environment, working_directory: None };
     Ok(Typed::Server { name, server: NewServer { transport, ..NewServer::address("") } })
+}
+
+/// True when a line ends outside of quotes.
+fn has_several_lines(text: &str) -> bool {
+    let mut quote = None;
+    let mut is_escaped = false;
+    for letter in text.chars() {
+        match (quote, letter) {
+            (None, '\n') => return true,
+            _ if is_escaped => is_escaped = false,
+            (None | Some('"'), '\\') => is_escaped = true,
+            (None, '"' | '\'') => quote = Some(letter),
+            (Some(open), letter) if open == letter => quote = None,
+            _ => {}
+        }
+    }
+    false
 }
 
 /// JSON that is a whole file, its servers alone, or one entry alone.

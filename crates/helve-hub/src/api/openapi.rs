@@ -199,7 +199,8 @@ fn pin() -> Value {
 }
 
 fn explain() -> Value {
-    with(strings(&[("tool", "the tool, in any spelling")], &["tool"]), "arguments", object())
+    let names = [("tool", "the tool, in any spelling"), ("as", "whose call: local, or token:NAME")];
+    with(strings(&names, &["tool"]), "arguments", object())
 }
 
 fn text() -> Value {

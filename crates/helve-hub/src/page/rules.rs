@@ -14,6 +14,7 @@ use crate::actor::Actor;
 use crate::error::HubError;
 use crate::hub::Hub;
 use crate::verbs::files::{self, FileText};
+use crate::verbs;
 use crate::verbs::rules::{self, Foreseen, RuleInfo};
 
 /// A draft that was sent and not saved.
@@ -127,10 +128,14 @@ fn words(rule: &Rule) -> String {
         (Some(risk), Action::Allow) => format!(", up to {risk} risk"),
         (Some(risk), _) => format!(", from {risk} risk up"),
     };
+    let whose = match rule.who.as_slice() {
+        [] => String::new(),
+        who => format!(", for {}", who.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ")),
+    };
     match rule.action {
-        Action::Allow => format!("{what}{with}{risk} may run"),
-        Action::Ask => format!("ask before {what}{with}{risk} runs"),
-        Action::Deny => format!("{what}{with}{risk} never runs"),
+        Action::Allow => format!("{what}{with}{risk} may run{whose}"),
+        Action::Ask => format!("ask before {what}{with}{risk} runs{whose}"),
+        Action::Deny => format!("{what}{with}{risk} never runs{whose}"),
     }
 }
 
@@ -162,6 +167,7 @@ fn explain(hub: &Hub, query: &Fields) -> Explain {
     let text = |key: &str| field(query, key).to_owned();
     let mut view =
         Explain { server: text("server"), tool: text("tool"), arguments: text("arguments"), ..Explain::default() };
+    view.who = whose(hub, field(query, "as"));
     if view.server.is_empty() && view.tool.is_empty() {
         return view;
     }
@@ -169,7 +175,8 @@ fn explain(hub: &Hub, query: &Fields) -> Explain {
     let explained = RawJson::checked(arguments)
         .map_err(|error| HubError::invalid(format!("the arguments are not valid JSON: {error}")))
         .and_then(|arguments| {
-            rules::explain(hub, &Actor::Session, &format!("{}/{}", view.server, view.tool), &arguments)
+            let (tool, whose) = (format!("{}/{}", view.server, view.tool), rules::principal(field(query, "as"))?);
+            rules::explain(hub, &Actor::Session, &tool, &arguments, &whose)
         });
     match explained {
         Ok(explanation) => {
@@ -179,6 +186,17 @@ fn explain(hub: &Hub, query: &Fields) -> Explain {
         Err(error) => view.problem = Some(error.message().to_owned()),
     }
     view
+}
+
+/// Everybody whose call can be asked about.
+fn whose(hub: &Hub, chosen: &str) -> Vec<Choice> {
+    let tokens = verbs::tokens::list(hub, &Actor::Session).unwrap_or_default();
+    let named = tokens.iter().filter(|token| token.revoked.is_none()).map(|token| format!("token:{}", token.token.name));
+    let choice = |value: String| {
+        let is_chosen = value == chosen || (chosen.is_empty() && value == "local");
+        Choice { label: value.clone(), value, help: None, is_chosen }
+    };
+    std::iter::once("local".to_owned()).chain(named).map(choice).collect()
 }
 
 /// A decision with what decided.

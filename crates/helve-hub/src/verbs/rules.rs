@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use helve_model::json::RawJson;
 use helve_model::name::parse_slash;
-use helve_model::{Action, CallKind};
-use helve_policy::{Approval, Caller, Explanation, RuleSet, SourcedRule, Subject, ToolPolicy, Whereabouts};
+use helve_model::{Action, CallKind, Principal};
+use helve_policy::{Approval, CalledBy, Caller, Explanation, RuleSet, SourcedRule, Subject, ToolPolicy, Whereabouts};
 use helve_setup::store::approvals::ApprovalFile;
 use helve_store::{Moment, NewChange, RuleUse};
 
@@ -116,9 +116,24 @@ fn id_of(approval: &Approval) -> String {
 }
 
 /// The whole chain of the decision about a call, as an agent would make it.
-pub(crate) fn explain(hub: &Hub, _actor: &Actor, tool: &str, arguments: &RawJson) -> Result<Explanation, HubError> {
+pub(crate) fn explain(
+    hub: &Hub,
+    _actor: &Actor,
+    tool: &str,
+    arguments: &RawJson,
+    whose: &Principal,
+) -> Result<Explanation, HubError> {
     let entry = hub.host().resolve(tool)?;
-    Ok(entry.policy().explain(Caller::Agent, arguments, &Whereabouts::default()))
+    Ok(entry.policy().explain(CalledBy::new(Caller::Agent, whose), arguments, &Whereabouts::default()))
+}
+
+/// Whose call is meant: `local`, or `token:NAME`.
+pub(crate) fn principal(word: &str) -> Result<Principal, HubError> {
+    match word.strip_prefix("token:") {
+        Some(name) if !name.is_empty() => Ok(Principal::token(name)),
+        None if matches!(word, "" | "local") => Ok(Principal::LOCAL),
+        _ => Err(HubError::invalid(format!("{word:?} is neither `local` nor `token:NAME`"))),
+    }
 }
 
 /// The rules that are asked about a tool, whatever their lines are.
@@ -152,7 +167,9 @@ pub(crate) fn what_would_change(hub: &Hub, _actor: &Actor, file: &FileText, sent
             rules.for_tool(known.unwrap_or_else(|| Subject::unknown(name.clone(), CallKind::Tool)))
         };
         let (old, new) = (policy(&now), policy(&then));
-        let (before, after) = (old.foresee(Caller::Agent), new.foresee(Caller::Agent));
+        let whose = Principal::from_id(&usage.principal).unwrap_or(Principal::LOCAL);
+        let by = || CalledBy::new(Caller::Agent, &whose);
+        let (before, after) = (old.foresee(by()), new.foresee(by()));
         let action = |found: &Option<(Action, helve_policy::Ground)>| found.as_ref().map(|(action, _)| *action);
         let is_same = match (action(&before), action(&after)) {
             // Both depend on the arguments: the same, if the same rules are asked.
