@@ -32,6 +32,9 @@ pub struct LoginWish {
     pub fresh: bool,
     /// How long the person may take; `None`: five minutes.
     pub time: Option<Duration>,
+    /// Where the browser is sent back to, if whoever begins the login receives it there; `None`: at this machine. It counts
+    /// for [`crate::SignIn::begin`] alone.
+    pub redirect: Option<String>,
 }
 
 /// A page for the person to sign in on.
@@ -143,16 +146,25 @@ pub(crate) async fn prepare(
         .choose()
     };
     let choice = choose(ports.store.as_ref(), settings, &found.server, without.kept_client).await?;
+    let elsewhere = wish.redirect.as_deref().filter(|_| way == Way::Pasting);
     let (client, reception, redirect) = match choice {
+        // Q13 the other way round: a client that was registered for another address is refused there.
+        Choice::Use(client)
+            if client.origin == ClientOrigin::Registered
+                && elsewhere.is_some_and(|address| client.redirect.as_deref() != Some(address)) =>
+        {
+            registered(ports, settings, found, &scopes, way, elsewhere).await?
+        }
+        Choice::Use(client) if elsewhere.is_some() => (client, None, elsewhere.unwrap_or_default().to_owned()),
         Choice::Use(client) => match place(settings, client.redirect.as_deref(), way).await {
             Ok((reception, redirect)) => (client, reception, redirect),
             // Q13: the port of the registration is taken; another port takes another registration.
             Err(_) if client.origin == ClientOrigin::Registered && settings.callback.port.is_none() => {
-                registered(ports, settings, found, &scopes, way).await?
+                registered(ports, settings, found, &scopes, way, None).await?
             }
             Err(error) => return Err(error),
         },
-        Choice::Register => registered(ports, settings, found, &scopes, way).await?,
+        Choice::Register => registered(ports, settings, found, &scopes, way, elsewhere).await?,
     };
     let now = unix((ports.clock)());
     let (url, pending) = begin(found, settings.pkce, client, &redirect, &scopes, now)?;
@@ -166,8 +178,12 @@ async fn registered(
     found: &Found,
     scopes: &[String],
     way: Way,
+    elsewhere: Option<&str>,
 ) -> Result<(Client, Option<Reception>, String)> {
-    let (reception, redirect) = place(settings, None, way).await?;
+    let (reception, redirect) = match elsewhere {
+        Some(address) => (None, address.to_owned()),
+        None => place(settings, None, way).await?,
+    };
     let client = register(ports, settings, &found.server, &redirect, scopes).await?;
     Ok((client, reception, redirect))
 }

@@ -14,9 +14,12 @@ use helve_store::{Moment, Retention, Seen, Store};
 use crate::bodies::BodySeal;
 use crate::error::HubError;
 use crate::live::Live;
+use crate::masks::Masks;
 use crate::metrics::Metrics;
 use crate::sessions::Sessions;
 use crate::tokens::Tokens;
+use crate::verbs::sign_in::Logins;
+use crate::verbs::tools::Tries;
 
 /// How often old calls are deleted, and uses of tokens are put down.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
@@ -58,6 +61,9 @@ pub struct Hub {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) live: Arc<Live>,
     pub(crate) sessions: Sessions,
+    pub(crate) masks: Masks,
+    pub(crate) logins: Logins,
+    pub(crate) tries: Tries,
     pub(crate) setup: Arc<Setup>,
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) face: Arc<HttpFace>,
@@ -83,9 +89,29 @@ impl Hub {
         clock: fn() -> SystemTime,
     ) -> Arc<Self> {
         let started = Moment::from(clock());
-        let sessions = Sessions::default();
+        // A machine without random numbers gives no link either, so that nobody ever sees a mark made of this.
+        let mut key = [0; 32];
+        if let Err(error) = getrandom::fill(&mut key) {
+            tracing::error!(%error, "the machine gives no random numbers");
+        }
         let seal = Arc::new(BodySeal::new(Arc::clone(&setup)));
-        Arc::new(Self { options, store, tokens, metrics, live, sessions, setup, gateway, face, seal, clock, started })
+        Arc::new(Self {
+            options,
+            store,
+            tokens,
+            metrics,
+            live,
+            sessions: Sessions::default(),
+            masks: Masks::new(key),
+            logins: Logins::default(),
+            tries: Tries::default(),
+            setup,
+            gateway,
+            face,
+            seal,
+            clock,
+            started,
+        })
     }
 
     /// What time it is.

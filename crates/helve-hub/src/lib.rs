@@ -17,6 +17,7 @@ mod door;
 mod error;
 mod hub;
 mod live;
+mod masks;
 mod metrics;
 mod page;
 mod recorder;
@@ -26,6 +27,7 @@ mod verbs;
 
 pub use actor::Actor;
 pub use answer::Body;
+pub use api::openapi;
 pub use authenticate::HubAuthenticate;
 pub use bodies::BodySeal;
 pub use connect_lines::{ConnectLine, connect_lines};

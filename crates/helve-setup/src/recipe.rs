@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve::{CallError, Confining, Host, HostBuilder, HostSettings, KeptProgram, Plan, Recorder, Surroundings};
+use helve::{
+    CallError, Confining, Host, HostBuilder, HostSettings, KeptProgram, Plan, Recorder, SecretSource, Surroundings,
+};
 use helve_config::{Configuration, Settings};
 use helve_model::name::parse_slash;
 use helve_model::{DisabledReason, ErrorCode, QualifiedName};
@@ -212,6 +214,12 @@ impl Recipe {
     pub fn with_recorder(mut self, recorder: Arc<dyn Recorder>) -> Self {
         self.surroundings.recorder = Some(recorder);
         self
+    }
+
+    /// Values of late references come from here, and lists are not kept: for a host that is there to try something.
+    pub(crate) fn set_secrets(&mut self, secrets: Arc<dyn SecretSource>) {
+        self.surroundings.secrets = Some(secrets);
+        self.surroundings.cache_directory = None;
     }
 
     /// The same for one agent of many: every server is started at its first use only, and little is kept for listeners.

@@ -23,6 +23,7 @@ mod store;
 mod time;
 mod tokens;
 mod traffic;
+mod usage;
 mod writer;
 
 pub use calls::{Call, CallBody, Decided, Ended, IntoCall, NewCall};
@@ -36,3 +37,4 @@ pub use store::{Health, Sizes, Store};
 pub use time::Moment;
 pub use tokens::{NewToken, Token, TokenKind};
 pub use traffic::{Minute, Traffic};
+pub use usage::{RuleUse, Usage};

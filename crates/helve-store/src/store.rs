@@ -20,6 +20,7 @@ use crate::search::{self, Found, Search};
 use crate::time::Moment;
 use crate::tokens::{self, NewToken, Token};
 use crate::traffic::{self, Minute, Traffic};
+use crate::usage::{self, RuleUse, Usage};
 use crate::writer::Writer;
 use crate::{backup, schema};
 
@@ -169,6 +170,22 @@ impl Store {
     /// The file cannot be read.
     pub fn traffic_by_server(&self, from: Moment, until: Moment) -> Result<Vec<(String, Minute)>, StoreError> {
         self.read(|connection| traffic::by_server(connection, from.minute(), until.minute() + 1))
+    }
+
+    /// Which tools were called since a moment, for whom and how often; the most used first.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn used_tools(&self, from: Moment) -> Result<Vec<Usage>, StoreError> {
+        self.read(|connection| usage::tools(connection, from))
+    }
+
+    /// What decided calls since a moment, and how often.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn used_rules(&self, from: Moment) -> Result<Vec<RuleUse>, StoreError> {
+        self.read(|connection| usage::rules(connection, from))
     }
 
     /// How large the store is.

@@ -22,3 +22,4 @@ mod support;
 mod trust;
 mod trust_keys;
 mod unreadable;
+mod written;

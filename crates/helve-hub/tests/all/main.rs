@@ -2,5 +2,11 @@
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on says so")]
 
+mod adding;
 mod doors;
+mod editing;
+mod interface;
+mod ruling;
+mod signing_in;
+mod trying;
 mod world;

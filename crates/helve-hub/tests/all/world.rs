@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use helve::Host;
 use helve_hub::{
-    Actor, Door, Hub, HubAuthenticate, HubOptions, Live, Metrics, Programs, TokenRequest, Tokens, make_token,
+    Actor, CallRecorder, Door, Hub, HubAuthenticate, HubOptions, Live, Metrics, Programs, TokenRequest, Tokens,
+    make_token,
 };
 use helve_serve::face::http::{Guard, HttpFace};
 use helve_serve::{Gateway, Options, Peer};
-use helve_setup::{Environment, Setup};
+use helve_setup::{Environment, Lifetime, Recipe, Setup, Wanted};
 use helve_store::{Retention, Store, TokenKind};
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
@@ -24,7 +24,25 @@ pub(crate) struct World {
     pub(crate) agent: String,
     pub(crate) admin: String,
     pub(crate) cookie: String,
-    _directory: tempfile::TempDir,
+    pub(crate) setup: Arc<Setup>,
+    host: helve::Host,
+    directory: tempfile::TempDir,
+}
+
+/// How a world differs from the usual one.
+pub(crate) struct Manner<'a> {
+    pub(crate) owner: Option<u32>,
+    pub(crate) programs: Programs,
+    /// What the person's own file says.
+    pub(crate) own: &'a str,
+    /// What the project's file says.
+    pub(crate) project: &'a str,
+}
+
+impl Default for Manner<'_> {
+    fn default() -> Self {
+        Self { owner: None, programs: Programs::Allowed, own: "", project: "" }
+    }
 }
 
 /// What a request brings.
@@ -38,30 +56,58 @@ pub(crate) enum Brings {
 }
 
 fn clock() -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000)
+    // Calls are recorded with the machine's time.
+    SystemTime::now()
 }
 
 impl World {
     pub(crate) async fn new(owner: Option<u32>) -> Self {
+        Self::with(Manner { owner, ..Manner::default() }).await
+    }
+
+    /// A hub whose person has these servers and rules.
+    pub(crate) async fn of(own: &str) -> Self {
+        Self::with(Manner { own, ..Manner::default() }).await
+    }
+
+    pub(crate) async fn with(manner: Manner<'_>) -> Self {
+        let Manner { owner, programs, own, project } = manner;
         let directory = tempfile::tempdir().expect("a directory");
+        let (home, work) = (directory.path().join("home"), directory.path().join("work"));
+        for (file, text) in [(home.join(".config/helve/helve.toml"), own), (work.join("helve.toml"), project)] {
+            std::fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
+            if !text.is_empty() {
+                std::fs::write(file, text).expect("a file");
+            }
+        }
+        std::fs::create_dir_all(work.join(".git")).expect("a project");
         let store = Arc::new(Store::open(&directory.path().join("hub"), |_| {}).expect("a store"));
         let tokens: Arc<Tokens> = Arc::default();
-        let host = Host::builder().start().await.expect("a host");
-        let gateway = Gateway::new(host, Options::default());
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let variables = [("PATH".into(), path), ("HOME".into(), home.clone().into_os_string())];
+        let environment = Environment::new(&work).with_variables(variables).with_home(&home).with_clock(clock);
+        let setup = Arc::new(Setup::new(environment));
+        let configuration = setup.read_configuration();
+        let metrics = Arc::<Metrics>::default();
+        let recorder = Arc::new(CallRecorder::new(Arc::clone(&store), Arc::clone(&metrics)));
+        let recipe = Recipe::new(&setup, &configuration, Wanted::All, Lifetime::Short).expect("a recipe");
+        let host = recipe.with_recorder(recorder).start().await.expect("a host");
+        host.settled(Duration::from_secs(30)).await;
+        let gateway = Gateway::new(host.clone(), Options::default());
         let authenticate = Arc::new(HubAuthenticate::new(Arc::clone(&tokens), owner, clock));
         let guard = Guard::default().with(|guard| guard.authenticate = authenticate);
         let face = Arc::new(HttpFace::new(Arc::clone(&gateway), guard));
-        let setup = Arc::new(Setup::new(Environment::new(directory.path()).with_clock(clock)));
         let options = HubOptions {
             address: "http://127.0.0.1:7333".to_owned(),
             is_secure: false,
             owner,
-            programs: Programs::Allowed,
+            programs,
             retention: Retention::default(),
             version: "0".to_owned(),
         };
-        let (metrics, live) = (Arc::<Metrics>::default(), Arc::<Live>::default());
-        let hub = Hub::new(options, store, tokens, metrics, live, setup, gateway, Arc::clone(&face), clock);
+        let live = Arc::<Live>::default();
+        let hub =
+            Hub::new(options, store, tokens, metrics, live, Arc::clone(&setup), gateway, Arc::clone(&face), clock);
         let token = |name: &str, kind| {
             let request = TokenRequest {
                 name: name.to_owned(),
@@ -75,7 +121,7 @@ impl World {
             make_token(&hub, &Actor::Operator, request).expect("a token").token
         };
         let (agent, admin) = (token("agent", TokenKind::Agent), token("admin", TokenKind::Admin));
-        let mut world = Self { hub, face, agent, admin, cookie: String::new(), _directory: directory };
+        let mut world = Self { hub, face, agent, admin, cookie: String::new(), setup, host, directory };
         let link = world.hub.link().expect("a link");
         let path = link.strip_prefix("http://127.0.0.1:7333").expect("its own address");
         let request = Self::request("GET", path).body(Bytes::new()).expect("a request");
@@ -86,11 +132,64 @@ impl World {
         world
     }
 
+    /// The person's own file.
+    pub(crate) fn own_file(&self) -> std::path::PathBuf {
+        self.directory.path().join("home/.config/helve/helve.toml")
+    }
+
+    /// The project's file.
+    pub(crate) fn project_file(&self) -> std::path::PathBuf {
+        self.directory.path().join("work/helve.toml")
+    }
+
+    /// What the person's own file says.
+    pub(crate) fn own(&self) -> String {
+        std::fs::read_to_string(self.own_file()).unwrap_or_default()
+    }
+
+    /// A page as the person sees it.
+    pub(crate) async fn page(&self, path: &str) -> String {
+        let (status, text) = self.ask("GET", path, Brings::Cookie, None, "").await;
+        assert_eq!(status, StatusCode::OK, "{path}: {text}");
+        text
+    }
+
+    /// The token that forms of this session carry.
+    pub(crate) async fn csrf(&self) -> String {
+        value_of(&self.page("/").await, "csrf")
+    }
+
+    /// Posts a form of the session.
+    pub(crate) async fn post(&self, path: &str, fields: &[(&str, &str)]) -> (StatusCode, String) {
+        let csrf = self.csrf().await;
+        let all = fields.iter().copied().chain([("csrf", csrf.as_str())]);
+        let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(all).finish();
+        self.ask("POST", path, Brings::Cookie, None, &body).await
+    }
+
+    /// Waits until servers have come or failed.
+    pub(crate) async fn settled(&self) {
+        self.host.settled(Duration::from_secs(30)).await;
+    }
+
+    /// Asks the API with a body, as the holder of an admin token.
+    pub(crate) async fn api(&self, method: &str, path: &str, body: &str) -> (StatusCode, serde_json::Value) {
+        let (status, text) = self.ask(method, path, Brings::Admin, None, body).await;
+        (status, serde_json::from_str(&text).unwrap_or_default())
+    }
+
+    /// Lets the host have what the files say now, as a hub does within two seconds.
+    pub(crate) async fn reload(&self) {
+        let plan = self.setup.host_plan(&self.setup.read_configuration(), Wanted::All).expect("a plan");
+        self.host.set_servers(plan).await;
+        self.host.settled(Duration::from_secs(30)).await;
+    }
+
     pub(crate) fn request(method: &str, path: &str) -> http::request::Builder {
         Request::builder().method(method).uri(path).header("host", "127.0.0.1:7333")
     }
 
-    fn with(&self, builder: http::request::Builder, brings: Brings) -> http::request::Builder {
+    fn bringing(&self, builder: http::request::Builder, brings: Brings) -> http::request::Builder {
         match brings {
             Brings::Nothing => builder,
             Brings::Agent => builder.header("authorization", format!("Bearer {}", self.agent)),
@@ -109,7 +208,7 @@ impl World {
         user: Option<u32>,
         body: &str,
     ) -> (StatusCode, String) {
-        let builder = self.with(Self::request(method, path), brings);
+        let builder = self.bringing(Self::request(method, path), brings);
         self.send(builder, user, body).await
     }
 
@@ -144,4 +243,10 @@ impl World {
             }
         }
     }
+}
+
+/// The value of a hidden field of a page.
+pub(crate) fn value_of(page: &str, name: &str) -> String {
+    let from = page.split(&format!("name=\"{name}\" value=\"")).nth(1).unwrap_or_default();
+    from.split('"').next().unwrap_or_default().to_owned()
 }

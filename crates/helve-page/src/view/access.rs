@@ -108,6 +108,8 @@ pub struct TrustEntry {
     pub file: String,
     /// What it would do, as in `runs npx -y @example/server`.
     pub does: String,
+    /// Everything else that a yes covers, a line each.
+    pub details: Vec<String>,
     /// The words it would run, one by one.
     pub words: Vec<String>,
 }
