@@ -3,6 +3,7 @@
 mod add;
 mod add_json;
 mod allow;
+mod approvals;
 mod ask;
 mod bridge;
 mod builtin;
@@ -80,6 +81,7 @@ pub(crate) enum Verb {
     Servers(servers::Args),
     Serve(serve::Args),
     Hub(hub::Args),
+    Approvals(approvals::Args),
     Keep(keep::Args),
     Builtin(builtin::Args),
     Expand(expand::Args),
@@ -218,6 +220,7 @@ fn dispatch(context: &Context, verb: Option<Verb>) -> Result<(), Failure> {
         Some(Verb::Servers(args)) => servers::run(context, &args),
         Some(Verb::Serve(args)) => serve::run(context, args),
         Some(Verb::Hub(args)) => hub::run(context, args),
+        Some(Verb::Approvals(args)) => approvals::run(context, args),
         Some(Verb::Keep(args)) => keep::run(context, &args),
         Some(Verb::Builtin(args)) => builtin::run(context, &args),
         Some(Verb::Expand(args)) => expand::run(context, &args),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use helve_model::json::RawJson;
-use helve_store::{Change, Decided, Ended, Moment, Search, Token, TokenKind};
+use helve_store::{Approval, Change, Decided, Ended, Moment, Search, Token, TokenKind};
 use http::{Method, Response, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -18,8 +18,9 @@ use crate::answer::{self, Body};
 use crate::error::{ConflictingTexts, Details, HubError};
 use crate::hub::Hub;
 use crate::tokens::TokenRequest;
+use crate::verbs::approvals::{ApprovalInfo, DefinitionStand};
 use crate::verbs::servers::{ServerInfo, Switch};
-use crate::verbs::{audit, calls, changes, rules, servers, status, tokens, tools};
+use crate::verbs::{approvals, audit, calls, changes, rules, servers, status, tokens, tools};
 
 pub use openapi::openapi;
 
@@ -111,6 +112,29 @@ async fn dispatch(hub: &Arc<Hub>, actor: Actor, call: Call<'_>) -> Result<Respon
             }
             Ok(response)
         }
+        ("GET", ["approvals"]) => {
+            let list = hub.read(move |hub| approvals::list(hub, &actor)).await?;
+            ok(json!({
+                "waiting": list.waiting.iter().map(approval_info_json).collect::<Vec<_>>(),
+                "settled": list.settled.iter().map(approval_json).collect::<Vec<_>>(),
+            }))
+        }
+        ("GET", ["approvals", id]) => {
+            let id = (*id).to_owned();
+            let info = hub.read(move |hub| approvals::one(hub, &actor, &id)).await?;
+            ok(approval_info_json(&info))
+        }
+        ("POST", ["approvals", id, "allow"]) => {
+            let id = (*id).to_owned();
+            let decided = hub.read(move |hub| approvals::allow(hub, &actor, &id)).await?;
+            ok(approval_json(&decided))
+        }
+        ("POST", ["approvals", id, "deny"]) => {
+            let id = (*id).to_owned();
+            let said: Deny = if call.body.is_empty() { Deny::default() } else { read(&call.body)? };
+            let decided = hub.read(move |hub| approvals::deny(hub, &actor, &id, said.reason.as_deref())).await?;
+            ok(approval_json(&decided))
+        }
         ("GET", ["calls"]) => {
             let search = search_of(hub.now(), call.query)?;
             let found = hub.read(move |hub| calls::search(hub, &actor, &search)).await?;
@@ -197,6 +221,12 @@ struct Explain {
     arguments: Option<Value>,
     #[serde(rename = "as")]
     whose: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Deny {
+    reason: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -324,6 +354,30 @@ fn tools_json(hub: &Hub, server: &str) -> Value {
         entry.all_tools().map(tool).collect::<Vec<_>>()
     });
     json!({ "tools": tools.unwrap_or_default() })
+}
+
+fn approval_json(approval: &Approval) -> Value {
+    let asked = &approval.asked;
+    json!({
+        "id": approval.id, "state": approval.state.word(), "principal": asked.principal, "agent": asked.agent,
+        "server": asked.server, "tool": asked.tool, "kind": asked.kind, "risk": asked.risk, "rule": asked.rule,
+        "place": asked.place, "by": if asked.needs_page { "page" } else { "anyone" }, "definition": asked.definition,
+        "asked_us": asked.asked.micros(), "ends_us": asked.ends.micros(), "decider": approval.decider,
+        "decided_us": approval.decided.map(Moment::micros), "reason": approval.reason,
+    })
+}
+
+fn approval_info_json(info: &ApprovalInfo) -> Value {
+    let mut shown = approval_json(&info.approval);
+    if let Some(object) = shown.as_object_mut() {
+        let arguments = info.arguments.as_deref().and_then(|text| serde_json::from_str::<Value>(text).ok());
+        object.insert("arguments".to_owned(), arguments.unwrap_or(Value::Null));
+        object.insert("callers".to_owned(), json!(info.callers));
+        let changed = matches!(info.definition, DefinitionStand::Changed | DefinitionStand::Outdated);
+        object.insert("definition_changed".to_owned(), json!(changed));
+        object.insert("before".to_owned(), info.before.iter().map(approval_json).collect());
+    }
+    shown
 }
 
 fn token_json(token: &Token) -> Value {

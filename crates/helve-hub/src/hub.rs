@@ -12,6 +12,7 @@ use helve_setup::Setup;
 use helve_store::{Moment, Retention, Seen, Store};
 
 use crate::bodies::BodySeal;
+use crate::desk::Desk;
 use crate::error::HubError;
 use crate::live::Live;
 use crate::masks::Masks;
@@ -67,6 +68,7 @@ pub struct Hub {
     pub(crate) setup: Arc<Setup>,
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) face: Arc<HttpFace>,
+    pub(crate) desk: Arc<Desk>,
     /// Opens what was kept of calls.
     pub(crate) seal: Arc<BodySeal>,
     clock: fn() -> SystemTime,
@@ -86,6 +88,7 @@ impl Hub {
         setup: Arc<Setup>,
         gateway: Arc<Gateway>,
         face: Arc<HttpFace>,
+        desk: Arc<Desk>,
         clock: fn() -> SystemTime,
     ) -> Arc<Self> {
         let started = Moment::from(clock());
@@ -108,6 +111,7 @@ impl Hub {
             setup,
             gateway,
             face,
+            desk,
             seal,
             clock,
             started,
@@ -197,6 +201,9 @@ impl Hub {
 
     fn sweep(&self) {
         self.tokens.note_used(&self.store);
+        if let Err(error) = self.desk.sweep() {
+            tracing::warn!(%error, "old approvals could not be ended");
+        }
         loop {
             match self.store.sweep(self.options.retention, self.now()) {
                 Ok(swept) if swept.is_unfinished => {}

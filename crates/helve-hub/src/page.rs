@@ -1,6 +1,7 @@
 //! The pages: which view each path shows, and which verb each form does. No logic of its own: verbs decide.
 
 mod add;
+mod approvals;
 mod calls;
 mod edits;
 mod hub;
@@ -24,6 +25,7 @@ use crate::answer::{self, Body};
 use crate::door::SignedIn;
 use crate::error::HubError;
 use crate::hub::Hub;
+use crate::verbs::approvals as verbs;
 use crate::verbs::servers::Switch;
 
 /// Fields of a query or a form.
@@ -108,6 +110,14 @@ async fn get(hub: &Arc<Hub>, signed_in: &SignedIn, path: &[&str], query: &Fields
         }
         ["callback"] => edits::signed_in_elsewhere(hub, signed_in, query).await,
         ["servers", name, tab @ ("settings" | "log" | "calls")] => server(hub, signed_in, name, tab, query).await,
+        ["approvals"] => {
+            let frame = frame(hub, signed_in, Section::Approvals);
+            html(hub.read(move |hub| Ok(helve_page::page::approvals(&frame, &approvals::view(hub)?))).await?)
+        }
+        ["approvals", id] => {
+            let (frame, id) = (frame(hub, signed_in, Section::Approvals), (*id).to_owned());
+            html(hub.read(move |hub| Ok(helve_page::page::approvals(&frame, &approvals::view_of(hub, &id)?))).await?)
+        }
         ["calls"] => {
             let (frame, query) = (frame(hub, signed_in, Section::Calls), query.to_vec());
             html(hub.read(move |hub| Ok(helve_page::page::calls(&frame, &calls::list(hub, &query)?))).await?)
@@ -178,6 +188,23 @@ async fn post(
             let page = hub.read(move |hub| Ok(helve_page::page::tokens(&frame, &tokens::make(hub, &actor, &fields)?)));
             Ok(answer::html(StatusCode::OK, page.await?))
         }
+        ["approvals", id, verb @ ("allow" | "deny")] => {
+            let (id, is_allowed) = ((*id).to_owned(), *verb == "allow");
+            let reason = field(fields, &format!("reason:{id}")).to_owned();
+            let decided = hub.read(move |hub| {
+                if is_allowed { verbs::allow(hub, &actor, &id) } else { verbs::deny(hub, &actor, &id, Some(&reason)) }
+            });
+            match decided.await {
+                Ok(decided) if is_allowed => said(hub, signed_in, format!("{} may run, once.", decided.asked.tool)),
+                Ok(decided) => said(hub, signed_in, format!("{} was denied.", decided.asked.tool)),
+                // Whoever was too late reads who was first, and sees the rest of what waits.
+                Err(error) if error.status() == StatusCode::CONFLICT => {
+                    hub.sessions.say(&signed_in.cookie, false, error.message().to_owned());
+                }
+                Err(error) => return Err(error),
+            }
+            Ok(answer::see_other("/approvals"))
+        }
         ["tokens", id, "revoke"] => {
             let id = (*id).to_owned();
             let name = hub.read(move |hub| tokens::revoke(hub, &actor, &id)).await?;
@@ -219,7 +246,7 @@ fn frame(hub: &Hub, signed_in: &SignedIn, section: Section) -> Frame {
     Frame {
         section,
         csrf: signed_in.session.csrf.clone(),
-        waiting: None,
+        waiting: Some(hub.desk.open()),
         lost_records: hub.store.health().lost,
         said,
         address: address.to_owned(),

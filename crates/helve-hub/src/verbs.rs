@@ -2,6 +2,7 @@
 //! checked in that function and nowhere else.
 
 pub(crate) mod add;
+pub(crate) mod approvals;
 pub(crate) mod audit;
 pub(crate) mod calls;
 pub(crate) mod changes;

@@ -176,6 +176,7 @@ fn any_rule(layers: Vec<(Layer, Trust)>) -> impl Strategy<Value = SourcedRule> {
                 action,
                 origin: origin(layer, 1),
                 layer,
+                by: None,
             },
             trust,
         },

@@ -225,6 +225,7 @@ pub fn allow_all() -> SourcedRule {
         action: Action::Allow,
         origin: Origin::Program,
         layer: Layer::CommandLine,
+        by: None,
     };
     SourcedRule { rule, trust: Trust::Trusted }
 }

@@ -9,7 +9,7 @@ use helve::{
 };
 use helve_config::{Configuration, Settings};
 use helve_model::name::parse_slash;
-use helve_model::{DisabledReason, ErrorCode, QualifiedName};
+use helve_model::{DisabledReason, ErrorCode, QualifiedName, SecretSet};
 use helve_policy::Approval;
 use helve_wire::launch::{Launcher, PlainLauncher, WardenLauncher};
 use helve_wire::{ClientCapabilities, Nesting};
@@ -220,6 +220,13 @@ impl Recipe {
     pub(crate) fn set_secrets(&mut self, secrets: Arc<dyn SecretSource>) {
         self.surroundings.secrets = Some(secrets);
         self.surroundings.cache_directory = None;
+    }
+
+    /// The same, and every secret that a server is started with is known here, too.
+    #[must_use]
+    pub fn with_known_secrets(mut self, known: Arc<SecretSet>) -> Self {
+        self.surroundings.known_secrets = Some(known);
+        self
     }
 
     /// The same for one agent of many: every server is started at its first use only, and little is kept for listeners.

@@ -85,6 +85,9 @@ pub(crate) async fn connect(
     let hidden = Arc::new(SecretSet::new());
     let filled = fill_and_hide(spec, surroundings.secrets.as_deref(), &hidden).await?;
     let spec = filled.as_ref().unwrap_or(spec);
+    if let Some(known) = &surroundings.known_secrets {
+        known.add_all(&hidden);
+    }
     // A server that has no secrets is heard as it is.
     options.secrets = (!hidden.is_empty()).then(|| Arc::clone(&hidden));
     options.leaves_results = spec.leaves_results;

@@ -152,6 +152,7 @@ fn rule_as_json(source: &SourcedRule) -> Value {
         "pattern": rule.pattern,
         "kind": rule.kind.unwrap_or(CallKind::Tool).to_string(),
         "risk": rule.risk.map(|risk| risk.to_string()),
+        "by": rule.by.map(|by| by.to_string()),
         "who": rule.who.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "origin": describe::origin(&rule.origin),
         "layer": rule.layer.to_string(),

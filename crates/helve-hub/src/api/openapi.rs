@@ -39,6 +39,10 @@ const ROUTES: &[Route] = &[
     Route("POST", "/api/v1/servers/{server}/sign-in", "Begins a login; a person goes to the page it gives", &[], None),
     Route("POST", "/api/v1/servers/{server}/sign-out", "Gives a login up", &[], None),
     Route("POST", "/api/v1/tools/{server}/{tool}/call", "Calls a tool", &[], Some(object)),
+    Route("GET", "/api/v1/approvals", "Calls that wait for a person, and those that did", &[], None),
+    Route("GET", "/api/v1/approvals/{id}", "One of them", &[], None),
+    Route("POST", "/api/v1/approvals/{id}/allow", "Lets a call go on, once", &[], None),
+    Route("POST", "/api/v1/approvals/{id}/deny", "Refuses a call; `reason` reaches the agent", &[], Some(reason)),
     Route("GET", "/api/v1/calls", "Finds calls", CALLS, None),
     Route("GET", "/api/v1/calls/{seq}", "One call", &[], None),
     Route("GET", "/api/v1/audit", "Whether the chain of records holds", &[], None),
@@ -218,6 +222,10 @@ fn trust() -> Value {
 
 fn version() -> Value {
     strings(&[("version", "the version of the file as it was shown")], &["version"])
+}
+
+fn reason() -> Value {
+    strings(&[("reason", "what the agent is told")], &[])
 }
 
 fn token() -> Value {

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::Response;
 use tokio::sync::mpsc;
 
-use super::{Fields, calls, overview, servers, try_tool};
+use super::{Fields, approvals, calls, overview, servers, try_tool};
 use crate::actor::Actor;
 use crate::answer::{self, Body};
 use crate::door::SignedIn;
@@ -38,6 +38,10 @@ pub(super) fn open(
         ["servers"] => {
             let render = move || servers::list(&looked_at, "").map(|view| helve_page::live::servers(&view));
             live(hub, signed_in, "servers", render, endless)
+        }
+        ["approvals"] => {
+            let render = move || approvals::view(&looked_at).map(|view| helve_page::live::approvals(&view));
+            live(hub, signed_in, "approvals", render, endless)
         }
         ["calls"] => {
             let query = query.to_vec();

@@ -3,6 +3,9 @@
 #![expect(clippy::expect_used, reason = "a test that cannot go on says so")]
 
 mod adding;
+mod agent;
+mod answering;
+mod approvals;
 mod doors;
 mod editing;
 mod interface;

@@ -4,14 +4,16 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use helve::Host;
 use helve_hub::{
-    Actor, CallRecorder, Door, Hub, HubAuthenticate, HubOptions, Live, Metrics, Programs, TokenRequest, Tokens,
-    make_token,
+    Actor, AgentDesk, CallRecorder, Desk, DeskTimes, Door, Hub, HubAuthenticate, HubOptions, Live, Metrics, Programs,
+    TokenRequest, Tokens, make_token,
 };
+use helve_model::SecretSet;
 use helve_serve::face::http::{Guard, HttpFace};
 use helve_serve::{Gateway, Options, Peer};
 use helve_setup::{Environment, Lifetime, Recipe, Setup, Wanted};
-use helve_store::{Retention, Store, TokenKind};
+use helve_store::{Retention, SealKey, Store, TokenKind};
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 
@@ -20,13 +22,30 @@ pub(crate) const OWNER: u32 = 1_000;
 
 pub(crate) struct World {
     pub(crate) hub: Arc<Hub>,
-    face: Arc<HttpFace>,
+    pub(crate) face: Arc<HttpFace>,
+    pub(crate) live: Arc<Live>,
+    pub(crate) store: Arc<Store>,
     pub(crate) agent: String,
     pub(crate) admin: String,
+    /// Answers approvals by token.
+    pub(crate) approver: String,
     pub(crate) cookie: String,
     pub(crate) setup: Arc<Setup>,
-    host: helve::Host,
-    directory: tempfile::TempDir,
+    pub(crate) host: Host,
+    pub(crate) directory: Arc<tempfile::TempDir>,
+}
+
+/// What a world is made of.
+struct Parts {
+    owner: Option<u32>,
+    programs: Programs,
+    directory: Arc<tempfile::TempDir>,
+    store: Arc<Store>,
+    metrics: Arc<Metrics>,
+    setup: Arc<Setup>,
+    host: Host,
+    times: DeskTimes,
+    clock: fn() -> SystemTime,
 }
 
 /// How a world differs from the usual one.
@@ -55,6 +74,9 @@ pub(crate) enum Brings {
     Wrong,
 }
 
+/// A secret that the hub knows.
+pub(crate) const KNOWN_SECRET: &str = "hush-9b1f4c2e7a";
+
 fn clock() -> SystemTime {
     // Calls are recorded with the machine's time.
     SystemTime::now()
@@ -72,7 +94,7 @@ impl World {
 
     pub(crate) async fn with(manner: Manner<'_>) -> Self {
         let Manner { owner, programs, own, project } = manner;
-        let directory = tempfile::tempdir().expect("a directory");
+        let directory = Arc::new(tempfile::tempdir().expect("a directory"));
         let (home, work) = (directory.path().join("home"), directory.path().join("work"));
         for (file, text) in [(home.join(".config/helve/helve.toml"), own), (work.join("helve.toml"), project)] {
             std::fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
@@ -82,7 +104,6 @@ impl World {
         }
         std::fs::create_dir_all(work.join(".git")).expect("a project");
         let store = Arc::new(Store::open(&directory.path().join("hub"), |_| {}).expect("a store"));
-        let tokens: Arc<Tokens> = Arc::default();
         let path = std::env::var_os("PATH").unwrap_or_default();
         let variables = [("PATH".into(), path), ("HOME".into(), home.clone().into_os_string())];
         let environment = Environment::new(&work).with_variables(variables).with_home(&home).with_clock(clock);
@@ -93,26 +114,67 @@ impl World {
         let recipe = Recipe::new(&setup, &configuration, Wanted::All, Lifetime::Short).expect("a recipe");
         let host = recipe.with_recorder(recorder).start().await.expect("a host");
         host.settled(Duration::from_secs(30)).await;
-        let gateway = Gateway::new(host.clone(), Options::default());
+        let times = DeskTimes::default();
+        Self::made_of(Parts { owner, programs, directory, store, metrics, setup, host, times, clock }).await
+    }
+
+    /// The hub of a directory, with this host behind it.
+    pub(crate) async fn around(
+        owner: Option<u32>,
+        directory: Arc<tempfile::TempDir>,
+        host: Host,
+        times: DeskTimes,
+        clock: fn() -> SystemTime,
+    ) -> Self {
+        let store = Arc::new(Store::open(&directory.path().join("hub"), |_| {}).expect("a store"));
+        let setup = Arc::new(Setup::new(Environment::new(directory.path()).with_clock(clock)));
+        let (programs, metrics) = (Programs::Allowed, Arc::<Metrics>::default());
+        Self::made_of(Parts { owner, programs, directory, store, metrics, setup, host, times, clock }).await
+    }
+
+    async fn made_of(parts: Parts) -> Self {
+        let Parts { owner, programs, directory, store, metrics, setup, host, times, clock } = parts;
+        let (tokens, live) = (Arc::<Tokens>::default(), Arc::<Live>::default());
+        tokens.load(&store).expect("tokens");
+        let address = "http://127.0.0.1:7333".to_owned();
+        let key = SealKey::new(&[7; SealKey::BYTES]).expect("a key");
+        let secrets: Arc<SecretSet> = Arc::default();
+        secrets.add(KNOWN_SECRET);
+        let desk = Desk::new(Arc::clone(&store), key, Arc::clone(&live), secrets, address.clone(), times, clock)
+            .expect("a desk");
+        let options =
+            Options::default().with(|options| options.approvals = Some(Arc::new(AgentDesk(Arc::clone(&desk)))));
+        let gateway = Gateway::new(host.clone(), options);
         let authenticate = Arc::new(HubAuthenticate::new(Arc::clone(&tokens), owner, clock));
         let guard = Guard::default().with(|guard| guard.authenticate = authenticate);
         let face = Arc::new(HttpFace::new(Arc::clone(&gateway), guard));
         let options = HubOptions {
-            address: "http://127.0.0.1:7333".to_owned(),
+            address,
             is_secure: false,
             owner,
             programs,
             retention: Retention::default(),
             version: "0".to_owned(),
         };
-        let live = Arc::<Live>::default();
-        let hub =
-            Hub::new(options, store, tokens, metrics, live, Arc::clone(&setup), gateway, Arc::clone(&face), clock);
-        let token = |name: &str, kind| {
+        let hub = Hub::new(
+            options,
+            Arc::clone(&store),
+            tokens,
+            metrics,
+            Arc::clone(&live),
+            Arc::clone(&setup),
+            gateway,
+            Arc::clone(&face),
+            desk,
+            clock,
+        );
+        // A hub that starts again has them already.
+        let run = store.tokens().expect("tokens").len();
+        let token = |name: &str, kind, approver| {
             let request = TokenRequest {
-                name: name.to_owned(),
+                name: if run == 0 { name.to_owned() } else { format!("{name}-{run}") },
                 kind,
-                approver: false,
+                approver,
                 read_only: false,
                 servers: Vec::new(),
                 tools: Vec::new(),
@@ -120,16 +182,23 @@ impl World {
             };
             make_token(&hub, &Actor::Operator, request).expect("a token").token
         };
-        let (agent, admin) = (token("agent", TokenKind::Agent), token("admin", TokenKind::Admin));
-        let mut world = Self { hub, face, agent, admin, cookie: String::new(), setup, host, directory };
-        let link = world.hub.link().expect("a link");
+        let agent = token("agent", TokenKind::Agent, false);
+        let (admin, approver) = (token("admin", TokenKind::Admin, false), token("approver", TokenKind::Admin, true));
+        let cookie = String::new();
+        let mut world = Self { hub, face, live, store, agent, admin, approver, cookie, setup, host, directory };
+        world.cookie = world.sign_in().await;
+        world
+    }
+
+    /// Another session of the page.
+    pub(crate) async fn sign_in(&self) -> String {
+        let link = self.hub.link().expect("a link");
         let path = link.strip_prefix("http://127.0.0.1:7333").expect("its own address");
         let request = Self::request("GET", path).body(Bytes::new()).expect("a request");
-        let response = Arc::clone(&world.hub).handle(request, Peer { connection: 1, user: None }).await;
+        let response = Arc::clone(&self.hub).handle(request, Peer { connection: 1, user: None }).await;
         assert_eq!(response.status(), StatusCode::SEE_OTHER);
         let cookie = response.headers()["set-cookie"].to_str().expect("text");
-        world.cookie = cookie.split(';').next().expect("a cookie").to_owned();
-        world
+        cookie.split(';').next().expect("a cookie").to_owned()
     }
 
     /// The person's own file.

@@ -824,6 +824,17 @@ fn trust(say: Say<'_>) -> Trust {
 }
 
 fn approvals(say: Say<'_>) -> Approvals {
+    let settled = |id: &str| SettledApproval {
+        id: id.into(),
+        server: say("github"),
+        tool: say("create_issue"),
+        who: say("local"),
+        state: ApprovalState::Denied,
+        by: say("on the page"),
+        reason: Some(say("wrong repository")),
+        at: at("10 min ago"),
+        took_us: 14_000_000,
+    };
     let waiting = |id: &str, server: &str, tool: &str, risk: &str, arguments: serde_json::Value| Approval {
         id: id.into(),
         who: say("ci-nightly"),
@@ -835,9 +846,11 @@ fn approvals(say: Say<'_>) -> Approvals {
         waits: "the call waits, until 14:32".into(),
         rule: say("ask before anything of high risk"),
         place: Some("~/.config/helve/helve.toml:9".into()),
+        answerers: "you, here or at a terminal".into(),
         definition: "as it was when last approved".into(),
         is_changed: false,
         arguments: json_tree(&arguments.to_string()),
+        before: vec![settled("c4d2e")],
     };
     Approvals {
         waiting: vec![
@@ -856,15 +869,6 @@ fn approvals(say: Say<'_>) -> Approvals {
                 serde_json::json!({"sql": say("UPDATE prices SET eur = eur * 1.02 WHERE region = 'DE'")}),
             ),
         ],
-        settled: vec![SettledApproval {
-            server: say("github"),
-            tool: say("create_issue"),
-            who: say("local"),
-            state: ApprovalState::Denied,
-            by: say("page, session 3"),
-            reason: Some(say("wrong repository")),
-            at: at("10 min ago"),
-            took_us: 14_000_000,
-        }],
+        settled: vec![settled("d9f1a")],
     }
 }

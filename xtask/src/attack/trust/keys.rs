@@ -21,6 +21,7 @@ const DECIDES_NOTHING: &[&str] = &[
     "environment",
     "settings.sampling.command",
     "settings.sandbox",
+    "settings.notify",
     "settings.vault_key",
     "settings.unlisted",
     "settings.unlisted_tokens",
