@@ -11,7 +11,9 @@ use helve_serve::face::http::HttpFace;
 use helve_setup::Setup;
 use helve_store::{Moment, Retention, Seen, Store};
 
+use crate::devices::Devices;
 use crate::error::HubError;
+use crate::feed::Feeds;
 use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::sessions::Sessions;
@@ -57,6 +59,8 @@ pub struct Hub {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) live: Arc<Live>,
     pub(crate) sessions: Sessions,
+    pub(crate) feeds: Feeds,
+    pub(crate) devices: Devices,
     pub(crate) setup: Arc<Setup>,
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) face: Arc<HttpFace>,
@@ -80,8 +84,22 @@ impl Hub {
         clock: fn() -> SystemTime,
     ) -> Arc<Self> {
         let started = Moment::from(clock());
-        let sessions = Sessions::default();
-        Arc::new(Self { options, store, tokens, metrics, live, sessions, setup, gateway, face, clock, started })
+        let (sessions, feeds, devices) = (Sessions::default(), Feeds::default(), Devices::default());
+        Arc::new(Self {
+            options,
+            store,
+            tokens,
+            metrics,
+            live,
+            sessions,
+            feeds,
+            devices,
+            setup,
+            gateway,
+            face,
+            clock,
+            started,
+        })
     }
 
     /// What time it is.
@@ -127,7 +145,7 @@ impl Hub {
         let mut seen = 0;
         loop {
             tokio::select! {
-                event = events.next() => match event {
+                event = events.next() => match event.inspect(|event| self.feeds.heard(event)) {
                     Some(HostEvent::Catalog { generation }) => {
                         if generation != std::mem::replace(&mut seen, generation) {
                             self.live.touch();
@@ -167,6 +185,7 @@ impl Hub {
 
     fn sweep(&self) {
         self.tokens.note_used(&self.store);
+        self.devices.note(&self.store);
         loop {
             match self.store.sweep(self.options.retention, self.now()) {
                 Ok(swept) if swept.is_unfinished => {}

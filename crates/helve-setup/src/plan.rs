@@ -59,7 +59,9 @@ impl Setup {
 
     /// True where the built-in servers serve: no other one is configured but helve itself.
     fn has_defaults(&self, configuration: &Configuration) -> bool {
-        configuration.servers.iter().all(|server| self.is_itself(server))
+        // What a hub has hides nothing local.
+        let local = configuration.servers.iter().filter(|server| server.name.place().is_none());
+        local.into_iter().all(|server| self.is_itself(server))
             && self.choices.files.is_empty()
             && configuration.broken_rules().is_none()
     }

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use crate::error::StoreError;
 
 /// One step each; the place in the list is its number. A step that was released never changes.
-const STEPS: &[&str] = &[FIRST];
+const STEPS: &[&str] = &[FIRST, DEVICES];
 
 const FIRST: &str = "
 CREATE TABLE name (
@@ -103,6 +103,16 @@ CREATE TABLE change (
     diff TEXT NOT NULL,
     undoes INTEGER
 ) STRICT;
+";
+
+const DEVICES: &str = "
+CREATE TABLE device (
+    token TEXT NOT NULL,
+    name TEXT NOT NULL,
+    first INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    PRIMARY KEY (token, name)
+) STRICT, WITHOUT ROWID;
 ";
 
 /// Brings a file to the newest schema.

@@ -47,4 +47,4 @@ pub use request::Times;
 pub use session::{
     CacheHint, CacheScope, CallOptions, Changes, CompletionSubject, Diagnostics, Listing, LogLevel, Relayed, Session,
 };
-pub use transport::http::{AfterRefusal, HeaderSource, HttpTarget, Outgoing, Proxies, Refused};
+pub use transport::http::{AfterRefusal, Feed, FeedEvent, HeaderSource, HttpTarget, Outgoing, Proxies, Refused};

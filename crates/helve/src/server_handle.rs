@@ -37,6 +37,10 @@ pub(crate) enum Command {
     Suspend,
     /// Somebody wants to know what it has now.
     List,
+    /// The hub that has it does not answer: nothing is tried until it is back.
+    Away(Arc<CallError>),
+    /// The hub that has it answers again.
+    Back,
     /// It was switched on or off: see [`ServerHandle::is_on`].
     Toggled,
     /// End it.

@@ -16,7 +16,7 @@ use helve_setup::Recipe;
 use helve_store::{Retention, Store};
 
 use super::serve::{
-    ManyHosts, UnlistedCalls, address, discovery, follow_configuration, reachable, recipe, said_or_set, wait,
+    ManyHosts, UnlistedCalls, address, discovery, follow_changes, reachable, recipe, said_or_set, wait,
 };
 use crate::context::Context;
 use crate::door_keeper::{ApprovalKeeper, DoorKeeper};
@@ -185,7 +185,6 @@ async fn over_http(context: &Context, args: RunArgs, place: Place) -> Result<(),
     recipe.settings.denies_unlisted = said_or_set(&configuration.settings, args.unlisted) == Action::Deny;
     let guard = guard.with(|guard| guard.nesting = recipe.nesting().clone());
     let options = options(context, &configuration.settings, &args);
-    let follows = configuration.settings.watch.value;
     let Some(context_of_hosts) = context.shared() else { return Ok(()) };
     let gateway =
         Gateway::shared(Arc::new(ManyHosts { context: context_of_hosts, recipe, code: None }), options).await?;
@@ -234,7 +233,7 @@ async fn over_http(context: &Context, args: RunArgs, place: Place) -> Result<(),
     let served = tokio::select! {
         _ = &mut listening => Ok(()),
         stopped = until_stopped() => stopped,
-        never = follow_configuration(context, &*gateway), if follows => match never {},
+        never = follow_changes(context, &configuration, &*gateway) => match never {},
     };
     listening.abort();
     place.forget();

@@ -6,6 +6,7 @@ mod client;
 mod events;
 #[cfg(test)]
 mod fake;
+mod feed;
 mod headers;
 mod in_flight;
 mod pool;
@@ -18,6 +19,7 @@ mod standalone;
 pub(crate) mod streamable;
 mod target;
 
+pub use feed::{Feed, FeedEvent};
 pub(crate) use posting::HttpProtocol;
 pub use proxy::Proxies;
 pub(crate) use sse_link::SseLink;

@@ -18,6 +18,7 @@ const DECIDES_NOTHING: &[&str] = &[
     "servers.description",
     "inputs.type",
     "environment",
+    "hubs",
     "settings.sampling.command",
     "settings.sandbox",
     "settings.vault_key",
