@@ -73,6 +73,11 @@ impl Feeds {
             HostEvent::Catalog { .. } | HostEvent::Status { .. } | HostEvent::Lost(_) => {}
             _ => return,
         }
+        self.touch();
+    }
+
+    /// Every stream looks again at what it may tell, and whether it still may.
+    pub(crate) fn touch(&self) {
         self.changed.send_modify(|number| *number += 1);
     }
 
@@ -158,14 +163,17 @@ async fn tell(open: Open, bearer: String, id: String, device: Option<String>, se
     }
 }
 
-/// The servers that somebody of this scope may see, as an event.
+/// The servers that somebody of this scope may see, as an event. Those that the hub itself has from another hub are not
+/// handed on: lists of hubs that joined each other would grow without end.
 fn servers(hub: &Hub, scope: &Scope) -> Bytes {
     let snapshot = hub.host().snapshot();
     let is_on = |entry: &&Arc<ServerEntry>| {
         let status = hub.host().server_status(entry.name().as_str()).map(|report| report.status);
         !matches!(status, Some(ServerStatus::Disabled(_)))
     };
-    let shown = snapshot.servers().filter(|entry| may_see(scope, entry)).filter(is_on).take(MOST_SERVERS);
+    let is_own = |entry: &&Arc<ServerEntry>| entry.name().place().is_none();
+    let shown = snapshot.servers().filter(is_own).filter(|entry| may_see(scope, entry)).filter(is_on);
+    let shown = shown.take(MOST_SERVERS);
     let shown = shown.map(|entry| {
         ObjectWriter::new().text("name", entry.name().as_str()).text("lists", &hub.feeds.mark(entry)).into_text()
     });

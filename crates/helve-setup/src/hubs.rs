@@ -286,3 +286,7 @@ fn why(error: &WireError) -> String {
 fn seconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
+
+#[cfg(test)]
+#[path = "hubs_tests.rs"]
+mod tests;
