@@ -214,8 +214,11 @@ async fn receive(begun: Begun, wish: &LoginWish, person: &dyn Person) -> Result<
         }
     };
     let Ok(answer) = timeout(time, first).await else {
-        return Err(AuthError::timed_out(format!("nobody came back from the page within {} s", time.as_secs()))
-            .with_advice(Advice::StartAfresh));
+        return Err(AuthError::timed_out(format!(
+            "timed out after {} s waiting for the browser to come back",
+            time.as_secs()
+        ))
+        .with_advice(Advice::StartAfresh));
     };
     let code = pending.code(&answer)?;
     Ok((pending, code))

@@ -66,7 +66,7 @@ impl<'a> Options<'a> {
         let Some(values) = self.builtin.options.get(option) else { return Ok(Vec::new()) };
         if values.is_empty() {
             // None at all must not mean the usual ones.
-            return Err(self.wrong(format!("{} is empty", quoted(option)), "name at least one, or leave it away"));
+            return Err(self.wrong(format!("{} is empty", quoted(option)), "name at least one, or leave it out"));
         }
         if values.iter().any(|value| value.expose().is_empty()) {
             return Err(

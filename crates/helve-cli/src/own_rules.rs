@@ -123,7 +123,7 @@ pub(crate) fn file(context: &Context) -> Result<FilePlace, Failure> {
         Some(place) => {
             let file = context.env.shown(&place.path);
             Err(Failure::new(ErrorCode::Config, format!("{file} is not helve's own file, and holds no rules of it"))
-                .hint("leave --config away: the rule then goes to your own helve.toml"))
+                .hint("leave out --config: the rule then goes to your own helve.toml"))
         }
         None => place::own_file(context, Scope::User),
     }

@@ -1,4 +1,4 @@
-//! Owns which modules a program may import, and what is said about the others. It gives good errors and is no boundary:
+//! Owns which modules a program may import, and what is said about the others. It gives good errors and is not a boundary:
 //! that is the sandbox.
 
 /// What a program may import, by its full name.

@@ -1,7 +1,7 @@
 //! Exact values that must not be said, found in every form they travel in and replaced. Owns which values are too plain to be
 //! secrets, which forms there are, and where in a message nothing is replaced.
 //!
-//! This is no defence against a server that hides what it says: it is for values that get out by accident, in an error, a
+//! This does not defend against a server that hides what it says: it is for values that get out by accident, in an error, a
 //! log line or a result.
 
 use std::borrow::Cow;

@@ -44,7 +44,7 @@ fn the_whole_chain() {
            matches, but a project may be stricter: project/helve.toml:3:1
        - 2 rules of the user layer
            no match: about something else
-       - otherwise: no rule and no list speaks of it
+       - otherwise: no rule or list mentions it
            not reached
     hint: change the rule at project/helve.toml:3:1: a project may narrow what you allow
     ");
@@ -87,7 +87,7 @@ fn the_whole_chain() {
            no match: about something else
        - 2 rules of the user layer
            no match: about something else
-       - otherwise: no rule and no list speaks of it
+       - otherwise: no rule or list mentions it
            not reached
     hint: to allow it for good, add a rule of your own that allows `github/delete_all`
     ");
@@ -125,8 +125,8 @@ fn lists_and_defaults() {
     let (rules, _) = compile(&[], vec![server("github")]);
     insta::assert_snapshot!(explained(&rules, "create", Caller::Agent, "{}"), @"
     tool github/create, called by an agent, high risk: ask
-    because no rule and no list speaks of it
-      => otherwise: no rule and no list speaks of it
+    because no rule or list mentions it
+      => otherwise: no rule or list mentions it
            decides: ask
     hint: to allow it for good, add a rule of your own that allows `github/create`
     ");
@@ -161,10 +161,10 @@ fn a_shortened_name_is_pointed_out() {
     let allowing = rules(&[&format!("user allow {shortened}")]);
     insta::assert_snapshot!(explained(&allowing, long, Caller::Agent, "{}"), @"
     tool github/a_tool_with_a_name_that_is_far_too_long_for_any_model_provider_to_take, called by an agent, high risk: ask
-    because no rule and no list speaks of it
+    because no rule or list mentions it
        - rule `mcp__github__a_tool_with_a_name_that_is_far_too_long__4bbbzwyqua` (allow, user layer) at /home/me/helve.toml:1:1
            no match: the name is shortened; a rule that allows says `github/a_tool_with_a_name_that_is_far_too_long_for_any_model_provider_to_take`
-      => otherwise: no rule and no list speaks of it
+      => otherwise: no rule or list mentions it
            decides: ask
     hint: to allow it for good, add a rule of your own that allows `github/a_tool_with_a_name_that_is_far_too_long_for_any_model_provider_to_take`
     ");

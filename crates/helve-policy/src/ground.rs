@@ -128,8 +128,8 @@ impl fmt::Display for Decider {
             Self::AnnotatedWriting(origin) => {
                 write!(formatter, "the server says that it writes, and is read-only at {origin}")
             }
-            Self::Reading(_) => formatter.write_str("no rule speaks of it, and it only reads"),
-            Self::Default(_) => formatter.write_str("no rule and no list speaks of it"),
+            Self::Reading(_) => formatter.write_str("no rule mentions it, and it only reads"),
+            Self::Default(_) => formatter.write_str("no rule or list mentions it"),
             Self::Unlisted(_) => {
                 formatter.write_str("no rule or list mentions it, and nothing runs here that none of them mentions")
             }

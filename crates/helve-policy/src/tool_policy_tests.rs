@@ -29,7 +29,7 @@ fn the_first_match_of_the_highest_layer_wins() {
     insta::assert_snapshot!(agent(&rules, "github", "get_issue", "{}"), @"allow because rule `github/get_*` (allow, user layer) at /home/me/helve.toml:1:1");
     insta::assert_snapshot!(agent(&rules, "github", "create_issue", "{}"), @"deny because rule `github/*` (deny, user layer) at /home/me/helve.toml:2:1");
     insta::assert_snapshot!(agent(&rules, "github", "get_secret", "{}"), @"ask because rule `github/get_secret` (ask, explicit layer) at ci.toml:3:1");
-    insta::assert_snapshot!(agent(&rules, "files", "get_issue", "{}"), @"ask because no rule and no list speaks of it");
+    insta::assert_snapshot!(agent(&rules, "files", "get_issue", "{}"), @"ask because no rule or list mentions it");
     insta::assert_snapshot!(agent(&rules, "elsewhere", "get_issue", "{}"), @"deny because no server of that name is configured");
 }
 
@@ -57,7 +57,7 @@ fn an_untrusted_project_narrows_and_never_widens() {
         "defaults deny github/get_secret",
         "command allow github/delete_cache",
     ]);
-    insta::assert_snapshot!(agent(&rules, "github", "create", "{}"), @"ask because no rule and no list speaks of it");
+    insta::assert_snapshot!(agent(&rules, "github", "create", "{}"), @"ask because no rule or list mentions it");
     insta::assert_snapshot!(agent(&rules, "github", "delete_all", "{}"), @"deny because rule `github/delete_*` (deny, untrusted project layer) at project/helve.toml:2:1");
     insta::assert_snapshot!(agent(&rules, "github", "get_issue", "{}"), @"ask because rule `github/get_*` (ask, untrusted project layer) at project/helve.toml:3:1");
     insta::assert_snapshot!(agent(&rules, "github", "delete_cache", "{}"), @"allow because rule `github/delete_cache` (allow, command line layer) at the command line");
@@ -152,10 +152,10 @@ fn a_server_that_may_write() {
 fn annotations_count_only_where_they_are_trusted() {
     let plain = with_access(AccessSpec::default());
     let trusting = with_access(AccessSpec { trust_annotations: true, ..AccessSpec::default() });
-    insta::assert_snapshot!(decided(&plain, "get", READS, Caller::Agent), @"ask because no rule and no list speaks of it, high risk");
+    insta::assert_snapshot!(decided(&plain, "get", READS, Caller::Agent), @"ask because no rule or list mentions it, high risk");
     insta::assert_snapshot!(decided(&trusting, "get", READS, Caller::Agent), @"allow because the server says it only reads, and `trust_annotations` is set at /home/me/.mcp.json:12:1, low risk");
-    insta::assert_snapshot!(decided(&trusting, "get", Claims { destructive: Some(true), ..READS }, Caller::Agent), @"ask because no rule and no list speaks of it, high risk");
-    insta::assert_snapshot!(decided(&trusting, "create", WRITES, Caller::Agent), @"ask because no rule and no list speaks of it, high risk");
+    insta::assert_snapshot!(decided(&trusting, "get", Claims { destructive: Some(true), ..READS }, Caller::Agent), @"ask because no rule or list mentions it, high risk");
+    insta::assert_snapshot!(decided(&trusting, "create", WRITES, Caller::Agent), @"ask because no rule or list mentions it, high risk");
 }
 
 #[test]
@@ -196,7 +196,7 @@ fn resources_and_prompts_have_rules_of_their_own() {
         shown(&rules.for_tool(Subject::unknown(name("github", uri), kind)).decide(Caller::Agent, json("{}")))
     };
     insta::assert_snapshot!(decide(CallKind::Resource, "repo://docs/a"), @"allow because rule `github/repo://docs/*` for each resource (allow, user layer) at /home/me/helve.toml:2:1");
-    insta::assert_snapshot!(decide(CallKind::Resource, "repo://code/a"), @"allow because no rule speaks of it, and it only reads");
+    insta::assert_snapshot!(decide(CallKind::Resource, "repo://code/a"), @"allow because no rule mentions it, and it only reads");
     insta::assert_snapshot!(decide(CallKind::Prompt, "review"), @"ask because rule `github:*` for each prompt (ask, user layer) at /home/me/helve.toml:4:1");
     insta::assert_snapshot!(decide(CallKind::Tool, "review"), @"deny because rule `github/*` (deny, user layer) at /home/me/helve.toml:1:1");
     // Lists name tools, not resources.
@@ -235,7 +235,7 @@ fn arguments_decide() {
     insta::assert_snapshot!(read(r#"{"path":"/home/me/a"}"#), @"allow because rule `files/read` with `path=/home/*` (allow, user layer) at /home/me/helve.toml:3:1");
     insta::assert_snapshot!(read(r#"{"path":"/etc/passwd"}"#), @"deny because rule `files/*` with `path=/etc/*` (deny, user layer) at /home/me/helve.toml:1:1");
     insta::assert_snapshot!(read(r#"{"path":"/home/me/password.txt"}"#), @"ask because rule `files/*` with `*password*` (ask, user layer) at /home/me/helve.toml:2:1");
-    insta::assert_snapshot!(read(r#"{"path":"/home/../root/a"}"#), @"ask because no rule and no list speaks of it");
+    insta::assert_snapshot!(read(r#"{"path":"/home/../root/a"}"#), @"ask because no rule or list mentions it");
     insta::assert_snapshot!(agent(&rules, "files", "count", r#"{"limit":1e2}"#), @"allow because rule `files/count` with `limit=100` (allow, user layer) at /home/me/helve.toml:4:1");
     assert_eq!(tool(&rules, "files", "read", READS).foresee(Caller::Agent), None);
     assert!(tool(&rules, "github", "read", READS).foresee(Caller::Agent).is_some());
@@ -290,8 +290,8 @@ fn refusals_say_what_to_write_where() {
     - change the rule at the command line: it was named for this run, and is asked before all others
     ");
     insta::assert_snapshot!(refused(&rules, "create[issue]\u{1b}[2J"), @r"
-    an agent wants to call `github/create[issue]\u{1b}[2J` (high risk): no rule and no list speaks of it
-    APPROVAL_REQUIRED `github/create[issue]\u{1b}[2J` needs an approval and nobody is there to ask: no rule and no list speaks of it
+    an agent wants to call `github/create[issue]\u{1b}[2J` (high risk): no rule or list mentions it
+    APPROVAL_REQUIRED `github/create[issue]\u{1b}[2J` needs an approval and nobody is there to ask: no rule or list mentions it
     - to allow it once, ask for `github/create[issue]\u{1b}[2J` where a person can answer
     - to allow it for good, add a rule of your own that allows `github/create[issue]\u{1b}[2J`
     ");

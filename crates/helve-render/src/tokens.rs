@@ -71,7 +71,7 @@ impl Run {
             Kind::Digits => length.div_ceil(DIGITS),
             // One space belongs to the word after it.
             Kind::Space => usize::from(self.has_line_break) + usize::from(length > 1),
-            // A picture is several bytes that are no word.
+            // An emoji is several bytes that do not form a word.
             Kind::Signs => self.ascii.div_ceil(SIGNS) + 2 * self.others,
         }
     }

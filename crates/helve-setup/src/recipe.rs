@@ -129,6 +129,10 @@ impl Setup {
     /// is to be.
     #[must_use]
     pub fn confining(&self) -> Option<Confining> {
+        self.confining.get_or_init(|| self.new_confining()).as_ref().map(Confining::for_another_host)
+    }
+
+    fn new_confining(&self) -> Option<Confining> {
         let directories = self.environment.directories();
         let stage = self.environment.program()?.as_warden();
         let cache = directories.cache.as_ref()?;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use helve::Confining;
 use helve_config::{
     Code, CommandLine, Configuration, Diagnostic, Dialect, ExplicitFile, LoadRequest, Setting, Severity, discover,
 };
@@ -61,6 +62,8 @@ pub struct Setup {
     vault_key: Mutex<VaultKey>,
     /// The logins; one for all hosts, so that a login is renewed once for all of them.
     credentials: OnceLock<Option<Credentials>>,
+    /// How servers are confined; one for all hosts, so that the machine is asked once what it can enforce.
+    pub(crate) confining: OnceLock<Option<Confining>>,
 }
 
 /// What is known about the program that prints the key of the vault.
@@ -90,6 +93,7 @@ impl Setup {
             has_retired: AtomicBool::new(false),
             vault_key: Mutex::default(),
             credentials: OnceLock::new(),
+            confining: OnceLock::new(),
         }
     }
 

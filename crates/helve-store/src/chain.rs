@@ -1,5 +1,5 @@
 //! The chain: each batch of calls has a hash over the one before and its own rows, so that a row which was changed, added
-//! or taken out shows. What retention took away from the front is no gap.
+//! or taken out shows. What retention removed from the front does not count as a gap.
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 use sha2::{Digest as _, Sha256};

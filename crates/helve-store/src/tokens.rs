@@ -19,7 +19,7 @@ pub enum TokenKind {
 /// A token to be kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewToken {
-    /// The part of it that is no secret.
+    /// The part of it that is not secret.
     pub id: String,
     /// What people call it.
     pub name: String,

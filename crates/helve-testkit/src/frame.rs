@@ -115,7 +115,7 @@ impl Out {
         (Self { sender, gauge: Arc::clone(&gauge) }, OutReader { receiver, gauge })
     }
 
-    /// Queues a frame; a reader that is gone is no concern of the peer.
+    /// Queues a frame; the peer ignores a reader that is gone.
     pub(crate) fn send(&self, frame: Frame) {
         let bytes = frame.len();
         self.gauge.queued.fetch_add(bytes, Ordering::Relaxed);

@@ -295,7 +295,7 @@ impl<D: Door> World<D> {
             for (key, question) in result["inputRequests"].as_object_mut().into_iter().flatten() {
                 let content = json!({"decision": "once", "name": format!("answered by {principal}")});
                 answers.insert(key.clone(), json!({"action": "accept", "content": content}));
-                // Where rules are written is no two worlds' own.
+                // The message names the file of the rule, which is another in each run.
                 question["params"]["message"] = Value::Null;
             }
             again["requestState"] = json!(state);

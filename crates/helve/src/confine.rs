@@ -51,6 +51,13 @@ impl Confining {
         Self { stage, directory, home, own, machine: Arc::default(), refused: Arc::default() }
     }
 
+    /// The same for another host: what this machine can enforce is asked once for both, and what the servers of one asked for
+    /// in vain stays its own.
+    #[must_use]
+    pub fn for_another_host(&self) -> Self {
+        Self { refused: Arc::default(), ..self.clone() }
+    }
+
     /// The hosts that a server asked for in vain, over all its starts.
     pub(crate) fn refused_hosts(&self, server: &ServerName) -> RefusedHosts {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
@@ -256,3 +263,7 @@ fn absolute_paths(line: &str) -> Vec<String> {
         .map(str::to_owned)
         .collect()
 }
+
+#[cfg(test)]
+#[path = "confine_tests.rs"]
+mod tests;

@@ -153,7 +153,7 @@ impl QuestionRouter {
             Ok(_) => Ok(result),
             Err(problem) => {
                 self.warn(server, format!("the model's answer cannot be sent: {problem}"));
-                Err(refused("the model's answer is of no use".to_owned()))
+                Err(refused("the model's answer cannot be used".to_owned()))
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Prompt tags: where a text asks for the result of a tool, and what stands there in the end.
 //!
 //! `[use-mcp:server/tool:{"key": "value"}]` stands for a call. The tag ends where its JSON ends, so that brackets,
-//! quotes and line breaks inside are no trouble; `[use-mcp:server/tool]` is a call without arguments. The name may
+//! quotes and line breaks inside are fine; `[use-mcp:server/tool]` is a call without arguments. The name may
 //! be in any spelling. White space around the name and the arguments does not count.
 //!
 //! `\[use-mcp:` is the text `[use-mcp:`, and fenced code blocks stay as they are. What looks like a tag and is none

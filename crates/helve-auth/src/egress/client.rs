@@ -133,7 +133,7 @@ impl EgressClient {
             } else {
                 (ErrorKind::Unreachable, "its answer broke off")
             };
-            AuthError::new(kind, format!("{} at {} is of no use: {what}", request.purpose, shown(url)))
+            AuthError::new(kind, format!("{} at {} cannot be used: {what}", request.purpose, shown(url)))
         })?;
         Ok(HttpAnswer { status: head.status, headers: head.headers, body: body.to_bytes() })
     }

@@ -82,7 +82,7 @@ impl SignIn {
         let none = || {
             AuthError::new(
                 ErrorKind::TimedOut,
-                "no login to this server is under way: it is begun first, and is good for 10 minutes",
+                "no login to this server is under way: begin one first; it stays open for 10 minutes",
             )
             .with_advice(Advice::LogIn)
         };

@@ -48,7 +48,7 @@ fn wrong_options_say_what_to_do() {
     ");
     assert_snapshot!(wrong("filesystem", &[("roots", &[])]), @"
     `roots` is empty
-      name at least one, or leave it away
+      name at least one, or leave it out
       server `notes` comes from helve.toml:3:1
     ");
     assert_snapshot!(wrong("filesystem", &[("roots", &[""])]), @"

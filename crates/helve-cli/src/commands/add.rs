@@ -98,7 +98,9 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     let replaced = put(context, &place, name.as_str(), server, args.replace)?;
     for secret in spelt_out {
         let file = context.env.shown(&place.path);
-        context.printer.warning(format!("the value of {secret} is written into {file} for everybody who can read it"));
+        context.printer.warning(format!(
+            "the value of {secret} is written into {file}, where everybody who can read the file sees it"
+        ));
         context.printer.hint(format!("refer to a variable instead: '${{{}}}'", variable_name(&secret)));
         context.printer.hint(format!("or have it kept sealed: `--secret {secret}` instead of its value"));
     }
@@ -342,5 +344,5 @@ fn variable_name(secret: &str) -> String {
 /// The failure of an entry that another application's file cannot hold, used by every verb that writes one.
 pub(super) fn only_in_own_file(context: &Context, place: &FilePlace) -> Failure {
     let file = context.env.shown(&place.path);
-    Failure::new(ErrorCode::Config, format!("{file} is not helve's own file")).hint("leave --config away")
+    Failure::new(ErrorCode::Config, format!("{file} is not helve's own file")).hint("leave out --config")
 }

@@ -53,7 +53,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     })?;
     if carried.holds_secrets {
         let file = context.env.shown(&target.path);
-        context.printer.warning(format!("a secret is written into {file} for everybody who can read it"));
+        context
+            .printer
+            .warning(format!("a secret is written into {file}, where everybody who can read the file sees it"));
         context.printer.hint("refer to a variable instead: ${NAME}");
     }
     for what in &carried.left_behind {

@@ -111,7 +111,7 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
         }
         let message = format!("{shown} has another entry called `{name}`");
         return Err(Failure::new(ErrorCode::Config, message)
-            .hint("look at it, and choose another name with `--name`, or take it away first"));
+            .hint("look at it, and choose another name with `--name`, or remove it first"));
     }
     let change = Change::Add(server(&entry));
     let after = edit_text(&place, &before, name.as_str(), &change)
@@ -186,7 +186,7 @@ pub(super) fn target(context: &Context, name: &str, scope: Scope) -> Result<(App
     };
     let place = application.file(context, layer).ok_or_else(|| match scope {
         Scope::Project => Failure::usage(format!("{} has no file for a project", application.title))
-            .hint("leave `--scope` away: its file for you counts everywhere"),
+            .hint("leave out `--scope`: its file for you counts everywhere"),
         Scope::User => Failure::other("there is no home directory").hint("set HOME"),
     })?;
     Ok((application, place))

@@ -92,13 +92,13 @@ fn mcp_json(context: &Context, scope: Scope) -> Result<PathBuf, Failure> {
             Ok(home.join(NAME))
         }
         Scope::Local => Err(Failure::usage("there is no .mcp.json for you alone in a project")
-            .hint("use `--scope user`, or a helve.local.toml: leave --format away")),
+            .hint("use `--scope user`, or a helve.local.toml: leave out --format")),
     }
 }
 
 fn claude_loop(context: &Context, scope: Scope) -> Result<PathBuf, Failure> {
     if scope != Scope::Project {
-        return Err(Failure::usage("claude-loop's file is a project's: leave --scope away"));
+        return Err(Failure::usage("claude-loop's file is a project's: leave out --scope"));
     }
     place::own_file(context, Scope::Project)?;
     Ok(discover::own_project_file(context.environment(), ".claude-loop/mcp-config.json").path)

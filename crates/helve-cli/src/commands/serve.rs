@@ -198,7 +198,7 @@ async fn over_http(
     mut guard: Guard,
 ) -> Result<(), Failure> {
     let deaf = |error: std::io::Error| {
-        Failure::other(format!("nobody can listen at {address}")).cause(&error).hint("`--http` takes another address")
+        Failure::other(format!("cannot listen on {address}")).cause(&error).hint("`--http` takes another address")
     };
     let listener = listening::listen(address).map_err(deaf)?;
     let bound = listener.local_addr().map_err(deaf)?;

@@ -440,7 +440,7 @@ fn an_entry_is_added_as_json() {
     exit status 2
     --- stderr
     error: zed.json is not helve's own file
-    hint: leave --config away
+    hint: leave out --config
     ");
 }
 

@@ -139,7 +139,7 @@ fn what_nobody_allowed_is_refused_in_a_script_and_a_yes_is_a_yes() {
     insta::assert_snapshot!(env.run(&["call", "files/echo", "a=1"]), @"
     exit status 7
     --- stderr
-    error: `files/echo` needs an approval and nobody is there to ask: no rule and no list speaks of it
+    error: `files/echo` needs an approval and nobody is there to ask: no rule or list mentions it
     hint: to allow it once, run `helve call files/echo` at a terminal and answer, or add `--yes`
     hint: to allow it for good: `helve allow files/echo`
     ");
@@ -349,7 +349,7 @@ fn tools_for_models_and_languages() {
     because rule `*/*` (allow, user layer) at [ROOT]/home/.config/helve/helve.toml:6:8
       => rule `*/*` (allow, user layer) at [ROOT]/home/.config/helve/helve.toml:6:8
            decides: allow
-       - otherwise: no rule and no list speaks of it
+       - otherwise: no rule or list mentions it
            not reached
     ");
     insta::assert_snapshot!(env.run(&["tools", "--json"]), @r#"
@@ -435,7 +435,7 @@ fn a_changed_definition_is_refused_until_it_is_accepted() {
            decides: deny
        - rule `*/*` (allow, user layer) at [ROOT]/home/.config/helve/helve.toml:6:8
            not reached
-       - otherwise: no rule and no list speaks of it
+       - otherwise: no rule or list mentions it
            not reached
     hint: `helve pin files/echo` shows what changed, and asks whether to accept it
     ");

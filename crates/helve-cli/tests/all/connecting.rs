@@ -106,7 +106,7 @@ fn a_project_gets_an_entry_that_everybody_can_use() {
     exit status 2
     --- stderr
     error: Windsurf has no file for a project
-    hint: leave `--scope` away: its file for you counts everywhere
+    hint: leave out `--scope`: its file for you counts everywhere
     "#);
 }
 
@@ -118,7 +118,7 @@ fn an_entry_that_is_not_ours_is_left_alone() {
     exit status 2
     --- stderr
     error: ~/.cursor/mcp.json has another entry called `helve`
-    hint: look at it, and choose another name with `--name`, or take it away first
+    hint: look at it, and choose another name with `--name`, or remove it first
     "#);
     insta::assert_snapshot!(said(&env, &["disconnect", "cursor", "--yes"]), @r#"
     exit status 2

@@ -384,7 +384,7 @@ fn c5_the_doctor_knows_what_is_off_and_what_is_there_twice() {
     assert!(told.starts_with("exit status 1") && told.contains("is configured twice in this file"), "{told}");
 }
 
-/// G7: a server that declares nothing is not asked for anything, and that is no good state.
+/// G7: a server that declares nothing is not asked for anything, and that is not a healthy state.
 #[test]
 fn g7_the_doctor_says_when_a_server_declares_nothing() {
     let scripted = r#"{"jsonrpc":"2.0","id":$ID,"result":{"protocolVersion":"2025-11-25","serverInfo":{"name":"s","version":"1"}}}"#;

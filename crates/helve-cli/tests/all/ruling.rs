@@ -52,7 +52,7 @@ fn c2_what_no_rule_mentions_is_allowed_by_the_command_that_the_refusal_names() {
     insta::assert_snapshot!(follow(&env(""), &["call", "peer/echo", "a=1"]), @"
     exit status 7
     --- stderr
-    error: `peer/echo` needs an approval and nobody is there to ask: no rule and no list speaks of it
+    error: `peer/echo` needs an approval and nobody is there to ask: no rule or list mentions it
     hint: to allow it once, run `helve call peer/echo` at a terminal and answer, or add `--yes`
     hint: to allow it for good: `helve allow peer/echo`
     ");
@@ -482,7 +482,7 @@ fn c10_the_first_refusal_of_a_tool_tells_the_person_the_command_that_helps() {
         );
     }
     insta::assert_snapshot!(told, @"
-    refused: tester 1: `peer/fail` needs an approval and nobody is there to ask: no rule and no list speaks of it
+    refused: tester 1: `peer/fail` needs an approval and nobody is there to ask: no rule or list mentions it
     hint: to allow it for good: `helve allow peer/fail`
     hint: an agent that asks you itself before each call needs no second question: `helve serve --unlisted allow`
     refused: tester 1: `peer/echo` may not be called: rule `peer/echo` with `a=secret*` (deny, user layer) at [ROOT]/home/.config/helve/helve.toml:6:8

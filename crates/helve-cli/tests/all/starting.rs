@@ -703,7 +703,7 @@ fn a_first_file_is_written_once() {
     exit status 2
     --- stderr
     error: there is no .mcp.json for you alone in a project
-    hint: use `--scope user`, or a helve.local.toml: leave --format away
+    hint: use `--scope user`, or a helve.local.toml: leave out --format
     ");
 }
 

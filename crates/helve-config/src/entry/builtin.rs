@@ -118,7 +118,7 @@ fn option(values: &mut Values<'_, '_>, entry: &TableEntry) -> Option<Vec<ConfigT
         // None at all must not mean the usual ones.
         (OptionShape::Paths, Value::Array(_)) => {
             let message = format!("{} is empty", quoted(&entry.key));
-            let hint = "name at least one directory, or leave it away";
+            let hint = "name at least one directory, or leave it out";
             values.invalid(Diagnostic::error(Code::BadValue, message).hint(hint), entry.node.span);
             None
         }

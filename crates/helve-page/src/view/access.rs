@@ -56,7 +56,7 @@ pub enum TokenKind {
 /// One token.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TokenRow {
-    /// Its id: the part of it that is no secret.
+    /// Its id: the part of it that is not secret.
     pub id: String,
     /// Its name.
     pub name: String,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use rust_stemmers::{Algorithm, Stemmer};
 
-/// Letters of a word that count; what is longer is no word but data.
+/// Letters of a word that count; anything longer is data, not a word.
 const MAX_WORD: usize = 40;
 
 /// How a text is written.

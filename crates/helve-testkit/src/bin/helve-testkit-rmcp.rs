@@ -64,7 +64,7 @@ async fn serve_http(server: Server) -> Result<(), Failure> {
                     let service = service.clone();
                     async move { Ok::<_, Infallible>(service.handle(request).await) }
                 });
-                // A client that hangs up is no concern of the others.
+                // A client that hangs up does not affect the others.
                 drop(http1::Builder::new().serve_connection(TokioIo::new(stream), answer).await);
             });
         }

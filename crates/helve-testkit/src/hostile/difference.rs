@@ -14,19 +14,21 @@ const RESERVED: &str = "io.modelcontextprotocol/";
 ///
 /// The quiet run is the same in everything, but that the agent says only its handshake, and in plain words what needs no
 /// decision. What a gateway says there for itself it may say again: a list is asked for twice when two ask for it. A request
-/// that may have been made may be taken back as well, and nothing else may: whoever goes, or cancels, is too late for most.
+/// that was made may be cancelled as well. Over HTTP a gateway also cancels requests that it gave up before the server read
+/// them; that is its own doing as long as no agent named that id, so an id that a probe names must have been made before.
 pub fn difference(probes: &[Probe], quiet: &[String], attacked: &[String]) -> Vec<String> {
     let quiet: HashSet<String> = quiet.iter().map(|frame| without_numbers(frame)).collect();
     let mut wrong = Vec::new();
     let mut arrived = vec![0_usize; probes.iter().map(|probe| probe.number + 1).max().unwrap_or_default()];
     let mut made = HashSet::new();
+    let is_named = |id: &str| probes.iter().any(|probe| names_request(&probe.text, id));
     for frame in attacked {
         let is_quiet = quiet.contains(&without_numbers(frame));
         let is_of = |probe: &&Probe| probe.arrives.as_ref().is_some_and(|arrival| is_arrival(frame, arrival));
         match probes.iter().find(is_of) {
             _ if is_quiet => {}
             Some(probe) => arrived[probe.number] += 1,
-            None if takes_back(frame).is_some_and(|id| made.contains(&id)) => continue,
+            None if takes_back(frame).is_some_and(|id| made.contains(&id) || !is_named(&id)) => continue,
             None => {
                 wrong.push(format!("reached the server: {frame}"));
                 continue;
@@ -65,6 +67,15 @@ fn takes_back(frame: &str) -> Option<String> {
     let id = message.pointer("/params/requestId")?;
     let own = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
     (message == own).then(|| id.to_string())
+}
+
+/// Does a message of an agent name this id as that of a request, wherever and however deep?
+fn names_request(text: &str, id: &str) -> bool {
+    let plain: String = text.chars().filter(|character| !character.is_whitespace() && *character != '\\').collect();
+    plain.split("requestId\":").skip(1).any(|value| {
+        let rest = value.trim_start_matches('"').strip_prefix(id);
+        rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()))
+    })
 }
 
 /// Is this frame the call that has to arrive, with its arguments byte for byte and nothing else of the agent's?
@@ -130,10 +141,12 @@ mod tests {
         }
     }
 
-    /// Of what was made, and of nothing else.
+    /// Of what was made, and of what no agent named.
     #[test]
     fn what_was_made_may_be_taken_back() {
-        let judge = |frames: &[String]| difference(&[probe(3)], &[], frames);
+        let theirs =
+            Probe { text: r#"{"params": {"requestId" : 8, "a": "{\"requestId\":9}"}}"#.to_owned(), ..probe(3) };
+        let judge = |frames: &[String]| difference(std::slice::from_ref(&theirs), &[], frames);
         let back = |more: &str, id: u32| {
             format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}{more}}}}}"#)
         };
@@ -143,5 +156,7 @@ mod tests {
         }
         let early = [back("", 9), call(3, "")];
         assert_eq!(judge(&early), [format!("reached the server: {}", early[0])]);
+        // No agent named 27 or 80: the gateway gave its own request up before the server read it.
+        assert_eq!(judge(&[call(3, ""), back("", 27), back("", 80)]), Vec::<String>::new());
     }
 }

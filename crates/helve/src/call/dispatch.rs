@@ -229,7 +229,7 @@ fn explain(
 
 fn too_slow(tool: &ToolEntry, context: &CallContext, timeout: Duration) -> CallError {
     let shown = context.names(tool.name());
-    CallError::new(ErrorCode::Timeout, format!("`{shown}` was not done within {} s", timeout.as_secs_f64()))
+    CallError::new(ErrorCode::Timeout, format!("`{shown}` timed out after {} s", timeout.as_secs_f64()))
         .with_may_have_run(true)
         .with_hint(MAY_HAVE_RUN)
         .at(tool.name())

@@ -122,7 +122,7 @@ impl<'call> Recording<'call> {
     /// The error of a call that took longer than all of it may.
     pub(super) fn too_long(&self, total: Duration) -> CallError {
         let (asked, seconds) = (spelled(self.asked, self.name.as_ref()), total.as_secs_f64());
-        let error = CallError::new(ErrorCode::Timeout, format!("`{asked}` was not done within {seconds} s in all"))
+        let error = CallError::new(ErrorCode::Timeout, format!("`{asked}` timed out after {seconds} s in all"))
             .with_may_have_run(self.attempts > 0)
             .with_hint("give the call more time, or its tool less to do");
         let unreadable = self.sent_to.as_ref().and_then(|(session, before)| session.noise_since(*before));

@@ -146,7 +146,7 @@ async fn a_total_bounds_a_call_whatever_it_reports() {
     context.total = Some(Duration::from_millis(300));
     let error = host.call("a/progress", json(r#"{"steps":100000,"delay_ms":10}"#), context).await.unwrap_err();
     insta::assert_snapshot!(shown(&error), @r"
-    TIMEOUT: `a/progress` was not done within 0.3 s in all
+    TIMEOUT: `a/progress` timed out after 0.3 s in all
       hint: give the call more time, or its tool less to do
     ");
     assert!(error.may_have_run());

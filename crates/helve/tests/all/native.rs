@@ -96,7 +96,7 @@ async fn a_native_tool_that_panics_breaks_or_hangs_costs_its_own_call() {
     TOOL_ERROR: `math/panics_later` panicked
     CONFIG: no such database
       hint: make one
-    TIMEOUT: `math/hangs` was not done within 0.2 s
+    TIMEOUT: `math/hangs` timed out after 0.2 s
       hint: the call may have run: look before you repeat it
     ");
     assert_eq!(call(&host, "add", r#"{"a":4}"#).await.unwrap().to_text(), "4");

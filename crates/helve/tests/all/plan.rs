@@ -48,7 +48,7 @@ async fn a_change_leaves_the_calls_of_other_servers_alone() {
     let removed = endless_calls(&host, "removed", 5).await;
 
     let mut other_rules = stdio("kept", &keep);
-    // What may be called is no matter of the process.
+    // What may be called does not depend on the process.
     other_rules.access.disabled_tools =
         vec![helve_model::Listed { glob: "echo".to_owned(), origin: helve_model::Origin::Program }];
     let changes = host.set_servers(vec![other_rules, stdio("changed", &Scenario::modern())]).await;

@@ -138,7 +138,7 @@ async fn permission_is_asked_when_it_is_made_and_again_when_the_tool_is_another(
     let watcher = host.watcher();
     drop(watcher.poll_tool("native/count", RawJson::empty_object(), DEFAULT_INTERVAL, "").await.unwrap());
     tokio::time::sleep(DEFAULT_INTERVAL * 10).await;
-    insta::assert_snapshot!(yes.0.lock().unwrap().join("\n"), @"a poll wants to call `native/count` (high risk): no rule and no list speaks of it");
+    insta::assert_snapshot!(yes.0.lock().unwrap().join("\n"), @"a poll wants to call `native/count` (high risk): no rule or list mentions it");
     host.put_toolbox(toolbox(Counter::new("Counts and deletes", true))).unwrap();
     tokio::time::sleep(DEFAULT_INTERVAL * 10).await;
     assert_eq!(yes.0.lock().unwrap().len(), 2);

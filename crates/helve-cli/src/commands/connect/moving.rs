@@ -169,7 +169,7 @@ pub(super) fn check(scope: super::Scope) -> Result<(), Failure> {
         super::Scope::User => Ok(()),
         super::Scope::Project => {
             Err(Failure::new(ErrorCode::Config, "a project's servers are everybody's, and stay in its file")
-                .hint("leave `--move` away, or `--scope`"))
+                .hint("leave out `--move` or `--scope`"))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Endpoints that are no use: closing at once, wanting credentials.
+//! Endpoints that cannot be used: closing at once, wanting credentials.
 
 use std::time::Duration;
 
