@@ -25,7 +25,7 @@ pub struct Device {
 pub(crate) fn see(connection: &Connection, seen: &[Device]) -> Result<(), StoreError> {
     let mut note = connection.prepare_cached(
         "INSERT INTO device VALUES (?, ?, ?, ?)
-         ON CONFLICT DO UPDATE SET last = max(last, excluded.last)",
+         ON CONFLICT (token, name) DO UPDATE SET last = max(last, excluded.last)",
     )?;
     let mut forget = connection.prepare_cached(
         "DELETE FROM device WHERE token = ?1 AND name NOT IN

@@ -48,7 +48,7 @@ struct Measure {
 impl Spokes {
     #[expect(clippy::print_stdout, reason = "the table of measures is what this chore is run for")]
     pub(crate) fn run(&self, root: &Path) -> Result<()> {
-        let helve = match &self.helve {
+        let helve = match self.helve.as_deref() {
             Some(program) => build_unless(Some(program), root, "helve-cli", "helve")?,
             None => build(root, "helve-cli", Profile::Release, &["helve"])?.remove(0),
         };

@@ -15,7 +15,7 @@ use crate::printer::Line;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// What the hub is called here
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "HUB")]
     name: String,
 }
 

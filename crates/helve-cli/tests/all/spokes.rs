@@ -112,7 +112,7 @@ fn a_hub_is_joined_used_like_ones_own_and_left() {
     assert!(explained.contains("hub/notes/echo"), "{explained}");
 
     // Rules of one's own count here, whatever the hub allows.
-    assert!(spoke.run(&["deny", "hub/notes/echo", "--yes"]).starts_with("exit status 0"));
+    assert!(spoke.run(&["deny", "hub/notes/echo"]).starts_with("exit status 0"));
     let refused = spoke.run(&["call", "hub/notes/echo", "text=hello"]);
     assert!(refused.contains("hub/notes/echo") && !refused.starts_with("exit status 0"), "{refused}");
     assert!(echoes(&spoke, "hub/Brave Search/echo"));

@@ -25,14 +25,22 @@ fn told(configuration: &Configuration) -> String {
 #[test]
 fn a_hub_stands_in_a_persons_own_file() {
     let own = "[hubs.hub]\nurl = \"https://hub.example.com/\"\n";
-    insta::assert_snapshot!(told(&merged(&[(Layer::User, own)])), @"");
-    insta::assert_snapshot!(told(&merged(&[(Layer::Project, own)])), @"");
+    insta::assert_snapshot!(told(&merged(&[(Layer::User, own)])), @"hub https://hub.example.com /home/me/.config/helve/helve.toml:1:7");
+    insta::assert_snapshot!(told(&merged(&[(Layer::Project, own)])), @"a project cannot join a hub for you");
 }
 
 #[test]
 fn names_and_addresses_that_cannot_be_are_said() {
     let text = "[hubs.local]\nurl = \"https://a.example\"\n[hubs.\"a-b\"]\nurl = \"https://a.example\"\n[hubs.open]\nurl = \"http://a.example\"\n[hubs.none]\n[hubs.typo]\nurl = \"https://b.example\"\nurls = 1\n[hubs]\nflat = 1\n";
-    insta::assert_snapshot!(told(&merged(&[(Layer::User, text)])), @"");
+    insta::assert_snapshot!(told(&merged(&[(Layer::User, text)])), @"
+    typo https://b.example /home/me/.config/helve/helve.toml:8:7
+    `local` cannot be the name of a hub
+    `a-b` cannot be the name of a hub
+    `url` of the hub `open` cannot be used
+    the hub `none` has no address
+    unknown key `urls`
+    `flat` must be a table, not a number
+    ");
 }
 
 #[test]
@@ -40,7 +48,7 @@ fn a_local_server_keeps_its_name() {
     let text = "[hubs.hub]\nurl = \"https://hub.example.com\"\n[servers.hub]\ncommand = \"run\"\n";
     let configuration = merged(&[(Layer::User, text)]);
     assert!(configuration.hubs.is_empty() && configuration.server("hub").is_some());
-    insta::assert_snapshot!(told(&configuration), @"");
+    insta::assert_snapshot!(told(&configuration), @"the hub `hub` is left out: there is a server of that name");
     // One that nobody trusts takes nothing away.
     let own = "[hubs.hub]\nurl = \"https://hub.example.com\"\n";
     let project = "[servers.hub]\ncommand = \"run\"\n";
