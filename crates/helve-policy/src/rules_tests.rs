@@ -463,7 +463,7 @@ fn reaches(rule: &str, action: Action) -> (bool, bool) {
     });
     let (set, _) = RuleSet::compile([SourcedRule { rule, trust: Trust::Trusted }], access);
     let decided = servers.map(|server| {
-        let name = QualifiedName::new(server, ToolName::new("create_issue"));
+        let name = QualifiedName::new(server, helve_model::ToolName::new("create_issue"));
         let found = set.for_tool(Subject::unknown(name, CallKind::Tool)).foresee(crate::Caller::Agent);
         matches!(found, Some((decided, crate::Ground { decider: crate::Decider::Rule(_), .. })) if decided == action)
     });
