@@ -12,12 +12,15 @@ mod deny;
 mod docs;
 mod escapes;
 mod frameworks;
+mod http;
+mod hub_stage;
 mod install;
 mod interop;
 mod layers;
 mod layout;
 mod listening;
 mod package;
+mod page;
 mod programs;
 mod seeds;
 mod soak;
@@ -50,6 +53,7 @@ enum Chore {
     Interop(interop::Interop),
     Layout(layout::Layout),
     Package(package::Package),
+    Page(page::Page),
     Seeds(seeds::Seeds),
     Soak(soak::Soak),
     Tidy(tidy::Tidy),
@@ -80,6 +84,7 @@ fn main() -> ExitCode {
         Chore::Interop(interop) => interop.run(&root),
         Chore::Layout(layout) => layout.run(&root),
         Chore::Package(package) => package.run(&root),
+        Chore::Page(page) => page.run(&root),
         Chore::Seeds(seeds) => seeds.run(&root),
         Chore::Soak(soak) => soak.run(&root),
         Chore::Tidy(tidy) => tidy.run(&root),

@@ -1,5 +1,6 @@
 //! Owns `cargo xtask soak`: the long runs that are too long for every day.
 
+mod hub;
 mod sessions;
 
 use std::path::Path;
@@ -33,6 +34,7 @@ pub(crate) struct Soak {
 #[derive(Debug, Subcommand)]
 enum What {
     Host(Host),
+    Hub(hub::Hub),
     Sessions(sessions::Sessions),
 }
 
@@ -54,6 +56,7 @@ impl Soak {
     pub(crate) fn run(&self, root: &Path) -> Result<()> {
         match &self.what {
             Some(What::Host(host)) => host.run(root),
+            Some(What::Hub(hub)) => hub.run(root),
             Some(What::Sessions(sessions)) => sessions.run(root),
             None => self.run_wire(root),
         }

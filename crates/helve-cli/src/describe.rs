@@ -2,7 +2,8 @@
 
 use helve_config::{Configuration, ConfiguredServer, looks_secret};
 use helve_model::{
-    ConfigText, HttpFlavour, Listed, Origin, PrivateIdle, ServerSpec, StdioSpec, TransportSpec, Validation,
+    ConfigText, HttpFlavour, Listed, Origin, PrivateIdle, RecordedBodies, ServerSpec, StdioSpec, TransportSpec,
+    Validation,
 };
 use helve_setup::held_word;
 use serde_json::{Map, Value, json};
@@ -188,6 +189,8 @@ pub(crate) fn details(context: &Context, spec: &ServerSpec, secrets: Secrets) ->
         [
             flag(spec.inherit_environment, "gets your whole environment"),
             flag(spec.leaves_results, "its results may show its secrets"),
+            flag(spec.record == RecordedBodies::Arguments, "a hub records what is sent to it"),
+            flag(spec.record == RecordedBodies::All, "a hub records what is sent to it and what it answers"),
             flag(access.trust_annotations, "is believed when it calls a tool harmless"),
             flag(spec.required, "helve does not start without it"),
             flag(spec.lazy, "starts at first use"),

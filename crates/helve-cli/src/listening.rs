@@ -1,6 +1,7 @@
 //! Listening for agents on a socket, and driving their connections.
 
 mod punctual;
+mod tls;
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -10,7 +11,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve_serve::face::http::HttpFace;
+use helve_serve::face::http::{Connection, HttpFace};
 use helve_serve::{Peer, behind_the_others};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -19,13 +20,19 @@ use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 #[cfg(target_os = "linux")]
 use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio_rustls::TlsAcceptor;
 
 use crate::peer;
 use punctual::Heads;
+pub(crate) use tls::acceptor;
 
 /// How long an agent may take to say what it wants, once it has connected or begun to.
 const HEAD_WITHIN: Duration = Duration::from_secs(30);
+
+/// How long a connection may take until nobody else can read it.
+const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
 
 /// How long whoever is refused may take to hear so.
 #[cfg(target_os = "linux")]
@@ -88,13 +95,13 @@ pub(crate) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 /// Serves whoever comes, for ever. In a task of its own, so that those who come wait behind those who are there.
-pub(crate) async fn serve<A: Answers>(listener: TcpListener, answers: Arc<A>) {
+pub(crate) async fn serve<A: Answers>(listener: TcpListener, tls: Option<TlsAcceptor>, answers: Arc<A>) {
     let mut number = 0;
     loop {
         match listener.accept().await {
             Ok((stream, address)) => {
                 number += 1;
-                tokio::spawn(connection(stream, address, number, Arc::clone(&answers)));
+                tokio::spawn(connection(stream, address, number, tls.clone(), Arc::clone(&answers)));
                 if number % ACCEPTED_AT_A_TIME == 0 {
                     behind_the_others().await;
                 }
@@ -107,7 +114,13 @@ pub(crate) async fn serve<A: Answers>(listener: TcpListener, answers: Arc<A>) {
     }
 }
 
-async fn connection<A: Answers>(stream: TcpStream, address: SocketAddr, number: u64, answers: Arc<A>) {
+async fn connection<A: Answers>(
+    stream: TcpStream,
+    address: SocketAddr,
+    number: u64,
+    tls: Option<TlsAcceptor>,
+    answers: Arc<A>,
+) {
     let face = answers.face();
     #[cfg(target_os = "linux")]
     if is_confined(&stream, address).await {
@@ -127,10 +140,34 @@ async fn connection<A: Answers>(stream: TcpStream, address: SocketAddr, number: 
     }
     let peer = Peer { connection: number, user };
     let place = face.connected(peer);
-    let heads = Heads::new(&place);
+    match tls {
+        None => drive(stream, peer, &place, &answers).await,
+        Some(tls) => {
+            let safe = tokio::select! {
+                safe = tokio::time::timeout(HANDSHAKE_WITHIN, tls.accept(stream)) => safe,
+                () = place.has_to_leave() => return face.connection_ended(peer),
+            };
+            match safe {
+                Ok(Ok(stream)) => drive(stream, peer, &place, &answers).await,
+                Ok(Err(error)) => tracing::debug!(%error, ?peer, "the connection was not made safe"),
+                Err(_) => tracing::debug!(?peer, "the connection took too long to be made safe"),
+            }
+        }
+    }
+    face.connection_ended(peer);
+}
+
+/// Answers the requests of a connection.
+async fn drive<A: Answers>(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    peer: Peer,
+    place: &Connection,
+    answers: &Arc<A>,
+) {
+    let heads = Heads::new(place);
     let service = service_fn(|request| {
         heads.is_read();
-        let answers = Arc::clone(&answers);
+        let answers = Arc::clone(answers);
         async move { Ok::<_, Infallible>(answers.answer(request, peer).await) }
     });
     let mut builder = http1::Builder::new();
@@ -145,7 +182,6 @@ async fn connection<A: Answers>(stream: TcpStream, address: SocketAddr, number: 
         () = heads.late(HEAD_WITHIN) => tracing::debug!(?peer, "the connection was closed: a request took too long to come"),
         () = place.has_to_leave() => tracing::debug!(?peer, "the connection was closed to make room for another"),
     }
-    face.connection_ended(peer);
 }
 
 /// True when a server in a sandbox is at the other end: it must not have others do what it may not.

@@ -162,6 +162,7 @@ fn draft(context: &Context, configuration: &Configuration, args: &RuleArgs, acti
         pattern: rule.pattern.clone(),
         risk: None,
         kind: rule.kind,
+        who: Vec::new(),
         action,
         origin: Origin::CommandLine,
         layer: place.layer,

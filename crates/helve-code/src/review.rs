@@ -104,7 +104,7 @@ impl Devices {
     }
 
     fn sees(&self, tool: &ToolEntry) -> bool {
-        let is_denied = || matches!(tool.policy().foresee(self.context.caller), Some((helve_model::Action::Deny, _)));
+        let is_denied = || tool.policy().denies(self.context.called_by());
         tool.name().server.as_str() != OWN && self.context.scope.includes(tool.name()) && !is_denied()
     }
 

@@ -275,7 +275,11 @@ fn is_as_asked(place: &FilePlace, before: &str, after: &str, server: &str, chang
         others.map(|other| (other.name.to_string(), other.spec.clone().map(without_places))).collect()
     };
     let rules = |content: &crate::reader::FileContent| -> Vec<String> {
-        content.rules.iter().map(|rule| format!("{} {} {:?}", rule.tool, rule.action, rule.pattern)).collect()
+        content
+            .rules
+            .iter()
+            .map(|rule| format!("{} {} {:?} {:?}", rule.tool, rule.action, rule.pattern, rule.who))
+            .collect()
     };
     if others(&old) != others(&new) || rules(&old) != rules(&new) {
         return false;

@@ -10,8 +10,8 @@ mod values;
 
 use helve_model::text::nearest;
 use helve_model::{
-    Action, ConfigText, IdentitySpec, Layer, Listed, OAuthSpec, PrivateIdle, Rule, ServerName, ServerSpec,
-    TransportSpec, Validation,
+    Action, ConfigText, IdentitySpec, Layer, Listed, OAuthSpec, PrivateIdle, RecordedBodies, Rule, ServerName,
+    ServerSpec, TransportSpec, Validation,
 };
 
 use crate::diagnostic::{Code, Diagnostic, Severity, quoted};
@@ -82,6 +82,7 @@ fn describe(values: &mut Values<'_, '_>, transport: TransportSpec) {
     spec.private_idle = private_idle(values);
     spec.inherit_environment = values.bool(Field::InheritEnvironment).unwrap_or(false);
     spec.leaves_results = values.bool(Field::Redact) == Some(false);
+    spec.record = values.word(Field::Record, &RecordedBodies::WORDS).unwrap_or_default();
     spec.protocol_version = values.string(Field::ProtocolVersion).map(|(version, _)| version.to_owned());
     spec.max_retries = values.count(Field::MaxRetries);
     spec.validation = values.word(Field::Validation, &Validation::WORDS);
@@ -280,6 +281,7 @@ fn approval(values: &mut Values<'_, '_>, tool: &str, action: Action, span: Span)
         pattern: None,
         risk: None,
         kind: None,
+        who: Vec::new(),
         action,
         origin: values.origin(span),
         layer: values.server.layer,

@@ -46,6 +46,8 @@ pub(crate) enum Field {
     Shared,
     /// Secrets are taken out of results.
     Redact,
+    /// What a hub keeps of its calls.
+    Record,
     /// How long an agent's own runs on without it.
     PrivateIdle,
     Parallel,

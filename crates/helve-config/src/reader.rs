@@ -399,6 +399,7 @@ impl FileReader<'_> {
             pattern: None,
             risk: None,
             kind: None,
+            who: Vec::new(),
             action,
             origin: self.source.origin(span.start),
             layer: self.place.layer,

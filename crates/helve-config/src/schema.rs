@@ -200,6 +200,13 @@ fn rule(key: &str) -> Value {
             let kinds = ["tool", "resource", "prompt", "method"];
             json!({ "description": "Which kind of call.", "default": "tool", "enum": kinds })
         }
+        "who" => {
+            let one = json!({ "type": "string", "pattern": "^(local|token:.+|agent:.+)$" });
+            json!({
+                "description": "Whose calls: token:GLOB over names of tokens, local, or a list; without it everybody's. agent:GLOB, what a client calls itself, only in rules that deny or ask.",
+                "oneOf": [one, { "type": "array", "items": one, "minItems": 1 }]
+            })
+        }
         _ => json!({ "description": "What happens.", "enum": ["allow", "deny", "ask"] }),
     }
 }
@@ -300,6 +307,11 @@ fn server_key(known: &Known) -> Value {
         Field::Redact => {
             flag("Take the server's own secrets out of its results; elsewhere they are always hidden.", true)
         }
+        Field::Record => json!({
+            "description": "What a hub records of its calls besides that they were made: cut, without secrets, sealed.",
+            "default": "none",
+            "enum": ["none", "arguments", "all"]
+        }),
         Field::PrivateIdle => idle_time(
             "How long an agent's own one runs on after its session was abandoned; as the setting says when left away.",
             None,

@@ -186,12 +186,22 @@ impl Hub {
             return Err(Box::new(response));
         };
         let carried = headers.get(CSRF_HEADER).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let is_own = is_same_origin(headers) && signed_in.session.is_own(carried);
+        let is_own = self.is_same_origin(headers) && signed_in.session.is_own(carried);
         if matches!(*method, Method::GET | Method::HEAD) || is_own {
             Ok(Actor::Session)
         } else {
             Err(Box::new(api::refused(&forged())))
         }
+    }
+
+    /// Does a request that changes something come from a page of ours?
+    fn is_same_origin(&self, headers: &HeaderMap) -> bool {
+        let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+        let site = text("sec-fetch-site").is_none_or(|site| site == "same-origin" || site == "none");
+        let host = text("host").unwrap_or_default();
+        let own = if self.options.is_secure { "https" } else { "http" };
+        let is_ours = |origin: &str| origin.split_once("://") == Some((own, host));
+        site && text("origin").is_none_or(is_ours)
     }
 
     /// The fields of a form, if it is one of the session's own.
@@ -201,7 +211,7 @@ impl Hub {
         body: &[u8],
         signed_in: &SignedIn,
     ) -> Result<Vec<(String, String)>, HubError> {
-        if !is_same_origin(headers) {
+        if !self.is_same_origin(headers) {
             return Err(forged());
         }
         let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -219,15 +229,6 @@ impl Hub {
 fn forged() -> HubError {
     HubError::forbidden("this did not come from a page of this session: nothing was done")
         .hint("go back, load the page again, and try once more")
-}
-
-/// Does a request that changes something come from a page of ours?
-fn is_same_origin(headers: &HeaderMap) -> bool {
-    let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
-    let site = text("sec-fetch-site").is_none_or(|site| site == "same-origin" || site == "none");
-    let host = text("host").unwrap_or_default();
-    let origin = text("origin").is_none_or(|origin| origin.split_once("://").is_some_and(|(_, own)| own == host));
-    site && origin
 }
 
 pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {

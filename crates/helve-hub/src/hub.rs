@@ -11,6 +11,7 @@ use helve_serve::face::http::HttpFace;
 use helve_setup::Setup;
 use helve_store::{Moment, Retention, Seen, Store};
 
+use crate::bodies::BodySeal;
 use crate::devices::Devices;
 use crate::error::HubError;
 use crate::feed::Feeds;
@@ -64,6 +65,8 @@ pub struct Hub {
     pub(crate) setup: Arc<Setup>,
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) face: Arc<HttpFace>,
+    /// Opens what was kept of calls.
+    pub(crate) seal: Arc<BodySeal>,
     clock: fn() -> SystemTime,
     pub(crate) started: Moment,
 }
@@ -84,6 +87,7 @@ impl Hub {
         clock: fn() -> SystemTime,
     ) -> Arc<Self> {
         let started = Moment::from(clock());
+        let seal = Arc::new(BodySeal::new(Arc::clone(&setup)));
         let (sessions, feeds, devices) = (Sessions::default(), Feeds::default(), Devices::default());
         Arc::new(Self {
             options,
@@ -97,6 +101,7 @@ impl Hub {
             setup,
             gateway,
             face,
+            seal,
             clock,
             started,
         })

@@ -7,6 +7,7 @@ use helve_model::{Action, ErrorCode};
 use helve_policy::Decider;
 use helve_store::{Decided, Ended, IntoCall, Moment, NewCall, Store};
 
+use crate::bodies::BodySeal;
 use crate::metrics::Metrics;
 
 /// Hands every call that ends to the store.
@@ -14,13 +15,22 @@ use crate::metrics::Metrics;
 pub struct CallRecorder {
     store: Arc<Store>,
     metrics: Arc<Metrics>,
+    /// For servers whose entries ask for more than that a call was made.
+    seal: Option<Arc<BodySeal>>,
 }
 
 impl CallRecorder {
     /// Into this store, counted here.
     #[must_use]
     pub const fn new(store: Arc<Store>, metrics: Arc<Metrics>) -> Self {
-        Self { store, metrics }
+        Self { store, metrics, seal: None }
+    }
+
+    /// The same, keeping what servers' entries ask for, sealed with this.
+    #[must_use]
+    pub fn sealing(mut self, seal: Arc<BodySeal>) -> Self {
+        self.seal = Some(seal);
+        self
     }
 }
 
@@ -28,12 +38,18 @@ impl Recorder for CallRecorder {
     fn record(&self, call: &CallRecord) {
         let ended = ended(call.end);
         self.metrics.count(call.name.as_ref(), ended, call.duration);
-        self.store.record(Box::new(Row(call.clone())));
+        self.store.record(Box::new(Row {
+            call: call.clone(),
+            seal: self.seal.as_ref().filter(|_| call.bodies.is_some()).cloned(),
+        }));
     }
 }
 
 #[derive(Debug)]
-struct Row(CallRecord);
+struct Row {
+    call: CallRecord,
+    seal: Option<Arc<BodySeal>>,
+}
 
 const fn ended(end: CallEnd) -> Ended {
     match end {
@@ -74,8 +90,9 @@ fn decided(decider: &Decider, ended: Ended) -> Decided {
 
 impl IntoCall for Row {
     fn into_call(self: Box<Self>) -> NewCall {
-        let call = self.0;
+        let Self { call, seal } = *self;
         let id = call.id.to_string();
+        let body = seal.zip(call.bodies.as_ref()).and_then(|(seal, bodies)| seal.seal(bodies, &id));
         let (host, number) = id.rsplit_once('-').unwrap_or((id.as_str(), "0"));
         let asked = call.asked().into_owned();
         let name = call.name.as_ref().map(ToString::to_string);
@@ -107,7 +124,7 @@ impl IntoCall for Row {
             bytes_out: call.result_bytes as u64,
             parent: call.source.parent.map(|parent| parent.to_string()),
             trace: call.trace.as_deref().and_then(trace_bytes),
-            body: None,
+            body,
         }
     }
 }

@@ -42,12 +42,12 @@ pub use origin::{Layer, Origin};
 pub use outcome::{Outcome, OutcomeView, PromptMessage, PromptOutcome, ReadOutcome};
 pub use owner::Owner;
 pub use principal::{Principal, PrincipalKind};
-pub use rule::{Action, CallKind, Risk, Rule};
+pub use rule::{Action, CallKind, Risk, Rule, Who};
 pub use sandbox::SandboxSpec;
 pub use secret_set::{HIDDEN, REDACTED, SecretSet, mark_redacted};
 pub use spec::{
     AccessSpec, BuiltinSpec, ConfigText, HttpFlavour, HttpSpec, IdentitySpec, Listed, OAuthSpec, PrivateIdle,
-    ServerSpec, StdioSpec, TransportSpec, Validation,
+    RecordedBodies, ServerSpec, StdioSpec, TransportSpec, Validation,
 };
 pub use spec_builder::{HttpServer, StdioServer};
 pub use status::{DisabledReason, Failure, PendingReason, ServerStatus};

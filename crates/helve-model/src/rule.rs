@@ -15,12 +15,41 @@ pub struct Rule {
     pub risk: Option<Risk>,
     /// Which kind of call. `None`: tools.
     pub kind: Option<CallKind>,
+    /// Whose calls: one of these. Empty: everybody's.
+    pub who: Vec<Who>,
     /// What happens.
     pub action: Action,
     /// Where it was written.
     pub origin: Origin,
     /// In which layer it was written.
     pub layer: Layer,
+}
+
+/// Whose calls a rule speaks of.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Who {
+    /// Of whoever holds a token whose name this glob matches.
+    Token(String),
+    /// Of the person whose machine it is, and of their agents that need no token.
+    Local,
+    /// Of a client that calls itself so. That is its own word: such a rule can only make a decision stricter.
+    Agent(String),
+}
+
+impl Who {
+    /// Reads `token:GLOB`, `local` or `agent:GLOB`.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        if text == "local" {
+            return Some(Self::Local);
+        }
+        match text.split_once(':')? {
+            (_, "") => None,
+            ("token", glob) => Some(Self::Token(glob.to_owned())),
+            ("agent", glob) => Some(Self::Agent(glob.to_owned())),
+            _ => None,
+        }
+    }
 }
 
 /// What a rule does with a call.
@@ -75,6 +104,16 @@ impl fmt::Display for Risk {
             Self::Medium => "medium",
             Self::High => "high",
         })
+    }
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Token(glob) => write!(formatter, "token:{glob}"),
+            Self::Local => formatter.write_str("local"),
+            Self::Agent(glob) => write!(formatter, "agent:{glob}"),
+        }
     }
 }
 

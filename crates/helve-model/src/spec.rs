@@ -46,6 +46,8 @@ pub struct ServerSpec {
     pub inherit_environment: bool,
     /// Its own secrets stay in its results; everywhere else they are hidden all the same.
     pub leaves_results: bool,
+    /// What a hub records of its calls besides that they were made.
+    pub record: RecordedBodies,
     /// What its program may touch; `None` when nobody said anything: everything.
     pub sandbox: Option<SandboxSpec>,
     /// What is known about signing in; `None` when nobody said anything.
@@ -228,6 +230,33 @@ pub struct ConfigText {
     late: Option<Arc<[LateReference]>>,
 }
 
+/// What is recorded of calls besides that they were made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RecordedBodies {
+    /// Nothing.
+    #[default]
+    None,
+    /// The arguments.
+    Arguments,
+    /// The arguments and the results.
+    All,
+}
+
+impl RecordedBodies {
+    /// The words, as configurations write them.
+    pub const WORDS: [(&str, Self); 3] = [("none", Self::None), ("arguments", Self::Arguments), ("all", Self::All)];
+
+    /// As configurations write it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Arguments => "arguments",
+            Self::All => "all",
+        }
+    }
+}
+
 impl Validation {
     /// The words for both, as configurations write them.
     pub const WORDS: [(&str, Self); 2] = [("strict", Self::Strict), ("server", Self::Server)];
@@ -269,6 +298,7 @@ impl ServerSpec {
             validation: None,
             inherit_environment: false,
             leaves_results: false,
+            record: RecordedBodies::None,
             sandbox: None,
             oauth: None,
             access: AccessSpec {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::test_support::*;
-use crate::{Caller, Claims, Decision, RuleSet, ServerAccess, Subject, Trust, Whereabouts};
+use crate::{CalledBy, Caller, Claims, Decision, RuleSet, ServerAccess, Subject, Trust, Whereabouts};
 use helve_model::json::RawJson;
 use helve_model::{Layer, ServerName, ServerSpec, StdioSpec, TransportSpec};
 
@@ -56,7 +56,11 @@ fn a_kept_approval_answers_the_next_time() {
 fn an_approval_is_for_the_calls_of_one_principal() {
     let asked_by = |principal: &Principal| {
         let subject = Subject::unknown(name("github", "create"), CallKind::Tool);
-        match rules(&[]).for_tool(subject).decide_at(Caller::Agent, principal, json("{}"), Whereabouts::default()) {
+        match rules(&[]).for_tool(subject).decide_at(
+            CalledBy::new(Caller::Agent, principal),
+            json("{}"),
+            Whereabouts::default(),
+        ) {
             Decision::Ask(question) => question,
             other => panic!("decided: {other:?}"),
         }

@@ -12,6 +12,7 @@ use crate::arguments::{ArgumentMatches, MatchContext, matched_spelling};
 use crate::decision::Decision;
 use crate::ground::{Decider, Ground};
 use crate::hints;
+use crate::party::{self, CalledBy, PartyMatches};
 use crate::pin::DefinitionHash;
 use crate::place::Whereabouts;
 use crate::rules::{CompiledRule, RuleSet, Stage};
@@ -29,6 +30,8 @@ pub struct Explanation {
     pub kind: CallKind,
     /// The caller.
     pub caller: Caller,
+    /// On whose behalf.
+    pub principal: Principal,
     /// What the call meets.
     pub action: Action,
     /// What that rests on.
@@ -79,16 +82,22 @@ pub struct Settled<'a> {
 impl RuleSet {
     /// The whole chain of one call's decision.
     #[must_use]
-    pub fn explain(&self, subject: Subject, caller: Caller, arguments: &RawJson) -> Explanation {
-        self.for_tool(subject).explain(caller, arguments, &Whereabouts::default())
+    pub fn explain<'a>(&self, subject: Subject, party: impl Into<CalledBy<'a>>, arguments: &RawJson) -> Explanation {
+        self.for_tool(subject).explain(party, arguments, &Whereabouts::default())
     }
 }
 
 impl ToolPolicy {
     /// The whole chain of one call's decision.
     #[must_use]
-    pub fn explain(&self, caller: Caller, arguments: &RawJson, whereabouts: &Whereabouts) -> Explanation {
-        let verdict = self.verdict(caller, arguments.as_str(), whereabouts);
+    pub fn explain<'a>(
+        &self,
+        party: impl Into<CalledBy<'a>>,
+        arguments: &RawJson,
+        whereabouts: &Whereabouts,
+    ) -> Explanation {
+        let party = party.into();
+        let verdict = self.verdict(party, arguments.as_str(), whereabouts);
         let directories = self.directories(whereabouts);
         let around = MatchContext { directories: &directories, places: &whereabouts.places, joins: true };
         let subject = self.subject();
@@ -96,9 +105,9 @@ impl ToolPolicy {
         if let Some(gate) = self.hidden() {
             steps.push(Step::of(gate.to_string(), gate, Finding::Decides(Action::Deny)));
         }
-        self.explain_rules(&verdict, arguments.as_str(), around, &mut steps);
+        self.explain_rules(&verdict, party, arguments.as_str(), around, &mut steps);
         if self.hidden().is_none() {
-            let standing = self.by_standing(caller);
+            let standing = self.by_standing(party.caller);
             let finding = if verdict.rule.is_none() { Finding::Decides(standing.action) } else { Finding::NotReached };
             steps.push(Step::of(format!("otherwise: {}", standing.decider), &standing.decider, finding));
         }
@@ -110,7 +119,8 @@ impl ToolPolicy {
         Explanation {
             name: subject.name.clone(),
             kind: subject.kind,
-            caller,
+            caller: party.caller,
+            principal: party.principal.clone(),
             action: verdict.action,
             matched_as: verdict.rule.and_then(|rule| self.matched_as(rule, arguments.as_str(), around)),
             ground: Ground { decider: verdict.decider, risk: self.risk() },
@@ -121,14 +131,15 @@ impl ToolPolicy {
 
     /// The same, with the pin that comes before the rules and the approvals that come after them.
     #[must_use]
-    pub fn explain_settled(
+    pub fn explain_settled<'a>(
         &self,
-        caller: Caller,
+        party: impl Into<CalledBy<'a>>,
         arguments: &RawJson,
         whereabouts: &Whereabouts,
         settled: Settled<'_>,
     ) -> Explanation {
-        let mut explanation = self.explain(caller, arguments, whereabouts);
+        let party = party.into();
+        let mut explanation = self.explain(party, arguments, whereabouts);
         if self.is_changed_since(settled.pinned) {
             let refusal = self.refuse_changed();
             explanation.overrule(|| Finding::NotReached);
@@ -143,7 +154,7 @@ impl ToolPolicy {
             let finding = Finding::NoMatch("the definition is still the one that was pinned".to_owned());
             explanation.steps.insert(0, Step::without_origin(PIN, finding));
         }
-        let decision = self.decide_at(caller, &Principal::LOCAL, arguments.clone(), whereabouts.clone());
+        let decision = self.decide_at(party, arguments.clone(), whereabouts.clone());
         let Decision::Ask(question) = decision else { return explanation };
         let subject = self.subject();
         if let Some(approval) = settled.approvals.find(&question) {
@@ -195,8 +206,16 @@ impl ToolPolicy {
         matched_spelling(arguments, &self.inner().argument_globs, around, condition, rule.action())
     }
 
-    fn explain_rules(&self, verdict: &RuleVerdict, arguments: &str, around: MatchContext<'_>, steps: &mut Vec<Step>) {
+    fn explain_rules(
+        &self,
+        verdict: &RuleVerdict,
+        party: CalledBy<'_>,
+        arguments: &str,
+        around: MatchContext<'_>,
+        steps: &mut Vec<Step>,
+    ) {
         let inner = self.inner();
+        let parties = PartyMatches::of(&inner.party_globs, party);
         let named = inner
             .servers
             .get(&self.subject().name.server)
@@ -219,7 +238,16 @@ impl ToolPolicy {
                     None => others.push((layer, 1)),
                 }
             } else {
-                steps.push(Step::of_rule(rule, self.finding(index, rule, verdict, &matches)));
+                let finding = match self.finding(index, rule, verdict, &matches) {
+                    Finding::Decides(action) => Finding::Decides(action),
+                    _ if !self.party_holds(index, &parties) => Finding::NoMatch(format!(
+                        "it is for {}, this is {}",
+                        party::in_words(&rule.source.rule),
+                        party.principal
+                    )),
+                    other => other,
+                };
+                steps.push(Step::of_rule(rule, finding));
             }
         }
         for (layer, count) in others {
@@ -256,10 +284,20 @@ impl ToolPolicy {
             return Finding::NoMatch(format!("`{pattern}` does not match the arguments"));
         }
         if !rule.counts() {
-            return Finding::Ignored("a project that is not trusted cannot allow".to_owned());
+            let reason = if rule.only_narrows {
+                "nothing is allowed by what a client calls itself"
+            } else if rule.allows_for_a_project() {
+                "a project cannot allow something to somebody"
+            } else {
+                "a project that is not trusted cannot allow"
+            };
+            return Finding::Ignored(reason.to_owned());
         }
         let winner = whereabouts(&verdict.decider);
+        let narrows = |index: usize| self.inner().rules[index].only_narrows;
         let overruled = match verdict.rule.map(|index| self.inner().rules[index].stage) {
+            Some(_) if verdict.rule.is_some_and(narrows) => format!("stricter for this agent: {winner}"),
+            Some(_) if rule.only_narrows => format!("not stricter than {winner}"),
             None if self.hidden().is_some() => "no rule can lift that".to_owned(),
             Some(Stage::User) if verdict.action == Action::Deny && rule.stage < Stage::User => {
                 format!("a deny of your own layer is final: {winner}")
@@ -311,7 +349,15 @@ impl fmt::Display for Explanation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Ground { decider, risk } = &self.ground;
         let name = one_line(&self.name.to_string()).into_owned();
-        writeln!(formatter, "{} {name}, called by {}, {risk} risk: {}", self.kind, self.caller, self.action)?;
+        let on_behalf = match &self.principal {
+            principal if *principal == Principal::LOCAL => String::new(),
+            principal => format!(" as {}", one_line(principal.name())),
+        };
+        writeln!(
+            formatter,
+            "{} {name}, called by {}{on_behalf}, {risk} risk: {}",
+            self.kind, self.caller, self.action
+        )?;
         writeln!(formatter, "because {decider}")?;
         if let Some(spelling) = &self.matched_as {
             writeln!(formatter, "matched as `{}`", cut(spelling, SHOWN_CHARACTERS))?;

@@ -171,7 +171,9 @@ fn a_shortened_name_is_pointed_out() {
     // A deny means it all the same.
     let denying = rules(&[&format!("user deny {shortened}")]);
     assert_eq!(
-        tool(&denying, "github", long, Claims::default()).verdict(Caller::Agent, "{}", &Whereabouts::default()).action,
+        tool(&denying, "github", long, Claims::default())
+            .verdict(Caller::Agent.into(), "{}", &Whereabouts::default())
+            .action,
         Action::Deny
     );
 }

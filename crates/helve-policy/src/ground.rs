@@ -9,6 +9,7 @@ use helve_model::{Action, CallKind, Hint, Listed, Origin, QualifiedName, Risk};
 use crate::access::Trust;
 use crate::approval::ApprovalSpan;
 use crate::hints;
+use crate::party;
 use crate::rules::SourcedRule;
 use crate::scope::ScopeExclusion;
 
@@ -162,6 +163,9 @@ impl fmt::Display for SourcedRule {
         }
         if let Some(kind) = rule.kind {
             write!(formatter, " for each {kind}")?;
+        }
+        if !rule.who.is_empty() {
+            write!(formatter, " of {}", party::in_words(rule))?;
         }
         match (rule.risk, rule.action) {
             (None, _) => {}

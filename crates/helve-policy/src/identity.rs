@@ -41,6 +41,7 @@ impl ServerIdentity {
             validation: _,
             inherit_environment: _,
             leaves_results: _,
+            record: _,
             sandbox: _,
             oauth: _,
             access: _,

@@ -24,6 +24,7 @@
 //!     pattern: None,
 //!     risk: None,
 //!     kind: None,
+//!     who: Vec::new(),
 //!     action: Action::Allow,
 //!     origin: Origin::Program,
 //!     layer: Layer::User,
@@ -52,6 +53,7 @@ mod glob_spellings;
 mod ground;
 mod hints;
 mod identity;
+mod party;
 mod pattern;
 mod permit;
 pub mod pin;
@@ -74,6 +76,7 @@ pub use explain::{Explanation, Finding, Settled, Step};
 pub use glob::rule_text;
 pub use ground::{Decider, Ground, ListName};
 pub use identity::ServerIdentity;
+pub use party::CalledBy;
 pub use permit::Permit;
 pub use place::{ArgumentPlace, Directories, Whereabouts};
 pub use placement::{Placement, place_rule};

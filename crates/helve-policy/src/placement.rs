@@ -61,7 +61,8 @@ fn reach(old: &Rule, new: &Rule) -> Reach {
     let arguments = reach_of_patterns(old.pattern.as_deref(), new.pattern.as_deref());
     // How risky one tool is does not change from call to call; among several some are riskier.
     let risk = if old.risk.is_none() || is_one { Reach::Whole } else { Reach::Part };
-    if named == Reach::Nothing { Reach::Nothing } else { named.min(arguments).min(risk) }
+    let who = if old.who.is_empty() || old.who == new.who { Reach::Whole } else { Reach::Part };
+    if named == Reach::Nothing { Reach::Nothing } else { named.min(arguments).min(risk).min(who) }
 }
 
 /// How much of the names, and whether the new rule names one thing alone.

@@ -17,6 +17,7 @@ fn rule(text: &str) -> Rule {
         pattern: None,
         risk: None,
         kind: None,
+        who: Vec::new(),
         action,
         origin: Origin::Program,
         layer: Layer::User,

@@ -5,6 +5,8 @@ use std::fmt;
 use helve_model::text::one_line;
 use helve_model::{Action, Listed, Origin, Rule};
 
+use crate::party;
+
 /// A rule or list entry that cannot mean what was written. Until it is put right it restricts all it might have
 /// restricted, and allows nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +59,35 @@ impl Problem {
             format!("`{}` names a method of the protocol's own; the rule opens nothing", one_line(&rule.tool)),
             "rules for methods open what a vendor added; for tools, resources and prompts leave out `kind`, or name it"
                 .to_owned(),
+        )
+    }
+
+    pub(crate) fn unreadable_who(rule: &Rule, reason: &str) -> Self {
+        let consequence = match rule.action {
+            Action::Allow => "the rule allows nothing",
+            Action::Deny => "the rule denies it to everybody",
+            Action::Ask => "the rule asks for everybody",
+        };
+        Self::of_rule(
+            rule,
+            format!("{} cannot be read ({reason}); {consequence}", party::in_words(rule)),
+            "write `token:` and a glob over names of tokens, `local`, or a list of them".to_owned(),
+        )
+    }
+
+    pub(crate) fn allows_an_agent(rule: &Rule) -> Self {
+        Self::of_rule(
+            rule,
+            format!("{} is what a client calls itself; the rule allows nothing", party::in_words(rule)),
+            "give the agent a token and write `token:NAME`; rules that deny or ask may name an agent".to_owned(),
+        )
+    }
+
+    pub(crate) fn project_allows_somebody(rule: &Rule) -> Self {
+        Self::of_rule(
+            rule,
+            "a project cannot allow something to somebody; the rule allows nothing".to_owned(),
+            "leave out `who`, or put the rule into your own file".to_owned(),
         )
     }
 

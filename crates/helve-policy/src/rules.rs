@@ -12,6 +12,7 @@ use crate::access::{Server, ServerAccess, Trust};
 use crate::arguments::Condition;
 use crate::glob::{Bits, GlobId, Globs, GlobsBuilder, UnreadableGlob, has_wildcard};
 use crate::glob_spellings;
+use crate::party;
 use crate::pattern::{NameGlobs, Named, View, Whose, placed, split};
 use crate::place::Directories;
 use crate::place_spellings::{self, HasParent, has_parent_component};
@@ -24,6 +25,8 @@ use crate::place_spellings::{self, HasParent, has_parent_component};
 /// 2. A rule of the person's own layer that says `deny` is final: no other layer lifts it.
 /// 3. Rules: higher layers first, within a layer the first that matches. `allow` rules of an untrusted project do not
 ///    count; its `deny` and `ask` rules make a decision of the layers from the project down stricter, never milder.
+///    A rule with `who` is asked only for calls of those it names. One that names what a client calls itself is asked
+///    last, and can only make the decision stricter.
 /// 4. `write_tools` allows. So does `tools`, where the server is not read-only or the tool is not annotated as writing;
 ///    so does a read-only annotation under `trust_annotations`.
 /// 5. Otherwise: ask. A person who typed the call at a terminal has answered that.
@@ -60,6 +63,8 @@ pub(crate) struct Inner {
     /// Sorted by stage; within a stage as written.
     pub(crate) rules: Vec<CompiledRule>,
     pub(crate) argument_globs: Globs,
+    /// Over parties, for `who`.
+    pub(crate) party_globs: Globs,
     /// Boxed: a table keeps room for some, and most often there is one.
     pub(crate) servers: HashMap<ServerName, Box<KnownServer>>,
     /// By [`View`].
@@ -71,6 +76,10 @@ pub(crate) struct CompiledRule {
     pub(crate) source: Arc<SourcedRule>,
     pub(crate) stage: Stage,
     pub(crate) condition: Option<Condition>,
+    /// Whom it is for; `None`: everybody.
+    pub(crate) who: Option<GlobId>,
+    /// It asks what a client calls itself, and can only make a decision stricter.
+    pub(crate) only_narrows: bool,
 }
 
 #[derive(Debug)]
@@ -138,11 +147,15 @@ impl RuleSet {
                 .map(|(_, source)| Problem::protocol_method(&source.rule)),
         );
         let (conditions, argument_globs) = compile_conditions(&rules, &mut problems);
+        let (parties, party_globs) = compile_parties(&rules, &mut problems);
         let (targets, tool_globs) = compile_names(&rules, &servers, &mut problems);
         let rules = rules
             .into_iter()
-            .zip(conditions)
-            .map(|((stage, source), condition)| CompiledRule { source, stage, condition })
+            .zip(conditions.into_iter().zip(parties))
+            .map(|((stage, source), (condition, who))| {
+                let only_narrows = party::names_an_agent(&source.rule);
+                CompiledRule { source, stage, condition, who, only_narrows }
+            })
             .collect();
         let servers = servers
             .into_iter()
@@ -152,8 +165,14 @@ impl RuleSet {
                 (name, Box::new(KnownServer { server, directories, targets }))
             })
             .collect();
-        let inner = Arc::new(Inner { allow_all: false, rules, argument_globs, servers, tool_globs });
+        let inner = Arc::new(Inner { allow_all: false, rules, argument_globs, party_globs, servers, tool_globs });
         (Self { inner, denies_unlisted: false }, problems)
+    }
+
+    /// True when some rule is for some callers only.
+    #[must_use]
+    pub fn differ_by_caller(&self) -> bool {
+        !self.inner.party_globs.is_empty()
     }
 
     /// The same, where tools that no rule and no list mentions are denied instead of asked for.
@@ -182,9 +201,14 @@ impl CompiledRule {
         self.source.rule.action
     }
 
-    /// An untrusted project cannot allow.
+    /// An untrusted project cannot allow, nor any project by name, nor anybody by what a client calls itself.
     pub(crate) fn counts(&self) -> bool {
-        self.stage != Stage::Untrusted || self.action() != Action::Allow
+        self.action() != Action::Allow
+            || (self.stage != Stage::Untrusted && !self.only_narrows && !self.allows_for_a_project())
+    }
+
+    pub(crate) fn allows_for_a_project(&self) -> bool {
+        allows_for_a_project(&self.source.rule)
     }
 
     pub(crate) fn is_for_kind(&self, kind: CallKind) -> bool {
@@ -321,6 +345,28 @@ fn compile_conditions(
         }
     }
     (conditions, globs)
+}
+
+/// Which tokens there are is not a project's to know.
+fn allows_for_a_project(rule: &Rule) -> bool {
+    rule.action == Action::Allow && rule.layer == Layer::Project && !rule.who.is_empty()
+}
+
+fn compile_parties(rules: &[(Stage, Arc<SourcedRule>)], problems: &mut Vec<Problem>) -> (Vec<Option<GlobId>>, Globs) {
+    let mut builder = GlobsBuilder::default();
+    let parties: Vec<Option<GlobId>> = rules.iter().map(|(_, source)| party::add(&mut builder, &source.rule)).collect();
+    let (globs, unreadable) = builder.build();
+    for ((_, source), who) in rules.iter().zip(&parties) {
+        let rule = &source.rule;
+        if let Some(broken) = who.and_then(|who| find(&unreadable, who)) {
+            problems.push(Problem::unreadable_who(rule, &broken.reason));
+        } else if allows_for_a_project(rule) {
+            problems.push(Problem::project_allows_somebody(rule));
+        } else if rule.action == Action::Allow && party::names_an_agent(rule) {
+            problems.push(Problem::allows_an_agent(rule));
+        }
+    }
+    (parties, globs)
 }
 
 /// For every server, which rules speak of it and of which of its tools.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use helve_model::json::RawJson;
 use helve_model::{
-    AccessSpec, Action, CallKind, Layer, Listed, Origin, QualifiedName, Risk, Rule, ServerName, ToolName,
+    AccessSpec, Action, CallKind, Layer, Listed, Origin, QualifiedName, Risk, Rule, ServerName, ToolName, Who,
 };
 
 use crate::{
@@ -34,7 +34,7 @@ pub(crate) fn origin(layer: Layer, line: u32) -> Origin {
     }
 }
 
-/// `LAYER ACTION TOOL [pattern:…] [risk:…] [kind:…]`; the layer `untrusted` is a project nobody trusted.
+/// `LAYER ACTION TOOL [pattern:…] [risk:…] [kind:…] [who:…,…]`; the layer `untrusted` is a project nobody trusted.
 pub(crate) fn rule(line: u32, text: &str) -> SourcedRule {
     let mut words = text.split(' ');
     let (layer, trust) = match words.next().unwrap() {
@@ -53,7 +53,8 @@ pub(crate) fn rule(line: u32, text: &str) -> SourcedRule {
         other => panic!("no action {other}"),
     };
     let tool = words.next().unwrap().to_owned();
-    let mut rule = Rule { tool, pattern: None, risk: None, kind: None, action, origin: origin(layer, line), layer };
+    let origin = origin(layer, line);
+    let mut rule = Rule { tool, pattern: None, risk: None, kind: None, who: Vec::new(), action, origin, layer };
     for word in words {
         match word.split_once(':').unwrap() {
             ("pattern", pattern) => rule.pattern = Some(pattern.to_owned()),
@@ -63,6 +64,7 @@ pub(crate) fn rule(line: u32, text: &str) -> SourcedRule {
             ("kind", "resource") => rule.kind = Some(CallKind::Resource),
             ("kind", "prompt") => rule.kind = Some(CallKind::Prompt),
             ("kind", "method") => rule.kind = Some(CallKind::Method),
+            ("who", who) => rule.who = who.split(',').map(|who| Who::parse(who).unwrap()).collect(),
             other => panic!("no option {other:?}"),
         }
     }

@@ -16,6 +16,7 @@ use crate::arguments::{ArgumentMatches, MatchContext};
 use crate::decision::{Decision, Question, Refusal, Request};
 use crate::glob::GlobId;
 use crate::ground::{Decider, Ground, ListName};
+use crate::party::{CalledBy, PartyMatches};
 use crate::pin::DefinitionHash;
 use crate::place::{Directories, PATH, Whereabouts, is_place};
 use crate::risk::{Claims, Listing, assess};
@@ -66,6 +67,8 @@ pub struct ToolPolicy {
     keys: Option<RelevantKeys>,
     /// Some pattern may match a relative path only as an absolute one.
     joins: bool,
+    /// Some rule is for some callers only.
+    names_parties: bool,
     /// Where the server runs; `None`: nobody knows the server.
     directories: Option<Arc<Directories>>,
 }
@@ -80,6 +83,8 @@ struct Chains {
     project: Vec<Candidate>,
     user: Vec<Candidate>,
     defaults: Vec<Candidate>,
+    /// Of any layer: asked last, and only to be stricter.
+    narrowing: Vec<Candidate>,
 }
 
 /// A rule that matches the tool.
@@ -88,6 +93,8 @@ struct Candidate {
     rule: usize,
     /// The glob of its pattern over arguments, if it has one.
     glob: Option<GlobId>,
+    /// Whom it is for; `None`: everybody.
+    who: Option<GlobId>,
 }
 
 #[derive(Debug, Clone)]
@@ -147,8 +154,13 @@ impl Subject {
     /// A prompt as its server defines it.
     #[must_use]
     pub fn prompt(server: &ServerName, definition: &PromptDefinition) -> Self {
-        let name = QualifiedName::new(server.clone(), ToolName::new(definition.name()));
-        Self { definition: Some(definition.raw().clone()), ..Self::unknown(name, CallKind::Prompt) }
+        Self { definition: Some(definition.raw().clone()), ..Self::unknown_prompt(server, definition.name()) }
+    }
+
+    /// A prompt of which nothing is known but its name.
+    #[must_use]
+    pub fn unknown_prompt(server: &ServerName, name: &str) -> Self {
+        Self::unknown(QualifiedName::new(server.clone(), ToolName::new(name)), CallKind::Prompt)
     }
 
     /// A method that is not one of the protocol's.
@@ -194,6 +206,7 @@ impl RuleSet {
             chains: Chains::default(),
             keys: None,
             joins: false,
+            names_parties: false,
             directories,
         };
         if policy.rules.allow_all && policy.subject.kind != CallKind::Method {
@@ -230,7 +243,8 @@ impl RuleSet {
     #[must_use]
     pub fn decide(&self, request: Request) -> Decision {
         let policy = self.for_tool(Subject::unknown(request.name, request.kind));
-        policy.decide_at(Caller::Agent, &request.principal, request.arguments, Whereabouts::default())
+        let party = CalledBy::new(Caller::Agent, &request.principal);
+        policy.decide_at(party, request.arguments, Whereabouts::default())
     }
 }
 
@@ -238,19 +252,20 @@ impl ToolPolicy {
     /// Decides one call of the host's own principal of which no more is known than its arguments.
     #[must_use]
     pub fn decide(&self, caller: Caller, arguments: RawJson) -> Decision {
-        self.decide_at(caller, &Principal::LOCAL, arguments, Whereabouts::default())
+        self.decide_at(caller, arguments, Whereabouts::default())
     }
 
-    /// Decides one call of a principal, with what is known about the places that its arguments name.
+    /// Decides one call of somebody, with what is known about the places that its arguments name.
     #[must_use]
-    pub fn decide_at(
+    pub fn decide_at<'a>(
         &self,
-        caller: Caller,
-        principal: &Principal,
+        party: impl Into<CalledBy<'a>>,
         arguments: RawJson,
         whereabouts: Whereabouts,
     ) -> Decision {
-        let verdict = self.verdict(caller, arguments.as_str(), &whereabouts);
+        let party = party.into();
+        let verdict = self.verdict(party, arguments.as_str(), &whereabouts);
+        let (caller, principal) = (party.caller, party.principal);
         let places = whereabouts.places;
         let ground = Ground { decider: verdict.decider, risk: self.risk };
         let (principal, name) = (principal.clone(), self.subject.name.clone());
@@ -325,15 +340,33 @@ impl ToolPolicy {
 
     /// What a call would meet whatever its arguments are; `None` when that depends on them.
     #[must_use]
-    pub fn foresee(&self, caller: Caller) -> Option<(Action, Ground)> {
+    pub fn foresee<'a>(&self, party: impl Into<CalledBy<'a>>) -> Option<(Action, Ground)> {
         if self.keys.is_some() {
             return None;
         }
-        let verdict = self.verdict(caller, "{}", &Whereabouts::default());
+        let verdict = self.verdict(party.into(), "{}", &Whereabouts::default());
         Some((verdict.action, Ground { decider: verdict.decider, risk: self.risk }))
     }
 
-    pub(crate) fn verdict(&self, caller: Caller, arguments: &str, whereabouts: &Whereabouts) -> RuleVerdict {
+    /// True when a rule is for some callers only: what one meets is not what all meet.
+    #[must_use]
+    pub const fn differs_by_caller(&self) -> bool {
+        self.names_parties
+    }
+
+    /// True when a call is refused whatever its arguments are.
+    #[must_use]
+    pub fn denies<'a>(&self, party: impl Into<CalledBy<'a>>) -> bool {
+        matches!(self.foresee(party), Some((Action::Deny, _)))
+    }
+
+    /// True when a call is refused whatever its arguments are and whoever makes it.
+    #[must_use]
+    pub fn denies_everybody(&self) -> bool {
+        !self.names_parties && self.denies(Caller::Agent)
+    }
+
+    pub(crate) fn verdict(&self, party: CalledBy<'_>, arguments: &str, whereabouts: &Whereabouts) -> RuleVerdict {
         if let Some(gate) = &self.gate {
             return RuleVerdict { action: Action::Deny, decider: gate.clone(), rule: None };
         }
@@ -346,14 +379,22 @@ impl ToolPolicy {
                 Some(self.match_arguments(keys, arguments, around))
             }
         };
-        let nothing_matches = matches.as_ref().is_some_and(ArgumentMatches::is_empty);
+        let parties = self.names_parties.then(|| PartyMatches::of(&self.rules.party_globs, party));
+        let nothing_matches = parties.is_none() && matches.as_ref().is_some_and(ArgumentMatches::is_empty);
+        let holds = |candidate: &&Candidate| self.holds(**candidate, parties.as_ref(), matches.as_ref());
         let first = |chain: &[Candidate]| {
-            // Only the last rule of a chain can be one without a pattern: see `find_candidates`.
-            let (last, with_pattern) = chain.split_last()?;
-            let holds = |candidate: &&Candidate| self.holds(**candidate, matches.as_ref());
-            let found = if nothing_matches { None } else { with_pattern.iter().find(holds) };
+            // Only the last rule of a chain can be one without a condition: see `find_candidates`.
+            let (last, conditional) = chain.split_last()?;
+            let found = if nothing_matches { None } else { conditional.iter().find(holds) };
             found.or_else(|| Some(last).filter(holds)).map(|candidate| candidate.rule)
         };
+        let settled = self.settle(party.caller, first);
+        let narrowing = self.chains.narrowing.iter().filter(holds);
+        narrowing.map(|candidate| self.by_rule(candidate.rule)).fold(settled, stricter)
+    }
+
+    /// What the rules say that count as they stand; `first` finds the one that decides in a chain.
+    fn settle(&self, caller: Caller, first: impl Fn(&[Candidate]) -> Option<usize>) -> RuleVerdict {
         // A deny of the person's own layer is final.
         let own = first(&self.chains.user);
         if let Some(own) = own
@@ -366,16 +407,26 @@ impl ToolPolicy {
         }
         let settled = first(&self.chains.project).or(own).or_else(|| first(&self.chains.defaults));
         let settled = settled.map_or_else(|| self.by_standing(caller), |rule| self.by_rule(rule));
-        match first(&self.chains.untrusted).map(|rule| self.by_rule(rule)) {
-            Some(narrowed) if is_stricter(&narrowed, &settled) => narrowed,
-            _ => settled,
-        }
+        first(&self.chains.untrusted).map(|rule| self.by_rule(rule)).into_iter().fold(settled, stricter)
     }
 
-    /// Whether a rule that names this tool applies to a call with these arguments.
-    fn holds(&self, candidate: Candidate, matches: Option<&ArgumentMatches<'_>>) -> bool {
+    /// Whether a rule that names this tool applies to a call by this party with these arguments.
+    fn holds(
+        &self,
+        candidate: Candidate,
+        parties: Option<&PartyMatches>,
+        matches: Option<&ArgumentMatches<'_>>,
+    ) -> bool {
+        if candidate.who.is_some() && !parties.is_some_and(|parties| self.party_holds(candidate.rule, parties)) {
+            return false;
+        }
         let Some(glob) = candidate.glob else { return true };
         matches.is_some_and(|matches| matches.may_hold(glob) && self.condition_holds(candidate.rule, matches))
+    }
+
+    pub(crate) fn party_holds(&self, rule: usize, parties: &PartyMatches) -> bool {
+        let rule = &self.rules.rules[rule];
+        rule.who.is_none_or(|who| parties.hold(&self.rules.party_globs, who, rule.action()))
     }
 
     pub(crate) fn condition_holds(&self, rule: usize, matches: &ArgumentMatches<'_>) -> bool {
@@ -414,8 +465,8 @@ impl ToolPolicy {
     /// True when a decision may depend on the places that a call names: some rule looks at its arguments, or a person
     /// is asked who may have approved some of them.
     #[must_use]
-    pub fn looks_at_places(&self, caller: Caller) -> bool {
-        self.foresee(caller).is_none_or(|(action, _)| action == Action::Ask)
+    pub fn looks_at_places<'a>(&self, party: impl Into<CalledBy<'a>>) -> bool {
+        self.foresee(party).is_none_or(|(action, _)| action == Action::Ask)
     }
 
     pub(crate) fn inner(&self) -> &Inner {
@@ -450,16 +501,23 @@ impl ToolPolicy {
             let applies = rule.counts() && rule.is_for_kind(self.subject.kind) && rule.is_for_risk(self.risk);
             // The person's own layer is asked in any case, for a deny that is final.
             let needed = ended_stage != Some(rule.stage) && (!settled || rule.stage == Stage::User);
-            if !applies || !needed {
+            if !applies || !(needed || rule.only_narrows) {
                 continue;
             }
             let glob = rule.condition.as_ref().map(|condition| condition.glob);
-            self.chains.of(rule.stage).push(Candidate { rule: index, glob });
+            let candidate = Candidate { rule: index, glob, who: rule.who };
+            if rule.only_narrows {
+                self.chains.narrowing.push(candidate);
+            } else {
+                self.chains.of(rule.stage).push(candidate);
+            }
+            self.names_parties |= rule.who.is_some();
             match &rule.condition {
                 Some(condition) => {
                     RelevantKeys::add(&mut self.keys, condition.key.as_deref(), rule.action());
                     self.joins |= condition.joins;
                 }
+                None if rule.who.is_some() => {}
                 None => {
                     ended_stage = Some(rule.stage);
                     settled |= rule.stage != Stage::Untrusted;
@@ -570,15 +628,16 @@ fn place(server: &Server, subject: &Subject) -> (Option<Decider>, Standing, Risk
     (gate, standing, risk, believed)
 }
 
-/// An `ask` rule is stricter than the default question, which a person may have answered by typing the call.
-fn is_stricter(narrowed: &RuleVerdict, settled: &RuleVerdict) -> bool {
+/// The stricter of two. An `ask` rule is stricter than the default question, which a person may have answered by typing
+/// the call.
+fn stricter(settled: RuleVerdict, narrowed: RuleVerdict) -> RuleVerdict {
     let severity = |verdict: &RuleVerdict| match verdict.action {
         Action::Allow => 0,
         Action::Ask if verdict.rule.is_none() => 1,
         Action::Ask => 2,
         Action::Deny => 3,
     };
-    severity(narrowed) > severity(settled)
+    if severity(&narrowed) > severity(&settled) { narrowed } else { settled }
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
 use crate::capabilities;
-use crate::catalog::Catalog;
+use crate::catalog::{Audience, Catalog};
 use crate::change_notices::{ChangeNotice, Level, Listener, Listeners, Notification};
 use crate::conversation::Conversation;
 use crate::gate;
@@ -387,7 +387,10 @@ impl Agent {
     pub(crate) fn catalog(&self, gateway: &Gateway) -> Arc<Catalog> {
         let own = lock(&self.own).clone();
         match own {
-            Some(own) => own.catalogs.of_agent(&gateway.host, &own.host, &gateway.options.naming, &self.reach),
+            Some(own) => {
+                let audience = Audience { reach: &self.reach, principal: Some(&self.principal) };
+                own.catalogs.of_agent(&gateway.host, &own.host, &gateway.options.naming, audience)
+            }
             None => gateway.catalog_of(&self.principal, &self.reach),
         }
     }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use helve::{Host, ServerEntry, Snapshot, ToolEntry, ToolSearch};
 use helve_model::json::{ObjectWriter, RawJson, quoted};
-use helve_model::{Action, Definition as _, QualifiedName, ServerName};
-use helve_policy::Caller;
+use helve_model::{Definition as _, Principal, QualifiedName, ServerName};
+use helve_policy::{CalledBy, Caller};
 
 use crate::assigned_host::may_be_shared;
 use crate::discovery::{Discovery, OWN_TOOLBOX, RUN_CODE};
@@ -41,6 +41,15 @@ pub(crate) fn shortest(said: impl Iterator<Item = Option<Duration>>) -> Option<D
     somebody_says.then_some(shortest)
 }
 
+/// Whom a catalog is for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Audience<'a> {
+    /// They see no more than this.
+    pub(crate) reach: &'a Reach,
+    /// `None`: all agents, whoever they are.
+    pub(crate) principal: Option<&'a Principal>,
+}
+
 /// The newest catalog; made anew when there is a newer snapshot and somebody asks.
 #[derive(Debug, Default)]
 pub(crate) struct Catalogs {
@@ -52,6 +61,8 @@ pub(crate) struct Catalogs {
 pub(crate) struct Catalog {
     /// Of the shared snapshot, and of the agent's own.
     generation: (u64, u64),
+    /// Some rule is for some agents only: what one of them sees is not what all see.
+    pub(crate) differs_by_caller: bool,
     tools: HashMap<String, Arc<ToolEntry>>,
     /// The names in the order of the list.
     pub(crate) names: Vec<String>,
@@ -91,17 +102,17 @@ pub(crate) struct Pages {
 impl Catalogs {
     /// What there is now.
     pub(crate) fn current(&self, host: &Host, naming: &Naming) -> Arc<Catalog> {
-        self.made_of(snapshot(host), None, naming, &Reach::default())
+        self.made_of(snapshot(host), None, naming, Audience { reach: &Reach::default(), principal: None })
     }
 
-    /// What there is now for whoever may see no more than this.
-    pub(crate) fn within(&self, host: &Host, naming: &Naming, reach: &Reach) -> Arc<Catalog> {
-        self.made_of(snapshot(host), None, naming, reach)
+    /// What there is now for these agents.
+    pub(crate) fn within(&self, host: &Host, naming: &Naming, audience: Audience<'_>) -> Arc<Catalog> {
+        self.made_of(snapshot(host), None, naming, audience)
     }
 
     /// What there is now for an agent that has servers of its own.
-    pub(crate) fn of_agent(&self, shared: &Host, own: &Host, naming: &Naming, reach: &Reach) -> Arc<Catalog> {
-        self.made_of(snapshot(shared), Some(snapshot(own)), naming, reach)
+    pub(crate) fn of_agent(&self, shared: &Host, own: &Host, naming: &Naming, audience: Audience<'_>) -> Arc<Catalog> {
+        self.made_of(snapshot(shared), Some(snapshot(own)), naming, audience)
     }
 
     fn made_of(
@@ -109,7 +120,7 @@ impl Catalogs {
         shared: Arc<Snapshot>,
         own: Option<Arc<Snapshot>>,
         naming: &Naming,
-        reach: &Reach,
+        audience: Audience<'_>,
     ) -> Arc<Catalog> {
         lookups::note(Lookup::Catalog);
         let generation = (shared.generation(), own.as_ref().map_or(0, |own| own.generation()));
@@ -117,7 +128,7 @@ impl Catalogs {
         match &*newest {
             Some(catalog) if catalog.generation == generation => Arc::clone(catalog),
             _ => {
-                let catalog = Arc::new(Catalog::new(generation, shared, own, naming, reach));
+                let catalog = Arc::new(Catalog::new(generation, shared, own, naming, audience));
                 *newest = Some(Arc::clone(&catalog));
                 catalog
             }
@@ -131,8 +142,9 @@ impl Catalog {
         shared: Arc<Snapshot>,
         own: Option<Arc<Snapshot>>,
         naming: &Naming,
-        reach: &Reach,
+        audience: Audience<'_>,
     ) -> Self {
+        let reach = audience.reach;
         let is_within = |server: &&Arc<ServerEntry>| reach.within().is_none_or(|within| within == server.name());
         let servers: Vec<&Arc<ServerEntry>> =
             shared.servers().filter(is_within).map(|server| newest(server, own.as_deref())).collect();
@@ -142,7 +154,8 @@ impl Catalog {
             [only] => only.tools_as_listed().collect(),
             several => several.iter().flat_map(|server| server.tools()).collect(),
         };
-        entries.retain(|tool| !is_denied(tool) && (reach.is_everything() || reach.includes(tool)));
+        let differs_by_caller = entries.iter().any(|tool| tool.policy().differs_by_caller());
+        entries.retain(|tool| !audience.is_denied(tool) && (reach.is_everything() || reach.includes(tool)));
         let identities: Vec<QualifiedName> = entries.iter().map(|tool| tool.name().clone()).collect();
         let mut names = naming.names(&identities);
         // A tool of ours is known by its own name, as search is.
@@ -170,6 +183,7 @@ impl Catalog {
         let servers = servers.into_iter().filter(has_more).map(|entry| entry.name().clone()).collect();
         Self {
             generation,
+            differs_by_caller,
             tools,
             names,
             tool_list,
@@ -235,9 +249,14 @@ fn newest<'a>(server: &'a Arc<ServerEntry>, own: Option<&'a Snapshot>) -> &'a Ar
     own.filter(|own| own.greeting().is_some() && own.all_tools().next().is_some()).unwrap_or(server)
 }
 
-/// Agents see only what they may call: what a rule forbids whatever the arguments, does not exist for them.
-fn is_denied(tool: &ToolEntry) -> bool {
-    matches!(tool.policy().foresee(Caller::Agent), Some((Action::Deny, _)))
+impl Audience<'_> {
+    /// Agents see only what they may call: what a rule forbids whatever the arguments, does not exist for them.
+    fn is_denied(&self, tool: &ToolEntry) -> bool {
+        match self.principal {
+            Some(principal) => tool.policy().denies(CalledBy::new(Caller::Agent, principal)),
+            None => tool.policy().denies_everybody(),
+        }
+    }
 }
 
 impl Pages {

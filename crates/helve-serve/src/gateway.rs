@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use crate::agent::{Agent, Clients};
 use crate::assigned_host::LegacyEras;
 use crate::capabilities;
-use crate::catalog::{Catalog, Catalogs};
+use crate::catalog::{Audience, Catalog, Catalogs};
 use crate::change_notices::{self, Listeners};
 use crate::conversation::SuspendedCalls;
 use crate::discovery::{self, Discovery};
@@ -277,7 +277,10 @@ impl Gateway {
     /// What an agent sees now that may see no more than this.
     pub(crate) fn catalog_of(&self, principal: &Principal, reach: &Reach) -> Arc<Catalog> {
         if reach.is_everything() {
-            return self.catalog();
+            let shared = self.catalog();
+            if !shared.differs_by_caller {
+                return shared;
+            }
         }
         let catalogs = {
             let mut narrowed = lock(&self.narrowed);
@@ -286,7 +289,7 @@ impl Gateway {
             }
             Arc::clone(narrowed.entry((principal.clone(), reach.within().cloned())).or_default())
         };
-        catalogs.within(&self.host, &self.options.naming, reach)
+        catalogs.within(&self.host, &self.options.naming, Audience { reach, principal: Some(principal) })
     }
 
     /// Ends everything that this principal has here: its agents, and what runs for them.

@@ -15,7 +15,6 @@ use helve_model::{
     Definition, PendingReason, PromptDefinition, QualifiedName, ResourceDefinition, ResourceTemplateDefinition,
     ServerName, ServerStatus, ToolName,
 };
-use helve_policy::Caller;
 use tokio::time::Instant;
 
 use crate::catalog::Pages;
@@ -218,7 +217,7 @@ impl ResourceIndex {
     ) -> Self {
         let mut by_uri = HashMap::new();
         let mut listed = Vec::new();
-        let may_read = |server: &ServerName, uri: &str| host.may_read(server, uri, Caller::Agent);
+        let may_read = |server: &ServerName, uri: &str| host.anybody_may_read(server, uri);
         for offered in resources.iter().filter(|offered| may_read(&offered.server, offered.definition.uri())) {
             let (uri, raw) = (offered.definition.uri(), offered.definition.raw());
             let place = Place { server: offered.server.clone(), name: uri.to_owned() };
@@ -269,7 +268,7 @@ impl PromptIndex {
     /// Agents see only what they may get.
     fn new(host: &Host, prompts: &[Offered<PromptDefinition>], naming: &Naming) -> Self {
         let may_get = |offered: &&Offered<PromptDefinition>| {
-            host.may_get_prompt(&offered.server, &offered.definition, Caller::Agent)
+            host.anybody_may_get_prompt(&offered.server, offered.definition.name())
         };
         let mut identities: Vec<(QualifiedName, &RawJson)> = prompts
             .iter()

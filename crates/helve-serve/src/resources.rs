@@ -1,16 +1,16 @@
 //! Resources and prompts: which server is asked, and what is asked of it.
 
 use helve::{CallContext, Host};
-use helve_model::ServerName;
 use helve_model::json::{ObjectWriter, RawJson};
 use helve_model::protocol::code;
+use helve_model::{CallKind, ServerName};
+use helve_policy::{CalledBy, Caller};
 use helve_wire::RpcError;
 
 use crate::catalog::Page;
 use crate::exchange::Exchange;
 use crate::gate::Request;
 use crate::offer_index::Place;
-use crate::reach::Reach;
 use crate::refusal::{self, invalid_params};
 use crate::tools::usable;
 
@@ -19,7 +19,7 @@ pub(crate) async fn list(exchange: &Exchange, request: &Request) -> Result<Page,
     gateway.settle().await;
     let index = gateway.offer_index.read_resources(&gateway.host).await;
     let page = index.resource_list.page(request.param("cursor").as_ref()).ok_or_else(no_page)?;
-    Ok(within_reach(&exchange.agent.reach, page, "resources", "uri", |uri| index.find(uri)))
+    Ok(within_reach(exchange, CallKind::Resource, page, ["resources", "uri"], |uri| index.find(uri)))
 }
 
 pub(crate) async fn list_templates(exchange: &Exchange, request: &Request) -> Result<Page, RpcError> {
@@ -27,7 +27,7 @@ pub(crate) async fn list_templates(exchange: &Exchange, request: &Request) -> Re
     gateway.settle().await;
     let index = gateway.offer_index.read_resources(&gateway.host).await;
     let page = index.template_list.page(request.param("cursor").as_ref()).ok_or_else(no_page)?;
-    Ok(within_reach(&exchange.agent.reach, page, "resourceTemplates", "uriTemplate", |uri| index.find(uri)))
+    Ok(within_reach(exchange, CallKind::Resource, page, ["resourceTemplates", "uriTemplate"], |uri| index.find(uri)))
 }
 
 pub(crate) async fn list_prompts(exchange: &Exchange, request: &Request) -> Result<Page, RpcError> {
@@ -35,18 +35,32 @@ pub(crate) async fn list_prompts(exchange: &Exchange, request: &Request) -> Resu
     gateway.settle().await;
     let index = gateway.offer_index.read_prompts(&gateway.host, &gateway.options.naming).await;
     let page = index.list.page(request.param("cursor").as_ref()).ok_or_else(no_page)?;
-    Ok(within_reach(&exchange.agent.reach, page, "prompts", "name", |name| index.find(name)))
+    Ok(within_reach(exchange, CallKind::Prompt, page, ["prompts", "name"], |name| index.find(name)))
 }
 
 /// A page without what an agent may not see. What cannot be told whose it is, it may not.
-fn within_reach(reach: &Reach, page: Page, list: &str, name: &str, place: impl Fn(&str) -> Option<Place>) -> Page {
-    if reach.is_everything() {
+fn within_reach(
+    exchange: &Exchange,
+    kind: CallKind,
+    page: Page,
+    [list, name]: [&str; 2],
+    place: impl Fn(&str) -> Option<Place>,
+) -> Page {
+    let (reach, host) = (&exchange.agent.reach, &exchange.gateway.host);
+    let by_caller = host.differs_by_caller();
+    if reach.is_everything() && !by_caller {
         return page;
     }
+    let party = CalledBy::new(Caller::Agent, &exchange.agent.principal);
+    let may = |place: &Place| match kind {
+        _ if !by_caller => true,
+        CallKind::Prompt => host.may_get_prompt(&place.server, &place.name, party),
+        _ => host.may_read(&place.server, &place.name, party),
+    };
     let items = page.result.member(list).and_then(|items| items.elements()).unwrap_or_default();
     let is_seen = |item: &RawJson| {
         let found = item.member_str(name).and_then(|name| place(&name));
-        found.is_some_and(|place| reach.offers(&place.server, &place.name))
+        found.is_some_and(|place| reach.offers(&place.server, &place.name) && may(&place))
     };
     let seen = RawJson::array(items.into_iter().filter(is_seen));
     Page { result: page.result.replacing(list, seen.as_str()), count_for: page.count_for }

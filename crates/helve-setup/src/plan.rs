@@ -162,6 +162,7 @@ pub fn allow_all() -> SourcedRule {
         pattern: None,
         risk: None,
         kind: None,
+        who: Vec::new(),
         action: Action::Allow,
         origin: Origin::Program,
         layer: Layer::CommandLine,

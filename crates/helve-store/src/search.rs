@@ -3,7 +3,7 @@
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use crate::calls::{Call, Decided, Ended, SELECT, from_row};
+use crate::calls::{Call, CallBody, Decided, Ended, SELECT, from_row};
 use crate::error::StoreError;
 use crate::names::{NameKind, find};
 use crate::time::Moment;
@@ -89,7 +89,15 @@ pub(crate) fn search(connection: &Connection, search: &Search) -> Result<Found, 
     // Calls are numbered in the order in which they ended, as near as makes no difference to a window.
     let first = edge("SELECT seq FROM call WHERE at >= ? ORDER BY at LIMIT 1", search.from)?;
     let Some(first) = first else { return Ok(Found::default()) };
-    let last = edge("SELECT seq FROM call WHERE at < ? ORDER BY at DESC LIMIT 1", search.until)?;
+    // The newest call may be older than others by its time: a clock is set back now and then.
+    let newest: Option<(i64, i64)> = connection
+        .prepare_cached("SELECT seq, at FROM call ORDER BY seq DESC LIMIT 1")?
+        .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let last = match newest {
+        Some((newest, at)) if at < search.until.micros() => Some(newest),
+        _ => edge("SELECT seq FROM call WHERE at < ? ORDER BY at DESC LIMIT 1", search.until)?,
+    };
     let Some(last) = last else { return Ok(Found::default()) };
     let last = search.before.map_or(last, |before| last.min(before - 1));
     // One server's calls are found by their index, and are few.
@@ -124,6 +132,19 @@ pub(crate) fn search(connection: &Connection, search: &Search) -> Result<Found, 
         _ => (lowest > first).then_some(lowest),
     };
     Ok(Found { calls, next })
+}
+
+/// What is wrong with the file; nothing when it is whole.
+pub(crate) fn check(connection: &Connection) -> Result<Vec<String>, StoreError> {
+    let mut statement = connection.prepare("PRAGMA integrity_check")?;
+    let said = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()?;
+    Ok(said.into_iter().filter(|line| line != "ok").collect())
+}
+
+/// What was kept of what a call sent and got.
+pub(crate) fn body(connection: &Connection, seq: i64) -> Result<Option<CallBody>, StoreError> {
+    let mut statement = connection.prepare_cached("SELECT sealed FROM body WHERE seq = ?")?;
+    Ok(statement.query_row([seq], |row| row.get(0)).optional()?.map(CallBody))
 }
 
 /// One call by its number.

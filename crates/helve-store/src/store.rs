@@ -9,7 +9,7 @@ use std::time::Duration;
 use helve_model::sync::lock;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::calls::{Call, IntoCall};
+use crate::calls::{Call, CallBody, IntoCall};
 use crate::chain::{self, ChainReport};
 use crate::changes::{self, Change, NewChange};
 use crate::definitions::{self, Seen, SeenDefinition};
@@ -138,6 +138,22 @@ impl Store {
     /// The file cannot be read.
     pub fn call(&self, seq: i64) -> Result<Option<Call>, StoreError> {
         self.read(|connection| search::one(connection, seq))
+    }
+
+    /// What is wrong with the file itself; nothing when it is whole. It reads all of it.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn check(&self) -> Result<Vec<String>, StoreError> {
+        self.read(search::check)
+    }
+
+    /// What was kept of what a call sent and got.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn body(&self, seq: i64) -> Result<Option<CallBody>, StoreError> {
+        self.read(|connection| search::body(connection, seq))
     }
 
     /// The calls of a time by minute, of one server or all.

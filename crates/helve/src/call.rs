@@ -19,8 +19,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use helve_model::json::RawJson;
-use helve_model::{ErrorCode, Outcome, Principal, QualifiedName, Validation};
-use helve_policy::{Answer, Caller, Decider, Refusal, Scope, Whereabouts};
+use helve_model::{ErrorCode, Outcome, Principal, QualifiedName, RecordedBodies, Validation};
+use helve_policy::{Answer, CalledBy, Caller, Decider, Refusal, Scope, Whereabouts};
 use helve_wire::{ProgressCallback, Relayed};
 use tokio::time::{Instant, timeout};
 use tracing::Instrument as _;
@@ -139,6 +139,12 @@ impl CallContext {
             answerer: None,
             relayed: None,
         }
+    }
+
+    /// Who makes the call, as rules ask for it.
+    #[must_use]
+    pub fn called_by(&self) -> CalledBy<'_> {
+        self.source.called_by(self.caller, &self.principal)
     }
 
     /// A refusal as an error, told to whoever can change it. The agent hears that they were told.
@@ -271,6 +277,9 @@ impl PreparedCall {
             &self.tool
         };
 
+        if tool.record != RecordedBodies::None {
+            recording.keep_arguments(tool, &arguments);
+        }
         authorize::in_scope(tool.policy(), context, recording)?;
         let mut warnings = arguments::check(host, tool, &arguments, context)?;
         authorize::as_pinned(tool, context)?;
@@ -302,6 +311,9 @@ impl PreparedCall {
             cache_key = None;
         }
         recording.took_bytes(outcome.raw().as_str().len());
+        if tool.record == RecordedBodies::All {
+            recording.keep_result(tool, outcome.raw());
+        }
         if context.relayed.is_none() || !is_unfinished(&outcome) {
             warnings.extend(shape::broken_promise(tool, &outcome));
             shape::into_cache(host, tool, cache_key, context, &outcome);

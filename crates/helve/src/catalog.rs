@@ -14,8 +14,8 @@ use helve_model::name::{
 };
 use helve_model::text::nearest;
 use helve_model::{
-    Definition as _, ErrorCode, Hint, NameTable, QualifiedName, ServerName, ServerSpec, ServerStatus, ToolDefinition,
-    ToolView,
+    Definition as _, ErrorCode, Hint, NameTable, QualifiedName, RecordedBodies, ServerName, ServerSpec, ServerStatus,
+    ToolDefinition, ToolView,
 };
 use helve_policy::pin::DefinitionHash;
 use helve_policy::{RuleSet, Subject, ToolPolicy};
@@ -90,6 +90,7 @@ pub struct ToolEntry {
     listed: Listed,
     pub(crate) handle: Option<Arc<ServerHandle>>,
     pub(crate) from_cache: bool,
+    pub(crate) record: RecordedBodies,
     rules: RuleSet,
     pinned: Option<DefinitionHash>,
     /// Boxed: most of many tools are never used, and each agent's own host has all of them.
@@ -334,6 +335,7 @@ impl ServerEntry {
                 listed: listed.clone(),
                 handle: handle.clone(),
                 from_cache: catalog.from_cache,
+                record: spec.record,
                 rules: rules.clone(),
                 pinned,
                 facts: OnceLock::new(),

@@ -143,7 +143,7 @@ pub use late_references::{SecretSource, fill};
 pub use listings::ListAge;
 pub use manage::management_tools;
 pub use offers::{Offered, Offers};
-pub use record::{AgentInfo, CallEnd, CallId, CallRecord, CallSource, Door, Recorder};
+pub use record::{AgentInfo, CallBodies, CallEnd, CallId, CallRecord, CallSource, Door, Recorder};
 pub use registry::{AgentTools, Clash, Definitions, Registry};
 pub use save::SavedHost;
 pub use schema_cache::{CacheKey, CachedIndex, CachedServer, IndexedTool, SchemaCache};

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use helve_model::json::RawJson;
-use helve_model::{Action, ErrorCode, Hint, Outcome, ResourceBody, ResourceContents, ServerName, ToolDefinition};
-use helve_policy::{Caller, Permit};
+use helve_model::{ErrorCode, Hint, Outcome, ResourceBody, ResourceContents, ServerName, ToolDefinition};
+use helve_policy::{CalledBy, Permit};
 use helve_wire::BoxFuture;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -186,7 +186,7 @@ async fn list(host: &Host, input: ListInput, context: &ToolContext) -> Result<Ou
     let resources: Vec<Value> = offers
         .items
         .iter()
-        .filter(|offered| host.may_read(&offered.server, offered.definition.uri(), context.caller))
+        .filter(|offered| host.may_read(&offered.server, offered.definition.uri(), context.called_by()))
         .map(|offered| {
             let view = offered.definition.view();
             let mut resource = Map::new();
@@ -263,7 +263,7 @@ async fn poll(host: &Host, watcher: &Watcher, input: PollInput, context: &ToolCo
                 return Err(CallError::new(ErrorCode::InvalidParams, message).with_hint("poll a tool of a server"));
             }
             // A tool that agents do not see does not exist for them, and nothing tells the two apart.
-            if !is_seen(&*host.find_tool(&name.to_string(), None).await?, context.caller) {
+            if !is_seen(&*host.find_tool(&name.to_string(), None).await?, context.called_by()) {
                 let message = format!("the server `{}` has no tool `{}`", name.server, name.tool);
                 return Err(CallError::new(ErrorCode::ToolNotFound, message).at(&name));
             }
@@ -280,9 +280,8 @@ async fn poll(host: &Host, watcher: &Watcher, input: PollInput, context: &ToolCo
 
 /// True for a tool that exists for this caller: no list leaves it out, no rule denies it whatever its arguments, and it
 /// is what was pinned.
-fn is_seen(tool: &ToolEntry, caller: Caller) -> bool {
-    let is_denied = matches!(tool.policy().foresee(caller), Some((Action::Deny, _)));
-    !tool.is_hidden() && !is_denied && !tool.is_unpinned()
+fn is_seen(tool: &ToolEntry, party: CalledBy<'_>) -> bool {
+    !tool.is_hidden() && !tool.policy().denies(party) && !tool.is_unpinned()
 }
 
 /// True for the tools of this file: a poll of one that polls would breed.

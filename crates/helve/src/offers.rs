@@ -8,10 +8,10 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use helve_model::json::RawJson;
 use helve_model::{
-    Action, ErrorCode, Hint, PromptDefinition, PromptOutcome, ResourceDefinition, ResourceTemplateDefinition,
-    ServerName, ServerStatus,
+    ErrorCode, Hint, PromptDefinition, PromptOutcome, ResourceDefinition, ResourceTemplateDefinition, ServerName,
+    ServerStatus,
 };
-use helve_policy::{Caller, Subject};
+use helve_policy::{CalledBy, Caller, Subject};
 use helve_wire::{BoxFuture, CompletionSubject, Listing, LogLevel, Result as WireResult, Session, Times};
 use tokio::time::Instant;
 
@@ -147,19 +147,42 @@ impl Host {
 
     /// False when a rule forbids this caller to read a resource.
     #[must_use]
-    pub fn may_read(&self, server: &ServerName, uri: &str, caller: Caller) -> bool {
-        self.may(Subject::resource(server, uri), caller)
+    pub fn may_read<'a>(&self, server: &ServerName, uri: &str, party: impl Into<CalledBy<'a>>) -> bool {
+        self.may(Subject::resource(server, uri), party.into())
     }
 
     /// False when a rule forbids this caller to get a prompt, whatever its arguments.
     #[must_use]
-    pub fn may_get_prompt(&self, server: &ServerName, prompt: &PromptDefinition, caller: Caller) -> bool {
-        self.may(Subject::prompt(server, prompt), caller)
+    pub fn may_get_prompt<'a>(&self, server: &ServerName, prompt: &str, party: impl Into<CalledBy<'a>>) -> bool {
+        self.may(Subject::unknown_prompt(server, prompt), party.into())
     }
 
-    fn may(&self, subject: Subject, caller: Caller) -> bool {
+    /// False when a rule forbids everybody to read a resource.
+    #[must_use]
+    pub fn anybody_may_read(&self, server: &ServerName, uri: &str) -> bool {
+        self.anybody_may(Subject::resource(server, uri))
+    }
+
+    /// False when a rule forbids everybody to get a prompt, whatever its arguments.
+    #[must_use]
+    pub fn anybody_may_get_prompt(&self, server: &ServerName, prompt: &str) -> bool {
+        self.anybody_may(Subject::unknown_prompt(server, prompt))
+    }
+
+    /// True when some rule is for some callers only: what one sees is not what all see.
+    #[must_use]
+    pub fn differs_by_caller(&self) -> bool {
+        self.shared().rule_set().is_some_and(|rules| rules.differ_by_caller())
+    }
+
+    fn anybody_may(&self, subject: Subject) -> bool {
         let Some(rules) = self.shared().rule_set() else { return false };
-        !matches!(rules.for_tool(subject).foresee(caller), Some((Action::Deny, _)))
+        !rules.for_tool(subject).denies_everybody()
+    }
+
+    fn may(&self, subject: Subject, party: CalledBy<'_>) -> bool {
+        let Some(rules) = self.shared().rule_set() else { return false };
+        !rules.for_tool(subject).denies(party)
     }
 
     /// Asks every server for log messages from this level on: those that are connected now, and all others as soon as

@@ -5,8 +5,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use helve_model::{ErrorCode, Principal, QualifiedName};
-use helve_policy::{Caller, Ground};
+use helve_model::json::RawJson;
+use helve_model::{ErrorCode, Principal, QualifiedName, SecretSet};
+use helve_policy::{CalledBy, Caller, Ground};
 
 /// Is told of every call that ended, whichever way: done, refused, invalid, unknown, cancelled, out of time.
 ///
@@ -107,8 +108,42 @@ pub struct CallRecord {
     pub argument_digest: Option<[u8; 32]>,
     /// Bytes of the result.
     pub result_bytes: usize,
+    /// What was sent and came back, where the server's entry asks for that to be recorded.
+    pub bodies: Option<Arc<CallBodies>>,
     /// The trace that the caller counts it to (W3C `traceparent`), 32 hexadecimal digits.
     pub trace: Option<String>,
+}
+
+/// What was sent and what came back. Whoever reads it gets it without the server's secrets.
+pub struct CallBodies {
+    pub(crate) arguments: Option<RawJson>,
+    pub(crate) result: Option<RawJson>,
+    pub(crate) secrets: Option<Arc<SecretSet>>,
+}
+
+impl CallBodies {
+    /// The arguments as they were sent, without secrets.
+    #[must_use]
+    pub fn arguments(&self) -> Option<String> {
+        self.arguments.as_ref().map(|text| self.hidden(text))
+    }
+
+    /// The result as it came, without secrets.
+    #[must_use]
+    pub fn result(&self) -> Option<String> {
+        self.result.as_ref().map(|text| self.hidden(text))
+    }
+
+    fn hidden(&self, text: &RawJson) -> String {
+        let hidden = self.secrets.as_ref().and_then(|secrets| secrets.hide_in_message(text.as_str()));
+        hidden.unwrap_or_else(|| text.as_str().to_owned())
+    }
+}
+
+impl fmt::Debug for CallBodies {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("CallBodies")
+    }
 }
 
 /// How a call ended.
@@ -136,6 +171,12 @@ impl CallSource {
     #[must_use]
     pub const fn new(door: Door) -> Self {
         Self { door, agent: None, session: None, parent: None }
+    }
+
+    /// Who makes a call that comes from here.
+    pub(crate) fn called_by<'a>(&'a self, caller: Caller, principal: &'a Principal) -> CalledBy<'a> {
+        let agent = self.agent.as_ref().map(|agent| agent.name.as_str());
+        CalledBy { agent, ..CalledBy::new(caller, principal) }
     }
 
     /// The same, made by this agent in this session.

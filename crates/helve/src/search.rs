@@ -10,8 +10,7 @@ use std::sync::{Arc, Mutex};
 use helve_model::name::Spelling;
 use helve_model::sync::lock;
 use helve_model::text::folded;
-use helve_model::{Action, Definition as _, QualifiedName, ServerName};
-use helve_policy::Caller;
+use helve_model::{Definition as _, QualifiedName, ServerName};
 use helve_render::{SearchIndex, SearchQuery, ServerIndex, ServerText, code_signature, first_line, system_prompt};
 
 use crate::catalog::{ServerEntry, Snapshot, ToolEntry};
@@ -175,10 +174,9 @@ impl IndexParts {
     }
 }
 
-/// What agents may call of a server: no rule forbids it whatever the arguments.
+/// What agents may call of a server: no rule forbids it to everybody, whatever the arguments.
 pub(crate) fn offered(server: &ServerEntry) -> Vec<Arc<ToolEntry>> {
-    let is_denied = |tool: &ToolEntry| matches!(tool.policy().foresee(Caller::Agent), Some((Action::Deny, _)));
-    server.tools().filter(|tool| !is_denied(tool)).map(Arc::clone).collect()
+    server.tools().filter(|tool| !tool.policy().denies_everybody()).map(Arc::clone).collect()
 }
 
 /// What was found, in words.

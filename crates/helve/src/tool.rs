@@ -11,7 +11,7 @@ use helve_model::{
     AccessSpec, BuiltinSpec, Definition as _, ErrorCode, Layer, Origin, Outcome, Principal, ServerName, ServerSpec,
     ToolDefinition, TransportSpec,
 };
-use helve_policy::{ArgumentPlace, Caller, Permit, Scope, ServerAccess, Trust};
+use helve_policy::{ArgumentPlace, CalledBy, Caller, Permit, Scope, ServerAccess, Trust};
 use helve_wire::{BoxFuture, ProgressCallback};
 use indexmap::IndexMap;
 use serde_json::Value;
@@ -111,6 +111,12 @@ impl ToolContext {
             refusals: None,
             answerer: None,
         }
+    }
+
+    /// Who makes the call, as rules ask for it.
+    #[must_use]
+    pub fn called_by(&self) -> CalledBy<'_> {
+        self.source.called_by(self.caller, &self.principal)
     }
 
     /// A call that the tool makes in the course of this one: on the same behalf, asking whom this one asks.

@@ -165,6 +165,7 @@ fn host(server: ServerSpec, scratch: &Path) -> helve::HostBuilder {
         pattern: None,
         risk: None,
         kind: None,
+        who: Vec::new(),
         action: Action::Allow,
         origin: Origin::Program,
         layer: Layer::CommandLine,

@@ -71,6 +71,7 @@ fn builder() -> HostBuilder {
         pattern: None,
         risk: None,
         kind: None,
+        who: Vec::new(),
         action: Action::Allow,
         origin: Origin::Program,
         layer: Layer::CommandLine,

@@ -22,6 +22,7 @@ fn rules(toolbox: &Toolbox, rules: &[(&str, Action)]) -> RuleSet {
             pattern: (!pattern.is_empty()).then(|| (*pattern).to_owned()),
             risk: None,
             kind: None,
+            who: Vec::new(),
             action: *action,
             origin: Origin::Program,
             layer: Layer::User,
@@ -52,7 +53,7 @@ async fn decide(toolbox: &Toolbox, rules: &RuleSet, name: &str, arguments: &Valu
     let arguments = RawJson::checked(arguments.to_string()).unwrap();
     let whereabouts = Whereabouts { places: tool.places(&arguments).await, ..Whereabouts::default() };
     let policy = rules.for_tool(Subject::tool(toolbox.name(), &tool.definition()));
-    policy.decide_at(Caller::Agent, &helve_model::Principal::LOCAL, arguments, whereabouts)
+    policy.decide_at(Caller::Agent, arguments, whereabouts)
 }
 
 async fn call(toolbox: &Toolbox, name: &str, permit: &Permit) -> String {

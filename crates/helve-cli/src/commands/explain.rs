@@ -2,8 +2,9 @@
 
 use helve_config::Configuration;
 use helve_model::json::RawJson;
-use helve_model::{QualifiedName, TransportSpec};
-use helve_policy::{ArgumentPlace, Caller, Explanation, Finding, Whereabouts};
+use helve_model::text::one_line;
+use helve_model::{Principal, QualifiedName, TransportSpec};
+use helve_policy::{ArgumentPlace, CalledBy, Caller, Explanation, Finding, Whereabouts};
 use helve_setup::Freshness;
 use serde_json::{Value, json};
 
@@ -33,6 +34,10 @@ pub(crate) struct Args {
     /// The caller
     #[arg(long, value_enum, default_value_t, value_name = "WHO")]
     caller: Who,
+
+    /// On whose behalf: token:NAME or local, as rules say it in `who`; agent:NAME is what a client calls itself
+    #[arg(long = "as", value_name = "WHO")]
+    behalf: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
@@ -46,6 +51,26 @@ enum Who {
     Script,
     /// A tag in a prompt
     Tag,
+}
+
+/// On whose behalf a call is made.
+#[derive(Debug, Default)]
+struct Behalf {
+    principal: Principal,
+    /// What the client calls itself.
+    agent: Option<String>,
+}
+
+impl Behalf {
+    fn parse(text: &str) -> Result<Self, Failure> {
+        match text.split_once(':') {
+            None if text == "local" => Ok(Self::default()),
+            Some(("token", name)) if !name.is_empty() => Ok(Self { principal: Principal::token(name), agent: None }),
+            Some(("agent", name)) if !name.is_empty() => Ok(Self { agent: Some(name.to_owned()), ..Self::default() }),
+            _ => Err(Failure::usage(format!("--as cannot be `{}`", one_line(text)))
+                .hint("write --as token:NAME, --as local or --as agent:NAME")),
+        }
+    }
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
@@ -65,8 +90,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     };
     let places = block_on(bounded(context, places(context, &configuration, name, &arguments)))?;
     let whereabouts = Whereabouts { places, ..Whereabouts::default() };
-    let explanation = found.tool.policy().explain_settled(caller, &arguments, &whereabouts, found.settled());
-    let mut explanation = explanation;
+    let behalf = args.behalf.as_deref().map_or(Ok(Behalf::default()), Behalf::parse)?;
+    let party = CalledBy { agent: behalf.agent.as_deref(), ..CalledBy::new(caller, &behalf.principal) };
+    let mut explanation = found.tool.policy().explain_settled(party, &arguments, &whereabouts, found.settled());
     // The command line says hints in its own words.
     let hints = context.printer.words.say_all(&std::mem::take(&mut explanation.hints));
     if context.printer.is_json() {
@@ -122,6 +148,7 @@ fn as_json(explanation: &Explanation, hints: &[String]) -> Value {
         "server": server.as_str(),
         "tool": tool.as_str(),
         "caller": explanation.caller.to_string(),
+        "as": explanation.principal.id(),
         "action": explanation.action.to_string(),
         "risk": explanation.ground.risk.to_string(),
         "because": explanation.ground.decider.to_string(),

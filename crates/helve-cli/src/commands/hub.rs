@@ -8,12 +8,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve_hub::{CallRecorder, Hub, HubAuthenticate, HubOptions, Live, Metrics, Programs, Tokens, connect_lines};
+use helve_hub::{
+    BodySeal, CallRecorder, Hub, HubAuthenticate, HubOptions, Live, Metrics, Programs, Tokens, connect_lines,
+};
 use helve_model::Action;
 use helve_serve::face::http::{Guard, HttpFace};
 use helve_serve::{Discovery, Gateway, Naming, Options, Unlisted};
 use helve_setup::Recipe;
 use helve_store::{Retention, Store};
+use tokio_rustls::TlsAcceptor;
 
 use super::serve::{
     ManyHosts, UnlistedCalls, address, discovery, follow_changes, reachable, recipe, said_or_set, wait,
@@ -44,8 +47,8 @@ const PAGE_THREADS: usize = 2;
     after_help = "\
 The first line on stdout is a link that signs you in, once and within ten minutes; `helve hub link` gives another.
 Agents of yours on this machine come to http://ADDRESS/mcp without a token; all others bring one that
-`helve hub token make NAME` or the page makes. Beyond this machine the hub is reached through a proxy that
-speaks https (--public): then everybody brings a token."
+`helve hub token make NAME` or the page makes. Beyond this machine the hub is reached by https alone: with a
+certificate of its own (--tls-cert, --tls-key), or through a proxy (--public). Then everybody brings a token."
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -64,6 +67,14 @@ struct RunArgs {
     /// The address that a proxy in front serves by https: https://hub.example.com
     #[arg(long, value_name = "URL")]
     public: Option<String>,
+
+    /// The certificate by which it speaks https, in PEM, with those that it was signed by
+    #[arg(long, value_name = "FILE", requires = "tls_key", conflicts_with = "public", value_hint = clap::ValueHint::FilePath)]
+    tls_cert: Option<PathBuf>,
+
+    /// The private key of the certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert", value_hint = clap::ValueHint::FilePath)]
+    tls_key: Option<PathBuf>,
 
     /// Print no link: for services, whose output others read
     #[arg(long)]
@@ -140,19 +151,36 @@ fn start(context: &Context, args: RunArgs, place: Place) -> Result<(), Failure> 
             .hint("a hub makes its tokens itself: `helve hub token make NAME`"));
     }
     if let Some(public) = &args.public
-        && !public.starts_with("https://")
+        && !is_origin(public)
     {
-        return Err(Failure::usage("--public is an address with https: the proxy in front speaks it"));
+        return Err(Failure::usage("--public is the address by which a proxy in front speaks https, without a path")
+            .hint("write https://hub.example.com"));
     }
-    if args.public.is_none() && !args.http.ip().is_loopback() {
-        return Err(Failure::usage(format!("{} can be reached from other machines", args.http))
-            .hint("put a proxy with https in front, and name its address with --public")
+    if args.public.is_none() && args.tls_cert.is_none() && !args.http.ip().is_loopback() {
+        return Err(Failure::usage(format!("{} can be reached from other machines, without https", args.http))
+            .hint("give it a certificate with --tls-cert and --tls-key")
+            .hint("or put a proxy with https in front, and name its address with --public")
             .hint("or listen at 127.0.0.1"));
     }
-    block_on(over_http(context, args, place))
+    let tls = match (&args.tls_cert, &args.tls_key) {
+        (Some(certificate), Some(key)) => {
+            let here = |file: &PathBuf| context.env.working_directory().join(file);
+            Some(listening::acceptor(&here(certificate), &here(key))?)
+        }
+        _ => None,
+    };
+    block_on(over_http(context, args, tls, place))
 }
 
-async fn over_http(context: &Context, args: RunArgs, place: Place) -> Result<(), Failure> {
+/// True for an address of the web by https, without anything behind the host and its port.
+fn is_origin(text: &str) -> bool {
+    let host = text.trim_end_matches('/').strip_prefix("https://");
+    host.is_some_and(|host| {
+        !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte))
+    })
+}
+
+async fn over_http(context: &Context, args: RunArgs, tls: Option<TlsAcceptor>, place: Place) -> Result<(), Failure> {
     let configuration = context.load()?;
     context.report_problems(&configuration);
     let listening_address = args.http;
@@ -180,7 +208,8 @@ async fn over_http(context: &Context, args: RunArgs, place: Place) -> Result<(),
     let guard = guard(&args, bound, &tokens, owner, clock);
     context.setup.itself().listens_at(bound, &guard.hosts);
     let metrics: Arc<Metrics> = Arc::default();
-    let recorder = Arc::new(CallRecorder::new(Arc::clone(&store), Arc::clone(&metrics)));
+    let seal = Arc::new(BodySeal::new(Arc::clone(&context.setup)));
+    let recorder = Arc::new(CallRecorder::new(Arc::clone(&store), Arc::clone(&metrics)).sealing(seal));
     let mut recipe: Recipe = recipe(context, &configuration)?.with_recorder(recorder);
     recipe.settings.denies_unlisted = said_or_set(&configuration.settings, args.unlisted) == Action::Deny;
     let guard = guard.with(|guard| guard.nesting = recipe.nesting().clone());
@@ -190,13 +219,10 @@ async fn over_http(context: &Context, args: RunArgs, place: Place) -> Result<(),
         Gateway::shared(Arc::new(ManyHosts { context: context_of_hosts, recipe, code: None }), options).await?;
     let host = gateway.host().clone();
     let face = Arc::new(HttpFace::new(Arc::clone(&gateway), guard));
-    let is_open = args.public.is_some();
+    let is_open = args.public.is_some() || !bound.ip().is_loopback();
     let hub_options = HubOptions {
-        address: args
-            .public
-            .clone()
-            .map_or_else(|| format!("http://{}", reachable(bound)), |public| public.trim_end_matches('/').to_owned()),
-        is_secure: is_open,
+        address: own_address(&args, bound),
+        is_secure: args.public.is_some() || tls.is_some(),
         owner,
         programs: if args.no_programs || (is_open && !args.allow_programs) {
             Programs::Refused
@@ -226,10 +252,10 @@ async fn over_http(context: &Context, args: RunArgs, place: Place) -> Result<(),
         .map_err(|error| Failure::other("no runtime could be started").cause(&error))?;
     pages.spawn(Arc::clone(&hub).look_after());
     let asked = place.listen().map_err(|error| Failure::other("the hub's socket cannot be had").cause(&error))?;
-    pages.spawn(asked::answer(asked, Arc::clone(&hub)));
+    pages.spawn(asked::answer(asked, Arc::clone(&hub), bound));
     tell(context, &args, &hub)?;
     let service = Arc::new(HubService::new(Arc::clone(&hub), Arc::clone(&face), pages.handle().clone()));
-    let mut listening = tokio::spawn(listening::serve(listener, service));
+    let mut listening = tokio::spawn(listening::serve(listener, tls, service));
     let served = tokio::select! {
         _ = &mut listening => Ok(()),
         stopped = until_stopped() => stopped,
@@ -240,6 +266,17 @@ async fn over_http(context: &Context, args: RunArgs, place: Place) -> Result<(),
     pages.shutdown_background();
     host.shutdown().await;
     served
+}
+
+/// The address as people know it.
+fn own_address(args: &RunArgs, bound: SocketAddr) -> String {
+    match (&args.public, &args.tls_cert, args.allow_host.first()) {
+        (Some(public), _, _) => public.trim_end_matches('/').to_owned(),
+        // A certificate is for a name.
+        (None, Some(_), Some(name)) => format!("https://{name}:{}", bound.port()),
+        (None, Some(_), None) => format!("https://{}", reachable(bound)),
+        (None, None, _) => format!("http://{}", reachable(bound)),
+    }
 }
 
 /// The link, and how agents are connected. Nothing with an address goes to stderr before the link is out.

@@ -144,7 +144,9 @@ fn what(rule: &Rule) -> String {
         (Some(risk), Action::Allow) => format!(" up to {risk} risk"),
         (Some(risk), Action::Ask | Action::Deny) => format!(" from {risk} risk up"),
     };
-    format!("{kind}{}{pattern}{risk}", rule.tool)
+    let who: Vec<String> = rule.who.iter().map(ToString::to_string).collect();
+    let who = if who.is_empty() { String::new() } else { format!(" by {}", who.join(" or ")) };
+    format!("{kind}{}{pattern}{risk}{who}", rule.tool)
 }
 
 fn place_of(context: &Context, source: &SourcedRule) -> String {
@@ -164,6 +166,7 @@ fn rule_as_json(source: &SourcedRule) -> Value {
         "pattern": rule.pattern,
         "kind": rule.kind.unwrap_or(CallKind::Tool).to_string(),
         "risk": rule.risk.map(|risk| risk.to_string()),
+        "who": rule.who.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "origin": describe::origin(&rule.origin),
         "layer": rule.layer.to_string(),
         "trusted": source.trust == Trust::Trusted,

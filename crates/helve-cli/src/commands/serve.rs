@@ -217,7 +217,7 @@ async fn over_http(
     let host = gateway.host().clone();
     let face = Arc::new(HttpFace::new(Arc::clone(&gateway), guard));
     context.printer.data(&format!("http://{}/mcp\n", reachable(bound)))?;
-    let mut listening = tokio::spawn(listening::serve(listener, face));
+    let mut listening = tokio::spawn(listening::serve(listener, None, face));
     let served = tokio::select! {
         _ = &mut listening => Ok(()),
         stopped = until_stopped() => stopped,

@@ -12,6 +12,7 @@ mod docs;
 mod expanding;
 mod guarding;
 mod hostile;
+mod hub;
 mod importing;
 mod itself;
 mod keeping;

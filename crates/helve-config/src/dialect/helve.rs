@@ -7,7 +7,7 @@ use std::path::{Component, PathBuf};
 use helve_model::method;
 use helve_model::sandbox::Choice;
 use helve_model::text::nearest;
-use helve_model::{Action, CallKind, HttpFlavour, LateSource, Layer, PrivateIdle, Risk, Rule, Validation};
+use helve_model::{Action, CallKind, HttpFlavour, LateSource, Layer, PrivateIdle, Risk, Rule, Validation, Who};
 
 use super::Shape;
 use crate::allowance::MAX_PROJECT_RULES;
@@ -64,6 +64,7 @@ pub(crate) const KEYS: &[Known] = &[
     known("one_at_a_time", Field::OneAtATime),
     known("shared", Field::Shared),
     known("redact", Field::Redact),
+    known("record", Field::Record),
     known("private_idle", Field::PrivateIdle),
     known("protocol_version", Field::ProtocolVersion),
     known("startup_timeout_seconds", Field::StartupTimeout(Unit::Seconds)),
@@ -118,7 +119,7 @@ pub(crate) const SETTINGS_KEYS: &[&str] = &[
 pub(crate) const SAMPLING_KEYS: &[&str] = &["command", "calls", "tokens", "concurrent", "timeout_seconds"];
 
 /// The keys of a rule.
-pub(crate) const RULE_KEYS: &[&str] = &["tool", "pattern", "risk", "kind", "action"];
+pub(crate) const RULE_KEYS: &[&str] = &["tool", "pattern", "risk", "kind", "who", "action"];
 
 fn read(reader: &mut FileReader<'_>, root: &Node) {
     if let Some(inputs) = root.get("inputs") {
@@ -375,6 +376,7 @@ pub(super) fn read_rule(reader: &mut FileReader<'_>, node: &Node) -> bool {
     let rule = rule(reader, node);
     let is_broken = reader.content.diagnostics.len() > problems;
     match (rule, node.entry("tool")) {
+        (Some(rule), _) if !is_broken && allows_for_a_project(reader, &rule, node) => {}
         (Some(rule), _) if !is_broken => reader.content.rules.push(rule),
         (_, Some(tool)) => broken_rule(reader, tool, problems),
         (_, None) => {}
@@ -433,7 +435,55 @@ fn rule(reader: &mut FileReader<'_>, node: &Node) -> Option<Rule> {
         }
         rule.kind = Some(kind);
     }
+    if let Some(entry) = node.entry("who") {
+        rule.who = who(reader, entry, action)?;
+    }
     Some(rule)
+}
+
+/// Whom a rule is for: one, or a list.
+fn who(reader: &mut FileReader<'_>, entry: &TableEntry, action: Action) -> Option<Vec<Who>> {
+    let written = match entry.node.as_str() {
+        Some(one) => vec![(one.to_owned(), entry.node.span)],
+        None => reader.strings(entry),
+    };
+    if written.is_empty() {
+        let message = format!("{} names nobody", quoted(&entry.key));
+        let hint = "leave it out where a rule is for everybody";
+        reader.report(Diagnostic::error(Code::BadValue, message).hint(hint), entry.node.span);
+        return None;
+    }
+    let mut meant = Vec::new();
+    for (text, span) in written {
+        match Who::parse(&text) {
+            Some(Who::Agent(_)) if action == Action::Allow => {
+                let message = format!("{} is what a client calls itself, and allows nothing", quoted(&text));
+                let hint = "give the agent a token and write `token:NAME`; rules that deny or ask may name an agent";
+                reader.report(Diagnostic::error(Code::BadValue, message).hint(hint), span);
+                return None;
+            }
+            Some(who) => meant.push(who),
+            None => {
+                let message = format!("{} cannot be {}", quoted(&entry.key), quoted(&text));
+                let hint = "write `token:` and a glob over names of tokens, `local`, or a list of them";
+                reader.report(Diagnostic::error(Code::BadValue, message).hint(hint), span);
+                return None;
+            }
+        }
+    }
+    Some(meant)
+}
+
+/// Which tokens there are is not a project's to know: what it would allow to one of them it allows to nobody.
+fn allows_for_a_project(reader: &mut FileReader<'_>, rule: &Rule, node: &Node) -> bool {
+    let Some(entry) = node.entry("who").filter(|_| rule.action == Action::Allow) else { return false };
+    if reader.place.layer != Layer::Project {
+        return false;
+    }
+    let message = "a project cannot allow something to somebody; the rule allows nothing";
+    let hint = "leave out `who`, or put the rule into your own helve.toml";
+    reader.report(Diagnostic::warning(Code::BadValue, message).hint(hint), entry.key_span);
+    true
 }
 
 /// One of a few words.

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use helve_model::sandbox::Profile;
-use helve_model::{ConfigText, HttpFlavour, Layer, Listed, SandboxSpec, ServerSpec, StdioSpec, TransportSpec};
+use helve_model::{
+    ConfigText, HttpFlavour, Layer, Listed, RecordedBodies, SandboxSpec, ServerSpec, StdioSpec, TransportSpec,
+};
 
 use super::EditError;
 use super::render::{Written, timeout_value};
@@ -309,6 +311,9 @@ impl Carrier<'_> {
         }
         if spec.leaves_results {
             self.put("redact", Written::Flag(false));
+        }
+        if spec.record != RecordedBodies::None {
+            self.put("record", Written::Text(spec.record.word().to_owned()));
         }
         if let Some(shared) = spec.shared {
             self.put("shared", Written::Flag(shared));

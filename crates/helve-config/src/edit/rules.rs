@@ -111,6 +111,7 @@ pub fn find_rule(place: &FilePlace, text: &str, rule: &NewRule) -> Option<usize>
             && said("kind") == kind.as_deref()
             && said("action") == Some(rule.action.to_string().as_str())
             && node.get("risk").is_none()
+            && node.get("who").is_none()
     };
     document.get(RULES)?.elements().iter().position(is_it)
 }
@@ -223,7 +224,8 @@ fn read(place: &FilePlace, text: &str) -> FileContent {
 
 /// The rules are those asked for.
 fn is_as_asked(before: &FileContent, after: &FileContent, change: &RuleChange) -> bool {
-    let written = |rule: &Rule| (rule.tool.clone(), rule.pattern.clone(), rule.risk, rule.kind, rule.action);
+    let written =
+        |rule: &Rule| (rule.tool.clone(), rule.pattern.clone(), rule.risk, rule.kind, rule.who.clone(), rule.action);
     let mut expected: Vec<_> = before.rules.iter().map(written).collect();
     let found: Vec<_> = after.rules.iter().map(written).collect();
     match change {
@@ -233,7 +235,7 @@ fn is_as_asked(before: &FileContent, after: &FileContent, change: &RuleChange) -
             if pattern.is_some() != rule.pattern.is_some() {
                 return false;
             }
-            expected.insert(*position, (rule.tool.clone(), pattern, None, rule.kind, rule.action));
+            expected.insert(*position, (rule.tool.clone(), pattern, None, rule.kind, Vec::new(), rule.action));
         }
         RuleChange::Remove { position } if *position < expected.len() => drop(expected.remove(*position)),
         RuleChange::Insert { .. } | RuleChange::Remove { .. } => return false,

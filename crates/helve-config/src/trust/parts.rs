@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use helve_model::sandbox::Network;
 use helve_model::{
-    AccessSpec, BuiltinSpec, ConfigText, HttpFlavour, HttpSpec, IdentitySpec, Listed, OAuthSpec, PrivateIdle, Rule,
-    SandboxSpec, ServerSpec, StdioSpec, TransportSpec, Validation,
+    AccessSpec, BuiltinSpec, ConfigText, HttpFlavour, HttpSpec, IdentitySpec, Listed, OAuthSpec, PrivateIdle,
+    RecordedBodies, Rule, SandboxSpec, ServerSpec, StdioSpec, TransportSpec, Validation,
 };
 use indexmap::IndexMap;
 
@@ -128,6 +128,7 @@ pub(crate) fn of_server(
         validation: _,
         inherit_environment,
         leaves_results,
+        record,
         sandbox,
         oauth,
         access,
@@ -206,6 +207,14 @@ pub(crate) fn of_server(
     parts.extend(environment_file.as_ref().map(|(written, _)| Part::text("variables from", written)));
     flag(parts, *inherit_environment, "gets your whole environment");
     flag(parts, *leaves_results, "its results may show its secrets");
+    flag(
+        parts,
+        *record != RecordedBodies::None,
+        match record {
+            RecordedBodies::All => "a hub records what is sent to it and what it answers",
+            RecordedBodies::Arguments | RecordedBodies::None => "a hub records what is sent to it",
+        },
+    );
     if let Some(sandbox) = sandbox {
         confinement(parts, sandbox);
     }
@@ -486,13 +495,15 @@ fn sign_in(parts: &mut Vec<Part>, oauth: &OAuthSpec) {
 
 fn rules(parts: &mut Vec<Part>, rules: &[Rule]) {
     for rule in rules {
-        let Rule { tool, pattern, risk, kind, action, origin: _, layer: _ } = rule;
+        let Rule { tool, pattern, risk, kind, who, action, origin: _, layer: _ } = rule;
         let said = [
             Some(action.to_string()),
             Some(tool.clone()),
             pattern.as_ref().map(|pattern| format!("with {pattern}")),
             risk.map(|risk| format!("of {risk} risk")),
             kind.map(|kind| format!("as a {kind}")),
+            (!who.is_empty())
+                .then(|| format!("by {}", who.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))),
         ];
         parts.push(Part::new("rules", Form::Sentence, said.into_iter().flatten().collect()));
     }

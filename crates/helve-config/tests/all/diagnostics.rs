@@ -1,8 +1,9 @@
 //! What people read when a configuration is wrong, word by word.
 
-use helve_config::{Dialect, Environment, ExplicitFile, LoadRequest, load};
+use helve_config::{Dialect, Environment, ExplicitFile, LoadRequest, load, read_text};
+use helve_model::{Action, Layer};
 
-use crate::support::{problems, read};
+use crate::support::{environment, place, problems, read};
 
 fn json(text: &str) -> String {
     problems(&read(Dialect::McpJson, ".mcp.json", text))
@@ -510,6 +511,71 @@ import = "all"
        |
     19 | import = "all"
        |          ^^^^^
+    "#);
+}
+
+#[test]
+fn whom_a_rule_is_for() {
+    insta::assert_snapshot!(toml(r#"
+[[rules]]
+tool = "a/*"
+who = ["token:ci-*", "local"]
+action = "allow"
+
+[[rules]]
+tool = "a/*"
+who = "agent:cursor"
+action = "ask"
+
+[[rules]]
+tool = "a/*"
+who = "everybody"
+action = "allow"
+
+[[rules]]
+tool = "a/*"
+who = []
+action = "deny"
+
+[[rules]]
+tool = "a/*"
+who = ["token:ci", "agent:cursor"]
+action = "allow"
+"#), @r#"
+    error: `who` cannot be `everybody`
+      --> helve.toml:14:7
+       |
+    14 | who = "everybody"
+       |       ^^^^^^^^^^^
+       = help: write `token:` and a glob over names of tokens, `local`, or a list of them
+       = help: until it is repaired, this rule denies `a/*`
+
+    error: `who` names nobody
+      --> helve.toml:19:7
+       |
+    19 | who = []
+       |       ^^
+       = help: leave it out where a rule is for everybody
+       = help: until it is repaired, this rule denies `a/*`
+
+    error: `agent:cursor` is what a client calls itself, and allows nothing
+      --> helve.toml:24:20
+       |
+    24 | who = ["token:ci", "agent:cursor"]
+       |                    ^^^^^^^^^^^^^^
+       = help: give the agent a token and write `token:NAME`; rules that deny or ask may name an agent
+       = help: until it is repaired, this rule denies `a/*`
+    "#);
+    let text = "[[rules]]\ntool = \"a/*\"\nwho = \"token:ci\"\naction = \"allow\"\n\n[[rules]]\ntool = \"a/*\"\nwho = \"token:ci\"\naction = \"deny\"\n";
+    let project = read_text(&place(Dialect::Helve, "helve.toml", Layer::Project), text, &environment());
+    assert_eq!(project.rules.iter().map(|rule| rule.action).collect::<Vec<_>>(), [Action::Deny]);
+    insta::assert_snapshot!(problems(&project), @r#"
+    warning: a project cannot allow something to somebody; the rule allows nothing
+     --> helve.toml:3:1
+      |
+    3 | who = "token:ci"
+      | ^^^
+      = help: leave out `who`, or put the rule into your own helve.toml
     "#);
 }
 

@@ -14,6 +14,7 @@ const SCHEMA: &str = include_str!("../../../../schemas/helve.schema.json");
 const DECIDES_NOTHING: &[(&str, &str)] = &[
     ("settings.unlisted", "never taken from a project"),
     ("settings.unlisted_tokens", "never taken from a project"),
+    ("rules.who", "a project cannot allow something to somebody: the rule is left out"),
     ("$schema", "it is for editors"),
     ("servers.enabled", "off narrows; who never trusted a server is asked once it is on"),
     ("servers.description", "it is for people, and no server or agent is told"),
@@ -79,6 +80,7 @@ fn values(schema: &Value, key: &str, schema_root: &Value) -> Vec<String> {
     match key {
         "url" => return vec!["\"https://a.example.com\"".to_owned(), "\"https://b.example.com\"".to_owned()],
         "private_idle" => return vec!["\"45s\"".to_owned(), "\"10m\"".to_owned(), "\"never\"".to_owned()],
+        "who" => return vec!["\"token:a\"".to_owned(), "\"token:b\"".to_owned()],
         "env_file" => return vec!["\"one.env\"".to_owned(), "\"two.env\"".to_owned()],
         _ => {}
     }

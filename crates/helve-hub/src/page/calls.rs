@@ -136,14 +136,27 @@ pub(super) fn one(hub: &Hub, seq: i64) -> Result<Call, HubError> {
         digest: None,
         trace: kept.trace.map(|trace| helve_store::hex(&trace)),
         sequence: u64::try_from(found.seq).ok(),
-        recorded: Recorded {
-            arguments: None,
-            result: None,
-            said: "Arguments and results are not recorded.".to_owned(),
-        },
+        recorded: recorded(hub, &found),
         again: again
             .map(|(server, tool)| format!("/servers/{}/tools/{}", super::segment(server), super::segment(tool))),
     })
+}
+
+/// What was kept of what it sent and got.
+fn recorded(hub: &Hub, call: &helve_store::Call) -> Recorded {
+    let tree = |text: Option<String>| text.as_deref().map(helve_page::json_tree);
+    match calls::body(hub, &Actor::Session, call) {
+        Ok(Some(body)) => Recorded {
+            arguments: tree(body.arguments),
+            result: tree(body.result),
+            said: if body.is_cut { "The rest was too long and is not kept." } else { "" }.to_owned(),
+        },
+        Ok(None) => Recorded {
+            said: "Arguments and results are not recorded: the server's entry does not ask for it.".to_owned(),
+            ..Recorded::default()
+        },
+        Err(error) => Recorded { said: error.message().to_owned(), ..Recorded::default() },
+    }
 }
 
 /// The calls that fit, as lines of JSON.

@@ -5,7 +5,7 @@ use helve::{CallContext, Host};
 use helve_model::ServerName;
 use helve_model::json::{RawJson, quoted};
 use helve_model::method::{self, MethodPart, Need};
-use helve_policy::{Caller, MessageForm, Relay};
+use helve_policy::{CalledBy, Caller, MessageForm, Relay};
 use helve_wire::RpcError;
 
 use super::request::{Meta, for_server};
@@ -41,7 +41,8 @@ pub(crate) async fn relay(exchange: &Exchange, request: &Request, meta: &Meta) -
             _ => return Err(unknown()),
         },
         None => {
-            let opens = |server: &ServerName| exchange.gateway.host.opens(server, &request.method, Caller::Agent);
+            let party = CalledBy::new(Caller::Agent, &exchange.agent.principal);
+            let opens = |server: &ServerName| exchange.gateway.host.opens(server, &request.method, party);
             (only(exchange, opens).ok_or_else(unknown)?, params)
         }
     };

@@ -105,6 +105,7 @@ async fn g9_rules_see_arguments_that_are_not_checked() {
         pattern: Some("path=secret*".to_owned()),
         risk: None,
         kind: None,
+        who: Vec::new(),
         action: Action::Deny,
         origin: Origin::Program,
         layer: Layer::User,

@@ -137,3 +137,22 @@ fn names_from_outside_cannot_fill_the_dictionary() {
     assert_eq!(store.verify().expect("verify").broken, None);
     assert!(store.sizes().expect("sizes").bytes < 8 << 20);
 }
+
+/// A clock that is set back hides no call: the newest are the newest, whatever time it was.
+#[test]
+fn a_clock_that_is_set_back_hides_no_call() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = Store::open(directory.path(), |_| {}).expect("it opens");
+    let at = |number: u64, seconds: u64| NewCall { at: NOW.after(Duration::from_secs(seconds)), ..call(number) };
+    (0..50).for_each(|number| store.record(Box::new(at(number, 3_600 + number))));
+    (50..60).for_each(|number| store.record(Box::new(at(number, number))));
+    settle(&store);
+    let now = Search { until: NOW.after(Duration::from_secs(120)), ..all() };
+    let found = store.search(&now).expect("search");
+    assert_eq!(
+        found.calls.iter().map(|found| found.call.number).collect::<Vec<_>>(),
+        (50..60).rev().collect::<Vec<_>>()
+    );
+    assert!(store.verify().expect("a report").broken.is_none());
+    assert_eq!(store.check().expect("a file"), Vec::<String>::new());
+}

@@ -1,5 +1,8 @@
 //! The small requests: is it alive, how much should it log, what could come next; and what we know when it fails.
 
+use std::sync::Arc;
+
+use helve_model::SecretSet;
 use helve_model::json::RawJson;
 use helve_model::protocol::methods;
 
@@ -110,6 +113,12 @@ impl Session {
         let mut members = vec![("ref", subject.as_str()), ("argument", argument.as_str())];
         members.extend(context.as_ref().map(|context| ("context", context.as_str())));
         self.shared.ask(Ask { times, ..Ask::new(methods::COMPLETION_COMPLETE, &members) }).await
+    }
+
+    /// The values of this server that must not be repeated; `None` when it has none.
+    #[must_use]
+    pub fn secrets(&self) -> Option<&Arc<SecretSet>> {
+        self.shared.channel.dispatcher().secrets()
     }
 
     /// How many messages were none of the protocol's so far.

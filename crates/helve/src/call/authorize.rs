@@ -41,7 +41,7 @@ pub(super) fn decide(
     context: &CallContext,
     recording: &mut Recording<'_>,
 ) -> Result<Answer, CallError> {
-    let decision = policy.decide_at(context.caller, &context.principal, arguments, whereabouts);
+    let decision = policy.decide_at(context.called_by(), arguments, whereabouts);
     recording.decided(&decision);
     match decision {
         Decision::Allow(permit) => Ok(Answer::Approved(permit)),

@@ -35,13 +35,13 @@ impl PreparedCall {
         if self.tool.is_unpinned() {
             return Foreseen::Denied(CallError::from_refusal(&policy.refuse_changed()));
         }
-        match policy.foresee(context.caller) {
+        match policy.foresee(context.called_by()) {
             None => return Foreseen::ByArguments,
             Some((Action::Allow, _)) => return Foreseen::Allowed,
             Some((Action::Ask | Action::Deny, _)) => {}
         }
         let arguments = RawJson::empty_object();
-        match policy.decide_at(context.caller, &context.principal, arguments, Whereabouts::default()) {
+        match policy.decide_at(context.called_by(), arguments, Whereabouts::default()) {
             Decision::Allow(_) => Foreseen::Allowed,
             Decision::Deny(refusal) => Foreseen::Denied(CallError::from_refusal(&refusal)),
             Decision::Ask(question) => {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use helve_model::json::RawJson;
-use helve_model::{ErrorCode, QualifiedName};
+use helve_model::{ErrorCode, QualifiedName, SecretSet};
 use helve_policy::{Decision, Ground, Permit, Refusal};
 use helve_wire::Session;
 use sha2::{Digest as _, Sha256};
@@ -12,10 +12,11 @@ use tokio::time::Instant;
 use tracing::Span;
 
 use super::{CallContext, CallOutcome};
+use crate::catalog::ToolEntry;
 use crate::error::CallError;
 use crate::event::HostEvent;
 use crate::host_core::HostCore;
-use crate::record::{CallEnd, CallId, CallRecord, trace_id};
+use crate::record::{CallBodies, CallEnd, CallId, CallRecord, trace_id};
 
 /// A call being recorded. Dropped before its end, it was cancelled.
 pub(super) struct Recording<'call> {
@@ -36,6 +37,8 @@ pub(super) struct Recording<'call> {
     argument_bytes: usize,
     argument_digest: Option<[u8; 32]>,
     result_bytes: usize,
+    /// What was sent and came back, where the server's entry asks for that.
+    bodies: Option<Box<CallBodies>>,
     /// Somebody else records the call from here on.
     goes_on: bool,
 }
@@ -63,6 +66,7 @@ impl<'call> Recording<'call> {
             argument_bytes: arguments.as_str().len(),
             argument_digest: wants_digest.then(|| Sha256::digest(arguments.as_str()).into()),
             result_bytes: 0,
+            bodies: None,
             goes_on: false,
         }
     }
@@ -117,6 +121,23 @@ impl<'call> Recording<'call> {
 
     pub(super) fn took_bytes(&mut self, bytes: usize) {
         self.result_bytes = bytes;
+    }
+
+    /// Keeps what is sent, if anybody records.
+    pub(super) fn keep_arguments(&mut self, tool: &ToolEntry, arguments: &RawJson) {
+        if self.host.surroundings.recorder.is_some() {
+            let arguments = Some(arguments.clone());
+            self.bodies = Some(Box::new(CallBodies { arguments, result: None, secrets: secrets(tool) }));
+        }
+    }
+
+    /// Keeps what came back, too.
+    pub(super) fn keep_result(&mut self, tool: &ToolEntry, result: &RawJson) {
+        if let Some(bodies) = &mut self.bodies {
+            bodies.result = Some(result.clone());
+            // A server that has just been started has its secrets only now.
+            bodies.secrets = secrets(tool).or_else(|| bodies.secrets.take());
+        }
     }
 
     /// The error of a call that took longer than all of it may.
@@ -183,6 +204,7 @@ impl Recording<'_> {
             argument_bytes: self.argument_bytes,
             argument_digest: self.argument_digest,
             result_bytes: self.result_bytes,
+            bodies: self.bodies.take().map(Arc::from),
             trace: traceparent.as_deref().and_then(trace_id).map(ToOwned::to_owned),
         }
     }
@@ -214,6 +236,11 @@ impl Drop for Recording<'_> {
         }
         events.send(|| HostEvent::Call(record));
     }
+}
+
+/// What a server must not be quoted with.
+fn secrets(tool: &ToolEntry) -> Option<Arc<SecretSet>> {
+    tool.handle.as_ref()?.session_now()?.secrets().cloned()
 }
 
 fn spelled(asked: Option<&str>, name: Option<&QualifiedName>) -> String {

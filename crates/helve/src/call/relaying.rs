@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 
 use helve_model::json::RawJson;
 use helve_model::method::TASKS;
-use helve_model::{Action, ErrorCode, ServerName};
-use helve_policy::{Answer, Barred, Caller, Clearance, MessageForm, Permit, Relay, Subject, Whereabouts};
+use helve_model::{ErrorCode, ServerName};
+use helve_policy::{Answer, Barred, CalledBy, Clearance, MessageForm, Permit, Relay, Subject, Whereabouts};
 use helve_wire::Greeting;
 use tokio::time::Instant;
 
@@ -86,10 +86,9 @@ impl Host {
     /// True when a rule lets this caller send a method that is not one of the protocol's to a server, perhaps after a
     /// question.
     #[must_use]
-    pub fn opens(&self, server: &ServerName, method: &str, caller: Caller) -> bool {
+    pub fn opens<'a>(&self, server: &ServerName, method: &str, party: impl Into<CalledBy<'a>>) -> bool {
         let Some(rules) = self.shared().rule_set() else { return false };
-        let policy = rules.for_tool(Subject::method(server, method));
-        policy.foresee(caller).is_none_or(|(action, _)| action != Action::Deny)
+        !rules.for_tool(Subject::method(server, method)).denies(party)
     }
 
     /// True when a server declared an extension, now or in an earlier run.

@@ -20,7 +20,7 @@ const MAX_ROOTS: usize = 64;
 /// False when the decision is the same wherever the arguments lead.
 pub(super) fn matter(tool: &ToolEntry, context: &CallContext) -> bool {
     match tool.native() {
-        Some(_) => tool.policy().looks_at_places(context.caller),
+        Some(_) => tool.policy().looks_at_places(context.called_by()),
         None => tool.policy().looks_at_arguments(),
     }
 }

@@ -77,6 +77,7 @@ pub(crate) fn rule(tool: &str, action: Action) -> SourcedRule {
         pattern: None,
         risk: None,
         kind: None,
+        who: Vec::new(),
         action,
         origin: Origin::Program,
         layer: Layer::CommandLine,

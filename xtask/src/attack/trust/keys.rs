@@ -14,6 +14,7 @@ const SCHEMA: &str = include_str!("../../../../schemas/helve.schema.json");
 /// Keys that ask nobody: for editors and people, a switch that narrows, and what a project cannot say at all.
 const DECIDES_NOTHING: &[&str] = &[
     "$schema",
+    "rules.who",
     "servers.enabled",
     "servers.description",
     "inputs.type",
@@ -149,6 +150,7 @@ fn values(schema: &Value, key: &str, root: &Value) -> Vec<String> {
     match key {
         "url" => return vec!["\"https://a.example.com\"".to_owned(), "\"https://b.example.com\"".to_owned()],
         "private_idle" => return vec!["\"45s\"".to_owned(), "\"10m\"".to_owned(), "\"never\"".to_owned()],
+        "who" => return vec!["\"token:a\"".to_owned(), "\"token:b\"".to_owned()],
         "env_file" => return vec!["\"one.env\"".to_owned(), "\"two.env\"".to_owned()],
         _ => {}
     }

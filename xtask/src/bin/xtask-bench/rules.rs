@@ -32,6 +32,15 @@ pub(crate) fn server_name(index: usize) -> String {
 }
 
 fn rule(tool: String, pattern: Option<String>, action: Action) -> SourcedRule {
-    let rule = Rule { tool, pattern, risk: None, kind: None, action, origin: Origin::Program, layer: Layer::User };
+    let rule = Rule {
+        tool,
+        pattern,
+        risk: None,
+        kind: None,
+        who: Vec::new(),
+        action,
+        origin: Origin::Program,
+        layer: Layer::User,
+    };
     SourcedRule { rule, trust: Trust::Trusted }
 }

@@ -2,6 +2,7 @@
 //! record, a backup.
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -148,13 +149,13 @@ impl Place {
 }
 
 /// Answers questions, for ever.
-pub(super) async fn answer(listener: UnixListener, hub: Arc<Hub>) {
+pub(super) async fn answer(listener: UnixListener, hub: Arc<Hub>, bound: SocketAddr) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
                 let hub = Arc::clone(&hub);
                 tokio::spawn(async move {
-                    if let Err(error) = receive(stream, hub).await {
+                    if let Err(error) = receive(stream, hub, bound).await {
                         tracing::debug!(%error, "a question broke off");
                     }
                 });
@@ -167,12 +168,12 @@ pub(super) async fn answer(listener: UnixListener, hub: Arc<Hub>) {
     }
 }
 
-async fn receive(mut stream: UnixStream, hub: Arc<Hub>) -> io::Result<()> {
+async fn receive(mut stream: UnixStream, hub: Arc<Hub>, bound: SocketAddr) -> io::Result<()> {
     if stream.peer_cred()?.uid() != geteuid().as_raw() {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "another user came"));
     }
     let question: Question = tokio::time::timeout(ASKED_WITHIN, hear(&mut stream)).await??;
-    let answered = tokio::task::spawn_blocking(move || answered(&hub, question)).await;
+    let answered = tokio::task::spawn_blocking(move || answered(&hub, bound, question)).await;
     let answer = match answered {
         Ok(Ok(value)) => Answer::Done(value),
         Ok(Err(error)) => Answer::Failed { message: error.message().to_owned(), hints: error.hints().to_vec() },
@@ -181,7 +182,7 @@ async fn receive(mut stream: UnixStream, hub: Arc<Hub>) -> io::Result<()> {
     say(&mut stream, &answer).await
 }
 
-fn answered(hub: &Hub, question: Question) -> Result<Value, HubError> {
+fn answered(hub: &Hub, bound: SocketAddr, question: Question) -> Result<Value, HubError> {
     let actor = Actor::Operator;
     match question {
         Question::Link => Ok(Value::String(hub.link()?)),
@@ -189,6 +190,7 @@ fn answered(hub: &Hub, question: Question) -> Result<Value, HubError> {
             let status = helve_hub::status(hub, &actor)?;
             Ok(json!({
                 "address": status.address,
+                "listens": bound.to_string(),
                 "version": status.version,
                 "servers": { "connected": status.servers.0, "all": status.servers.1 },
                 "agents": status.agents,

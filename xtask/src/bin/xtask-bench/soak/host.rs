@@ -80,6 +80,7 @@ fn builder(servers: Vec<ServerSpec>) -> HostBuilder {
         pattern: None,
         risk: None,
         kind: None,
+        who: Vec::new(),
         action: Action::Allow,
         origin: Origin::Program,
         layer: Layer::CommandLine,
