@@ -5,6 +5,7 @@
 //! for and no other server may have changed. What cannot be edited safely is refused with the line to edit by hand.
 
 mod carry;
+mod hubs;
 mod json;
 mod masking;
 mod render;
@@ -31,6 +32,7 @@ use crate::reader::{FilePlace, ROOTS, read_text};
 use crate::source::Source;
 
 pub use carry::{CarriedServer, carry};
+pub use hubs::{HubChange, edit_hub, edit_hub_text};
 pub use masking::mask_secrets;
 pub use render::{NewServer, NewTransport};
 pub use rules::{NewRule, RuleChange, edit_rules, edit_rules_text, find_rule};

@@ -13,7 +13,9 @@ use helve_store::{Moment, Retention, Seen, Store};
 
 use crate::bodies::BodySeal;
 use crate::desk::Desk;
+use crate::devices::Devices;
 use crate::error::HubError;
+use crate::feed::Feeds;
 use crate::live::Live;
 use crate::masks::Masks;
 use crate::metrics::Metrics;
@@ -65,6 +67,8 @@ pub struct Hub {
     pub(crate) masks: Masks,
     pub(crate) logins: Logins,
     pub(crate) tries: Tries,
+    pub(crate) feeds: Feeds,
+    pub(crate) devices: Devices,
     pub(crate) setup: Arc<Setup>,
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) face: Arc<HttpFace>,
@@ -112,6 +116,8 @@ impl Hub {
             gateway,
             face,
             desk,
+            feeds: Feeds::default(),
+            devices: Devices::default(),
             seal,
             clock,
             started,
@@ -161,7 +167,7 @@ impl Hub {
         let mut seen = 0;
         loop {
             tokio::select! {
-                event = events.next() => match event {
+                event = events.next() => match event.inspect(|event| self.feeds.heard(event)) {
                     Some(HostEvent::Catalog { generation }) => {
                         if generation != std::mem::replace(&mut seen, generation) {
                             self.live.touch();
@@ -204,6 +210,7 @@ impl Hub {
         if let Err(error) = self.desk.sweep() {
             tracing::warn!(%error, "old approvals could not be ended");
         }
+        self.devices.note(&self.store);
         loop {
             match self.store.sweep(self.options.retention, self.now()) {
                 Ok(swept) if swept.is_unfinished => {}

@@ -73,7 +73,8 @@ impl Setup {
         configuration: &Configuration,
         mut configured: impl Iterator<Item = &'a ConfiguredServer>,
     ) -> bool {
-        configured.all(|server| self.is_itself(server))
+        // What a hub has hides nothing local.
+        configured.all(|server| server.name.place().is_some() || self.is_itself(server))
             && self.choices.files.is_empty()
             && configuration.broken_rules().is_none()
     }

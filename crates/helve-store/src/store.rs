@@ -14,6 +14,7 @@ use crate::calls::{Call, CallBody, IntoCall};
 use crate::chain::{self, ChainReport};
 use crate::changes::{self, Change, NewChange};
 use crate::definitions::{self, Seen, SeenDefinition};
+use crate::devices::{self, Device};
 use crate::error::StoreError;
 use crate::files::Files;
 use crate::retention::{self, Retained, Retention};
@@ -270,6 +271,22 @@ impl Store {
     /// The file cannot be written.
     pub fn tokens_used(&self, used: Vec<(String, Moment)>) -> Result<(), StoreError> {
         self.writer.perform(move |connection| tokens::used(connection, &used))
+    }
+
+    /// Notes that devices were seen.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn see_devices(&self, seen: Vec<Device>) -> Result<(), StoreError> {
+        self.writer.perform(move |connection| devices::see(connection, &seen))
+    }
+
+    /// The devices that are remembered, the one seen last first.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn devices(&self) -> Result<Vec<Device>, StoreError> {
+        self.read(devices::all)
     }
 
     /// Notes a change that somebody made; gives its number.

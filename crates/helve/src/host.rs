@@ -10,7 +10,7 @@ use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 use helve_model::json::RawJson;
-use helve_model::name::CODE_PREFIX;
+use helve_model::name::is_code_spelling;
 use helve_model::sync::lock;
 use helve_model::{ErrorCode, PendingReason, QualifiedName, ServerName, ServerStatus};
 use helve_policy::{Approval, Problem};
@@ -571,7 +571,7 @@ fn unlisted(name: &str, snapshot: &Snapshot) -> Vec<Arc<ServerHandle>> {
 
 /// True for a name in the spelling of code, which several servers may share, while it is not known which of them has it.
 fn is_undecided(name: &str, snapshot: &Snapshot) -> bool {
-    name.starts_with(CODE_PREFIX) && is_contested(name, snapshot)
+    is_code_spelling(name) && is_contested(name, snapshot)
 }
 
 fn contested(name: &str) -> CallError {

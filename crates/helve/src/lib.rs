@@ -77,6 +77,7 @@ mod manage;
 mod memory;
 mod missed_variables;
 mod offers;
+mod places;
 mod private_directory;
 mod question_router;
 mod random;

@@ -23,7 +23,7 @@ use helve_store::{Retention, Store};
 use tokio_rustls::TlsAcceptor;
 
 use super::serve::{
-    ManyHosts, UnlistedCalls, address, discovery, follow_configuration, reachable, recipe, said_or_set, wait,
+    ManyHosts, UnlistedCalls, address, discovery, follow_changes, reachable, recipe, said_or_set, wait,
 };
 use crate::context::Context;
 use crate::door_keeper::{ApprovalKeeper, DoorKeeper};
@@ -280,7 +280,7 @@ async fn over_http(context: &Context, args: RunArgs, tls: Option<TlsAcceptor>, p
     let served = tokio::select! {
         _ = &mut listening => Ok(()),
         stopped = until_stopped() => stopped,
-        never = follow_configuration(context, &*gateway), if follows => match never {},
+        never = follow_changes(context, &configuration, &*gateway) => match never {},
     };
     listening.abort();
     place.forget();

@@ -132,7 +132,7 @@ pub(super) fn value_of(context: &Context, question: &str, from_stdin: bool) -> R
     Ok(value)
 }
 
-fn tell_key(context: &Context, made_key: bool) -> Result<(), Failure> {
+pub(super) fn tell_key(context: &Context, made_key: bool) -> Result<(), Failure> {
     if made_key {
         let key = context.env.shown(credentials(context)?.vault.key_file());
         context.printer.warning(format!("it is sealed with the key in {key}: whoever can read your files can open it"));

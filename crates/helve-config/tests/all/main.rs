@@ -10,6 +10,7 @@ mod discovery;
 mod documents;
 mod edits;
 mod hostile;
+mod hubs;
 mod interpolation;
 mod late;
 mod layers;

@@ -10,6 +10,8 @@ const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","param
 const TABLE: &[(&str, &str, [u16; 5])] = &[
     ("POST", "/mcp", [401, 200, 401, 401, 401]),
     ("POST", "/s/nobody/mcp", [401, 404, 401, 401, 401]),
+    ("GET", "/feed", [401, 200, 401, 401, 401]),
+    ("POST", "/feed", [401, 405, 401, 401, 401]),
     ("GET", "/healthz", [200, 200, 200, 200, 200]),
     ("GET", "/readyz", [200, 200, 200, 200, 200]),
     ("GET", "/metrics", [401, 401, 200, 401, 401]),

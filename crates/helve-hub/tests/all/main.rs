@@ -8,6 +8,7 @@ mod answering;
 mod approvals;
 mod doors;
 mod editing;
+mod feed;
 mod interface;
 mod ruling;
 mod signing_in;

@@ -64,6 +64,17 @@ impl Default for Manner<'_> {
     }
 }
 
+/// A stream that is open.
+pub(crate) struct Stream(helve_hub::Body);
+
+impl Stream {
+    /// The next piece; `None` at the end.
+    pub(crate) async fn next(&mut self) -> Option<String> {
+        let frame = self.0.frame().await?.expect("never fails");
+        frame.into_data().ok().map(|data| String::from_utf8_lossy(&data).into_owned())
+    }
+}
+
 /// What a request brings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Brings {
@@ -266,6 +277,21 @@ impl World {
             Brings::Cookie => builder.header("cookie", &self.cookie),
             Brings::Wrong => builder.header("authorization", "Bearer hv_0000000000000000_00"),
         }
+    }
+
+    /// A stream that stays open.
+    pub(crate) async fn stream(&self, path: &str, brings: Brings, headers: &[(&str, &str)]) -> Stream {
+        let builder =
+            headers.iter().fold(Self::request("GET", path), |builder, (name, value)| builder.header(*name, *value));
+        let request = self.with(builder, brings).body(Bytes::new()).expect("a request");
+        let response = Arc::clone(&self.hub).handle(request, Peer { connection: 9, user: None }).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        Stream(response.into_body())
+    }
+
+    /// Takes a token back.
+    pub(crate) fn revoke(&self, name: &str) {
+        helve_hub::revoke_token(&self.hub, &Actor::Operator, name).expect("it counted");
     }
 
     /// The status and text of the answer to a request from a user of the machine.

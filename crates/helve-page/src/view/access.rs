@@ -11,8 +11,23 @@ pub struct Tokens {
     pub active: Vec<TokenRow>,
     /// Those that do not any more, newest first, 100 at most.
     pub ended: Vec<TokenRow>,
+    /// The devices that came with them, the one seen last first.
+    pub devices: Vec<DeviceRow>,
     /// A new one.
     pub form: TokenForm,
+}
+
+/// A device that joined.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DeviceRow {
+    /// What it calls itself.
+    pub name: String,
+    /// The name of its token.
+    pub token: String,
+    /// Whether its token counts.
+    pub counts: bool,
+    /// When it was last seen.
+    pub seen: Moment,
 }
 
 /// A token, once.

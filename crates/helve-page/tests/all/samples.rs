@@ -727,6 +727,10 @@ fn tokens(say: Say<'_>) -> Tokens {
             ends: at("yesterday"),
             ..token("11", "old", TokenKind::Agent, "", 0)
         }],
+        devices: vec![
+            DeviceRow { name: say("laptop-7"), token: say("ci-nightly"), counts: true, seen: at("now") },
+            DeviceRow { name: say("old-box"), token: say("old"), counts: false, seen: at("last week") },
+        ],
         form: TokenForm {
             days: vec![choice("30", "30 days", None, false), choice("90", "90 days", None, true)],
             ..TokenForm::default()
