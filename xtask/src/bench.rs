@@ -126,7 +126,7 @@ struct Wire {
     /// End with one line of JSON: {"measures": [{"name", "ratio", "goal", "met"}]}
     #[arg(long)]
     json: bool,
-    /// Only this measure: counts, http-connections, echo, flood, large, list, http, idle, connect
+    /// Only this measure: counts, secrets, http-connections, echo, flood, large, list, http, idle, connect
     #[arg(long, value_name = "MEASURE")]
     only: Option<String>,
     /// Rounds to take medians over [default: 7]

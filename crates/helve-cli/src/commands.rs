@@ -40,6 +40,7 @@ mod rules;
 mod run;
 mod sandbox;
 mod schema;
+mod sealing;
 pub(crate) mod search;
 mod secret;
 mod serve;

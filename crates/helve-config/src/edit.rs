@@ -31,7 +31,7 @@ use crate::field::Field;
 use crate::reader::{FilePlace, ROOTS, read_text};
 use crate::source::Source;
 
-pub use carry::{CarriedServer, carry};
+pub use carry::{CarriedServer, LiteralSecret, carry};
 pub use hubs::{HubChange, edit_hub, edit_hub_text};
 pub use masking::mask_secrets;
 pub use render::{NewServer, NewTransport};

@@ -33,6 +33,7 @@ mod hubs;
 mod itself;
 pub mod keep;
 mod kept_lists;
+mod keyring;
 mod notice;
 mod own_files;
 mod plan;

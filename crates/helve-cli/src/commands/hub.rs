@@ -232,7 +232,6 @@ async fn over_http(context: &Context, args: RunArgs, tls: Option<TlsAcceptor>, p
     .map_err(broken)?;
     let mut options = options(context, &configuration.settings, &args);
     options.approvals = Some(Arc::new(AgentDesk(Arc::clone(&desk))));
-    let follows = configuration.settings.watch.value;
     let Some(context_of_hosts) = context.shared() else { return Ok(()) };
     let gateway =
         Gateway::shared(Arc::new(ManyHosts { context: context_of_hosts, recipe, code: None }), options).await?;
