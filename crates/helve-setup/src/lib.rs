@@ -26,6 +26,7 @@
 #![warn(missing_docs)]
 
 mod builtins;
+mod code;
 mod credentials;
 pub mod environment;
 mod error;

@@ -281,6 +281,7 @@ pub(crate) fn of_rules(all: &[Rule], settings: &SettingsPatch) -> Vec<Part> {
         sandbox: _,
         notify: _,
         vault_key: _,
+        code_python: _,
         import,
         roots,
         sampling_command,
