@@ -13,8 +13,8 @@ use super::{Fields, add, field, settings};
 use crate::actor::Actor;
 use crate::error::HubError;
 use crate::hub::Hub;
-use crate::verbs::files::{self, FileText};
 use crate::verbs;
+use crate::verbs::files::{self, FileText};
 use crate::verbs::rules::{self, Foreseen, RuleInfo};
 
 /// A draft that was sent and not saved.
@@ -191,7 +191,8 @@ fn explain(hub: &Hub, query: &Fields) -> Explain {
 /// Everybody whose call can be asked about.
 fn whose(hub: &Hub, chosen: &str) -> Vec<Choice> {
     let tokens = verbs::tokens::list(hub, &Actor::Session).unwrap_or_default();
-    let named = tokens.iter().filter(|token| token.revoked.is_none()).map(|token| format!("token:{}", token.token.name));
+    let named =
+        tokens.iter().filter(|token| token.revoked.is_none()).map(|token| format!("token:{}", token.token.name));
     let choice = |value: String| {
         let is_chosen = value == chosen || (chosen.is_empty() && value == "local");
         Choice { label: value.clone(), value, help: None, is_chosen }
