@@ -24,6 +24,7 @@
 //! For all others there is [`helve::Host::builder`].
 
 mod builtins;
+mod code;
 mod credentials;
 pub mod environment;
 mod error;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use helve::{Host, Plan, ServerReport, Snapshot};
+use helve_code::Limits;
 use helve_config::{Code, Configuration, Severity, secret_arguments};
 use helve_model::name::Spelling;
 use helve_model::{PendingReason, QualifiedName, ServerStatus, TransportSpec};
@@ -11,6 +12,7 @@ use helve_setup::{Wanted, compile};
 use serde_json::{Value, json};
 
 use super::status::counted;
+use crate::code_mode;
 use crate::confinement::Confinement;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -18,7 +20,7 @@ use crate::hint_words::HintWords;
 use crate::inputs;
 use crate::printer::{Line, Style};
 use crate::progress::Meter;
-use crate::running::{Manner, late, settled, with_host};
+use crate::running::{Manner, block_on, late, settled, with_host};
 use crate::sign_ins::described;
 use crate::suspicion;
 
@@ -69,6 +71,9 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let wanted = if named.is_empty() { Wanted::All } else { Wanted::Only(&named) };
 
     let mut examined = vec![general(&configuration, &plan)];
+    if args.server.is_none() {
+        examined.push(programs(context, &configuration)?);
+    }
     for server in configuration.servers.iter().filter(|server| is_meant(server.name.as_str())) {
         examined
             .push(Examined { server: server.name.to_string(), findings: configured(context, &configuration, server) });
@@ -140,6 +145,16 @@ fn general(configuration: &Configuration, plan: &Plan) -> Examined {
         findings.push(Finding::good(format!("{} read without a problem", counted(files, "configuration file"))));
     }
     Examined { server: "configuration".to_owned(), findings }
+}
+
+/// Whether models' programs can be run here, and in what.
+fn programs(context: &Context, configuration: &Configuration) -> Result<Examined, Failure> {
+    let engine = block_on(async { Ok(code_mode::engine(context, configuration, None, &Limits::default()).await) })?;
+    let finding = match engine {
+        Ok(engine) => Finding::good(format!("programs run in {}, confined", engine.description())),
+        Err(why) => Finding::note(why.to_string(), Vec::new()),
+    };
+    Ok(Examined { server: "code mode".to_owned(), findings: vec![finding] })
 }
 
 /// What the configuration alone tells about a server.

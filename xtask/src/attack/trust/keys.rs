@@ -19,6 +19,7 @@ const DECIDES_NOTHING: &[&str] = &[
     "servers.description",
     "inputs.type",
     "environment",
+    "settings.code",
     "settings.sampling.command",
     "settings.sandbox",
     "settings.vault_key",
