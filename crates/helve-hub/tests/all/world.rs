@@ -283,7 +283,7 @@ impl World {
     pub(crate) async fn stream(&self, path: &str, brings: Brings, headers: &[(&str, &str)]) -> Stream {
         let builder =
             headers.iter().fold(Self::request("GET", path), |builder, (name, value)| builder.header(*name, *value));
-        let request = self.with(builder, brings).body(Bytes::new()).expect("a request");
+        let request = self.bringing(builder, brings).body(Bytes::new()).expect("a request");
         let response = Arc::clone(&self.hub).handle(request, Peer { connection: 9, user: None }).await;
         assert_eq!(response.status(), StatusCode::OK);
         Stream(response.into_body())
