@@ -450,6 +450,7 @@ fn reaches(rule: &str, action: Action) -> (bool, bool) {
         risk: None,
         kind: None,
         who: Vec::new(),
+        by: None,
         action,
         origin: origin.clone(),
         layer: Layer::User,
