@@ -30,7 +30,8 @@ pub(super) fn offer(
     }
     let names = names.join(", ");
     let question = format!("`{server}` has {names} written out. Keep it sealed in the vault, instead of in {file}?");
-    if !says_yes && !(context.console.can_ask() && prompt::confirm(context, &question)?) {
+    let is_wanted = says_yes || (context.console.can_ask() && prompt::confirm(context, &question)?);
+    if !is_wanted {
         return Ok(());
     }
     let vault = &credentials(context)?.vault;

@@ -130,7 +130,6 @@ pub fn carry(
 
 impl CarriedServer {
     /// The secrets that are written out in its variables and headers.
-    #[must_use]
     pub fn literal_secrets(&self) -> impl Iterator<Item = &LiteralSecret> {
         self.literals.iter().filter(|literal| !literal.table.is_empty())
     }
