@@ -137,17 +137,6 @@ pub(crate) fn choices() -> impl TypedValueParser<Value = Choice> {
         .map(|word| word.parse().unwrap_or(Choice::In(Profile::Strict)))
 }
 
-/// Why this system confines no program at all. `None` where it can.
-pub(crate) fn why_not(context: &Context) -> Option<String> {
-    let Some(confining) = context.setup.confining() else {
-        return Some("this system cannot confine a program: sandboxes need Linux".to_owned());
-    };
-    match confining.machine() {
-        Ok(machine) => machine.why_not().map(|refusal| refusal.to_string()),
-        Err(error) => Some(error.chain()),
-    }
-}
-
 fn profile(spec: &ServerSpec) -> String {
     spec.sandbox.as_ref().map_or(Choice::Off, |sandbox| sandbox.profile).to_string()
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use helve::{Plan, Planned, Surroundings};
 use helve_config::trust::ServerTrust;
-use helve_config::{Blocker, Configuration, ConfiguredServer};
+use helve_config::{Blocker, Configuration, ConfiguredServer, FileContent};
 use helve_model::{Action, DisabledReason, Layer, Origin, QualifiedName, Rule, ServerName, ServerSpec, TransportSpec};
 use helve_policy::pin::DefinitionHash;
 use helve_policy::{Problem, RuleSet, ServerAccess, SourcedRule, Trust};
@@ -73,7 +73,8 @@ impl Setup {
         configuration: &Configuration,
         mut configured: impl Iterator<Item = &'a ConfiguredServer>,
     ) -> bool {
-        configured.all(|server| self.is_itself(server))
+        // What a hub has hides nothing local.
+        configured.all(|server| server.name.place().is_some() || self.is_itself(server))
             && self.choices.files.is_empty()
             && configuration.broken_rules().is_none()
     }
@@ -135,6 +136,53 @@ impl Setup {
         RuleSet::compile(rules, own.chain(plan.narrowing.iter().cloned()))
     }
 
+    /// All rules, with the trust they have, in the order in which they are asked.
+    ///
+    /// # Errors
+    /// The pins cannot be read.
+    pub fn rules_in_order(&self, configuration: &Configuration) -> Result<Vec<SourcedRule>, SetupError> {
+        let mut rules = self.plan(configuration)?.rules.unwrap_or_default();
+        rules.sort_by_key(|source| match (source.trust, source.rule.layer) {
+            (_, Layer::CommandLine) => 0,
+            (_, Layer::Explicit) => 1,
+            (Trust::Untrusted, _) => 2,
+            (Trust::Trusted, Layer::Project) => 3,
+            (Trust::Trusted, Layer::User) => 4,
+            (Trust::Trusted, Layer::Defaults) => 5,
+        });
+        Ok(rules)
+    }
+
+    /// The rules and lists as calls would meet them if a file said this, with what is wrong with them. The other files stay
+    /// as they are.
+    ///
+    /// # Errors
+    /// The pins cannot be read.
+    pub fn rules_if(
+        &self,
+        configuration: &Configuration,
+        content: &FileContent,
+    ) -> Result<(RuleSet, Vec<Problem>), SetupError> {
+        let place = &content.place;
+        let is_of_file = |origin: &Origin| file_of(origin) == Some(place.path.as_path());
+        let mut plan = self.plan(configuration)?;
+        let mut rules = plan.rules.take().unwrap_or_default();
+        rules.retain(|source| !is_of_file(&source.rule.origin));
+        // helve's own file is asked first in its layer.
+        let position = rules.iter().position(|source| source.rule.layer <= place.layer).unwrap_or(rules.len());
+        let new = content.rules.iter().map(|rule| SourcedRule { rule: rule.clone(), trust: Trust::Trusted });
+        rules.splice(position..position, new);
+        plan.rules = Some(rules);
+        for server in &content.servers {
+            let Some(spec) = &server.spec else { continue };
+            let known = plan.servers.iter_mut().find(|planned| planned.spec.name == spec.name);
+            if let Some(planned) = known.filter(|planned| is_of_file(&planned.spec.origin)) {
+                planned.spec.access = spec.access.clone();
+            }
+        }
+        Ok(self.compile_for_calls(&plan))
+    }
+
     /// The project in which definitions of a server are accepted: another one may mean another server by the same name.
     /// The person's own servers are the same everywhere.
     #[must_use]
@@ -178,6 +226,7 @@ pub fn allow_all() -> SourcedRule {
         action: Action::Allow,
         origin: Origin::Program,
         layer: Layer::CommandLine,
+        by: None,
     };
     SourcedRule { rule, trust: Trust::Trusted }
 }

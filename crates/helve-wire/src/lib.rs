@@ -50,4 +50,4 @@ pub use session::{
     CacheHint, CacheScope, CallOptions, Changes, CompletionSubject, Diagnostics, Listing, LogLevel, Relayed, Session,
 };
 #[cfg(feature = "http")]
-pub use transport::http::{AfterRefusal, HeaderSource, HttpTarget, Outgoing, Proxies, Refused};
+pub use transport::http::{AfterRefusal, Feed, FeedEvent, HeaderSource, HttpTarget, Outgoing, Proxies, Refused};

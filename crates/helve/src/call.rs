@@ -295,9 +295,10 @@ impl PreparedCall {
         } else {
             Whereabouts::default()
         };
+        let around = whereabouts.clone();
         let permit = match authorize::decide(host, tool.policy(), arguments, whereabouts, context, recording)? {
             Answer::Approved(permit) => permit,
-            Answer::Open(question) => Box::pin(authorize::ask(host, context, question)).await?,
+            Answer::Open(question) => Box::pin(authorize::ask(host, tool.policy(), context, question, around)).await?,
         };
         let mut cache_key = shape::cache_key(host, tool, &permit, context);
         if let Some(outcome) = shape::from_cache(host, cache_key.as_ref()) {

@@ -11,7 +11,7 @@ fn spec(command: &str) -> ServerSpec {
 
 fn rules(action: Action) -> Vec<SourcedRule> {
     let (tool, origin, layer) = ("files/*".to_owned(), Origin::Program, Layer::User);
-    let rule = Rule { tool, pattern: None, risk: None, kind: None, who: Vec::new(), action, origin, layer };
+    let rule = Rule { tool, pattern: None, risk: None, kind: None, who: Vec::new(), by: None, action, origin, layer };
     vec![SourcedRule { rule, trust: Trust::Trusted }]
 }
 

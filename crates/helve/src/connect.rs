@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use helve_model::name::PlaceName;
 use helve_model::{ConfigText, ErrorCode, Hint, HttpSpec, SecretSet, ServerKey, ServerSpec, StdioSpec, TransportSpec};
 #[cfg(sandbox)]
 use helve_wire::launch::SandboxedLauncher;
@@ -85,6 +86,9 @@ pub(crate) async fn connect(
     let hidden = Arc::new(SecretSet::new());
     let filled = fill_and_hide(spec, surroundings.secrets.as_deref(), &hidden).await?;
     let spec = filled.as_ref().unwrap_or(spec);
+    if let Some(known) = &surroundings.known_secrets {
+        known.add_all(&hidden);
+    }
     // A server that has no secrets is heard as it is.
     options.secrets = (!hidden.is_empty()).then(|| Arc::clone(&hidden));
     options.leaves_results = spec.leaves_results;
@@ -296,6 +300,9 @@ fn target(http: &HttpSpec) -> helve_wire::Result<HttpTarget> {
 #[cfg(feature = "http")]
 fn explain_http(error: helve_wire::Error, spec: &ServerSpec, http: &HttpSpec) -> CallError {
     let refused = error.code() == ErrorCode::AuthRequired;
+    if let Some(hint) = hub_hint(spec, &error) {
+        return CallError::from_wire(error, &spec.name).with_hint(hint);
+    }
     let by_sign_in = login_hint(&error, spec);
     let ours = CallError::from_wire(error, &spec.name);
     match by_sign_in {
@@ -322,6 +329,16 @@ pub(crate) fn login_helps(error: &helve_wire::Error) -> Option<bool> {
 #[cfg(not(feature = "tls"))]
 pub(crate) const fn login_helps(_error: &helve_wire::Error) -> Option<bool> {
     None
+}
+
+/// What to do about a server of a hub that cannot be reached or refuses: both are about the hub.
+pub(crate) fn hub_hint(spec: &ServerSpec, error: &helve_wire::Error) -> Option<Hint> {
+    let place = PlaceName::new(spec.name.place()?).ok()?;
+    match error.code() {
+        ErrorCode::AuthRequired => Some(Hint::JoinAgain { place }),
+        ErrorCode::TransportError | ErrorCode::Timeout => Some(Hint::ShowHubs),
+        _ => None,
+    }
 }
 
 /// A server that took too long: which time that was is known here.

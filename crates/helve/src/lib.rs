@@ -77,6 +77,7 @@ mod manage;
 mod memory;
 mod missed_variables;
 mod offers;
+mod places;
 mod private_directory;
 mod question_router;
 mod random;
@@ -129,7 +130,9 @@ pub use helve_policy::{Approval, Caller, Narrowing, Permit, Scope};
 pub use helve_render::Provider;
 pub use helve_wire::BoxFuture;
 
-pub use ask::{ApprovalAnswer, ApprovalRequest, ApproveAll, Approver, RefusalListener, RunApprovals};
+pub use ask::{
+    AnswerPage, ApprovalAnswer, ApprovalRequest, ApproveAll, Approver, OpenQuestion, RefusalListener, RunApprovals,
+};
 pub use builder::HostBuilder;
 #[cfg(feature = "tls")]
 pub use call::SignsIn;

@@ -15,7 +15,7 @@ use helve_wire::{Greeting, Session};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 
-use crate::connect::{credentials_hint, login_hint};
+use crate::connect::{credentials_hint, hub_hint, login_hint};
 use crate::error::CallError;
 use crate::listings::{ListAge, Listings};
 use crate::slots::Slots;
@@ -37,6 +37,10 @@ pub(crate) enum Command {
     Suspend,
     /// Somebody wants to know what it has now.
     List,
+    /// The hub that has it does not answer: nothing is tried until it is back.
+    Away(Arc<CallError>),
+    /// The hub that has it answers again.
+    Back,
     /// It was switched on or off: see [`ServerHandle::is_on`].
     Toggled,
     /// End it.
@@ -487,6 +491,9 @@ impl ServerHandle {
 
     /// What to do when the server refuses a call for want of credentials.
     pub(crate) fn credentials_hint(&self, error: &helve_wire::Error) -> Option<Hint> {
+        if let Some(hint) = hub_hint(&self.spec, error) {
+            return Some(hint);
+        }
         if let Some(by_sign_in) = login_hint(error, &self.spec) {
             return by_sign_in;
         }

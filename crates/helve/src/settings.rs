@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use helve_model::{BuiltinSpec, DisabledReason, HttpServer, QualifiedName, ServerSpec, StdioServer, Validation};
+use helve_model::{
+    BuiltinSpec, DisabledReason, HttpServer, QualifiedName, SecretSet, ServerSpec, StdioServer, Validation,
+};
 use helve_policy::pin::DefinitionHash;
 use helve_policy::{ServerAccess, SourcedRule, Trust};
 #[cfg(feature = "http")]
@@ -111,6 +113,9 @@ pub struct Surroundings {
     pub certificates: fn() -> &'static [Vec<u8>],
     /// Where the values of late references come from; `None`: servers that have some are off.
     pub secrets: Option<Arc<dyn SecretSource>>,
+    /// Gets every secret that a server is started with, so that nobody is shown one; `None`: only that server's own answers are
+    /// looked through.
+    pub known_secrets: Option<Arc<SecretSet>>,
     /// How deep this host runs below others of its kind: its servers are told.
     pub nesting: Nesting,
     /// What time it is: by it kept lists grow old, and records are dated.
@@ -252,6 +257,7 @@ impl Default for Surroundings {
             #[cfg(feature = "tls")]
             sign_ins: None,
             secrets: None,
+            known_secrets: None,
             #[cfg(feature = "http")]
             proxies: None,
             certificates: || &[],

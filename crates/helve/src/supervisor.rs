@@ -1,5 +1,6 @@
 //! One task per server: connects it, keeps it alive, and says how it is doing. A loop over a closed set of events.
 
+mod away;
 mod upkeep;
 
 use std::convert::Infallible;
@@ -144,6 +145,8 @@ impl Supervisor {
                 Event::Command(Command::Wanted) => self.wanted(),
                 Event::Command(Command::Reconnect(answer)) => self.reconnect(answer).await,
                 Event::Command(Command::Suspend) => self.suspend().await,
+                Event::Command(Command::Away(error)) => self.away(error),
+                Event::Command(Command::Back) => self.back(),
                 Event::Command(Command::Toggled) => self.toggled(),
                 Event::Command(Command::List) => self.list_wanted(),
                 Event::Arrived(arrival) => self.arrived(*arrival),
@@ -247,7 +250,9 @@ impl Supervisor {
             facts.connect_time = Some(took);
             facts.latency = None;
         });
-        let ping_interval = self.shared.upgrade().and_then(|shared| shared.settings.ping_interval);
+        // Whether a hub is there is heard once for all of its servers.
+        let is_alone = self.spec.name.place().is_none();
+        let ping_interval = self.shared.upgrade().filter(|_| is_alone).and_then(|shared| shared.settings.ping_interval);
         let mut up = Up {
             session: session.clone(),
             since: Instant::now(),

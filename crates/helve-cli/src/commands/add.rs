@@ -5,7 +5,7 @@ use helve_config::edit::{Change, EditError, NewServer, NewTransport, edit_file};
 use helve_config::{Dialect, FilePlace, looks_secret};
 use helve_model::sandbox::Choice;
 use helve_model::{DisabledReason, ErrorCode, HttpFlavour, Layer, ServerName, ServerSpec};
-use helve_setup::{file_of, held_word};
+use helve_setup::{file_of, held_word, secret_name};
 use serde_json::{Value, json};
 
 use super::secret;
@@ -151,7 +151,7 @@ pub(super) fn settle(
     done: &str,
     sandbox: Option<Choice>,
 ) -> Result<Value, Failure> {
-    place::trust_own_edit(context, place, name, sandbox)?;
+    context.setup.trust_own_edit(place, name, sandbox)?;
     let configuration = context.load()?;
     let file = context.env.shown(&place.path);
     let server = configuration.server(name);
@@ -321,13 +321,6 @@ fn keep_secrets(
         pairs.push((name.clone(), if is_bearer { format!("Bearer {reference}") } else { reference }));
     }
     Ok(())
-}
-
-/// What a server's secret is kept under.
-pub(super) fn secret_name(server: &str, name: &str) -> String {
-    let is_part = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-' | '.');
-    let whole = format!("{server}.{name}");
-    whole.chars().map(|character| if is_part(character) { character } else { '-' }).take(128).collect()
 }
 
 /// The arguments of a program that hold secrets.

@@ -6,6 +6,7 @@ mod client;
 mod events;
 #[cfg(test)]
 mod fake;
+mod feed;
 mod headers;
 mod in_flight;
 mod pool;
@@ -20,6 +21,7 @@ mod target;
 #[cfg_attr(not(feature = "tls"), path = "http/no_tls.rs")]
 mod tls;
 
+pub use feed::{Feed, FeedEvent};
 pub use proxy::Proxies;
 pub(crate) use sse_link::SseLink;
 pub(crate) use streamable::StreamableLink;

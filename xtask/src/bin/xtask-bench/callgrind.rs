@@ -32,25 +32,25 @@ pub(crate) struct Counts {
     pub(crate) gate: f64,
 }
 
+impl Counts {
+    /// What each of all calls took.
+    fn of_one(self) -> Self {
+        let of_one = |count: f64| count / CALLS as f64;
+        Self { instructions: of_one(self.instructions), allocations: of_one(self.allocations), gate: of_one(self.gate) }
+    }
+}
+
 /// How the functions of the gateway's gate begin.
 const GATE: &str = "helve_serve::gate::";
 
 /// Counts one small call of the job's subject.
 pub(crate) fn count_echo(job: &Job) -> Result<Counts> {
-    let all = count(&Job { work: Work::Echo { calls: CALLS }, ..job.clone() })?;
-    Ok(of_one(all))
+    Ok(count(&Job { work: Work::Echo { calls: CALLS }, ..job.clone() })?.of_one())
 }
 
 /// Counts one small call over HTTP.
 pub(crate) fn count_http(job: &Job) -> Result<Counts> {
-    let all = count(&Job { work: Work::Http { calls: CALLS }, ..job.clone() })?;
-    Ok(of_one(all))
-}
-
-/// What one of all calls did.
-fn of_one(all: Counts) -> Counts {
-    let of_one = |count: f64| count / CALLS as f64;
-    Counts { instructions: of_one(all.instructions), allocations: of_one(all.allocations), gate: of_one(all.gate) }
+    Ok(count(&Job { work: Work::Http { calls: CALLS }, ..job.clone() })?.of_one())
 }
 
 fn count(job: &Job) -> Result<Counts> {
