@@ -2,6 +2,7 @@
 
 mod gateways;
 mod peers;
+mod spokes;
 
 use std::path::Path;
 use std::process::Command;
@@ -28,6 +29,7 @@ enum What {
     Pure(Pure),
     Sandbox(Sandbox),
     Serve(Serve),
+    Spokes(spokes::Spokes),
     Wire(Wire),
 }
 
@@ -142,7 +144,7 @@ struct Wire {
     /// End with one line of JSON: {"measures": [{"name", "ratio", "goal", "met"}]}
     #[arg(long)]
     json: bool,
-    /// Only this measure: counts, http-connections, echo, flood, large, list, http, idle, connect
+    /// Only this measure: counts, secrets, http-connections, echo, flood, large, list, http, idle, connect
     #[arg(long, value_name = "MEASURE")]
     only: Option<String>,
     /// Rounds to take medians over [default: 7]
@@ -162,6 +164,7 @@ impl Bench {
             What::Pure(pure) => pure.run(root),
             What::Sandbox(sandbox) => sandbox.run(root),
             What::Serve(serve) => serve.run(root),
+            What::Spokes(spokes) => spokes.run(root),
             What::Wire(wire) => wire.run(root),
         }
     }

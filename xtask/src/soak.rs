@@ -1,5 +1,6 @@
 //! Owns `cargo xtask soak`: the long runs that are too long for every day.
 
+mod auth;
 mod hub;
 mod sessions;
 
@@ -33,6 +34,7 @@ pub(crate) struct Soak {
 
 #[derive(Debug, Subcommand)]
 enum What {
+    Auth(auth::Auth),
     Host(Host),
     Hub(hub::Hub),
     Programs(Programs),
@@ -66,6 +68,7 @@ struct Programs {
 impl Soak {
     pub(crate) fn run(&self, root: &Path) -> Result<()> {
         match &self.what {
+            Some(What::Auth(auth)) => auth.run(root),
             Some(What::Host(host)) => host.run(root),
             Some(What::Hub(hub)) => hub.run(root),
             Some(What::Programs(programs)) => programs.run(root),

@@ -19,9 +19,12 @@ mod expand;
 mod explain;
 mod get;
 mod hub;
+mod hubs;
 mod import;
 mod init;
+mod join;
 mod keep;
+mod leave;
 mod login;
 mod logout;
 mod logs;
@@ -37,6 +40,7 @@ mod rules;
 mod run;
 mod sandbox;
 mod schema;
+mod sealing;
 pub(crate) mod search;
 mod secret;
 mod serve;
@@ -82,6 +86,9 @@ pub(crate) enum Verb {
     Serve(serve::Args),
     Hub(hub::Args),
     Approvals(approvals::Args),
+    Hubs(hubs::Args),
+    Join(join::Args),
+    Leave(leave::Args),
     Keep(keep::Args),
     Builtin(builtin::Args),
     Expand(expand::Args),
@@ -221,6 +228,9 @@ fn dispatch(context: &Context, verb: Option<Verb>) -> Result<(), Failure> {
         Some(Verb::Serve(args)) => serve::run(context, args),
         Some(Verb::Hub(args)) => hub::run(context, args),
         Some(Verb::Approvals(args)) => approvals::run(context, args),
+        Some(Verb::Hubs(args)) => hubs::run(context, &args),
+        Some(Verb::Join(args)) => join::run(context, &args),
+        Some(Verb::Leave(args)) => leave::run(context, &args),
         Some(Verb::Keep(args)) => keep::run(context, &args),
         Some(Verb::Builtin(args)) => builtin::run(context, &args),
         Some(Verb::Expand(args)) => expand::run(context, &args),

@@ -1,3 +1,5 @@
+//! Programs typed line by line, and what of earlier ones comes back.
+
 use crate::questions::fake_screen::{typed, with_keys};
 
 use super::*;

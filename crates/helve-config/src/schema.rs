@@ -10,6 +10,7 @@ use crate::discover;
 use crate::entry::sandbox;
 use crate::field::{Field, Known};
 use crate::grants;
+use crate::hub;
 
 /// The JSON Schema of `helve.toml`.
 #[must_use]
@@ -94,6 +95,15 @@ fn root(key: &str) -> Value {
                 "type": "object",
                 "additionalProperties": false,
                 "properties": properties(grants::KEYS, |_| texts("Variables to hand on when they are set."))
+            }
+        }),
+        "hubs" => json!({
+            "description": "Hubs that you joined, by the name of the place their servers stand in. Not in a project's file.",
+            "type": "object",
+            "additionalProperties": {
+                "type": "object",
+                "additionalProperties": false,
+                "properties": properties(hub::KEYS, |_| text("The hub's address: https://hub.example.com."))
             }
         }),
         "settings" => json!({ "$ref": "#/$defs/settings" }),

@@ -1,5 +1,8 @@
 //! The admin API: `/api/v1/…`, JSON in and out, every route one verb.
 
+mod edits;
+mod openapi;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,47 +15,20 @@ use serde_json::{Value, json};
 
 use crate::actor::Actor;
 use crate::answer::{self, Body};
-use crate::error::HubError;
+use crate::error::{ConflictingTexts, Details, HubError};
 use crate::hub::Hub;
 use crate::tokens::TokenRequest;
 use crate::verbs::approvals::{ApprovalInfo, DefinitionStand};
 use crate::verbs::servers::{ServerInfo, Switch};
 use crate::verbs::{approvals, audit, calls, changes, rules, servers, status, tokens, tools};
 
+pub use openapi::openapi;
+
 /// How far a search goes back where nobody says so.
 const WINDOW: Duration = Duration::from_secs(24 * 3600);
 
 /// So many rows where nobody says so.
 const ROWS: usize = 100;
-
-/// Every route, as the document of the interface has it.
-pub(crate) const ROUTES: &[(&str, &str, &str)] = &[
-    ("GET", "/api/v1/status", "How the hub is doing"),
-    ("GET", "/api/v1/servers", "All servers"),
-    ("GET", "/api/v1/servers/{server}", "One server"),
-    ("DELETE", "/api/v1/servers/{server}", "Removes a server's entry"),
-    ("POST", "/api/v1/servers/{server}/enable", "Switches a server on"),
-    ("POST", "/api/v1/servers/{server}/disable", "Switches a server off"),
-    ("POST", "/api/v1/servers/{server}/restart", "Ends a server and starts it again"),
-    ("GET", "/api/v1/servers/{server}/tools", "The tools of a server"),
-    ("GET", "/api/v1/servers/{server}/log", "What a server wrote to its standard error lately"),
-    ("POST", "/api/v1/tools/{server}/{tool}/call", "Calls a tool"),
-    ("GET", "/api/v1/approvals", "Calls that wait for a person, and those that did"),
-    ("GET", "/api/v1/approvals/{id}", "One of them"),
-    ("POST", "/api/v1/approvals/{id}/allow", "Lets a call go on, once"),
-    ("POST", "/api/v1/approvals/{id}/deny", "Refuses a call; `reason` reaches the agent"),
-    ("GET", "/api/v1/calls", "Finds calls"),
-    ("GET", "/api/v1/calls/{seq}", "One call"),
-    ("GET", "/api/v1/audit", "Whether the chain of records holds"),
-    ("GET", "/api/v1/audit/export", "All records as lines of JSON"),
-    ("POST", "/api/v1/explain", "Why a call is decided as it is"),
-    ("GET", "/api/v1/tokens", "All tokens"),
-    ("POST", "/api/v1/tokens", "Makes a token"),
-    ("DELETE", "/api/v1/tokens/{name}", "Revokes a token"),
-    ("GET", "/api/v1/changes", "What people changed"),
-    ("GET", "/api/v1/changes/{seq}", "One change"),
-    ("GET", "/api/v1/openapi.json", "This interface"),
-];
 
 /// A request to the API, once it is known who sends it.
 pub(crate) struct Call<'a> {
@@ -71,14 +47,27 @@ pub(crate) async fn answer(hub: &Arc<Hub>, actor: Actor, call: Call<'_>) -> Resp
 }
 
 pub(crate) fn refused(error: &HubError) -> Response<Body> {
-    let body = json!({ "error": { "code": error.code(), "message": error.message(), "hints": error.hints() } });
-    answer::json(error.status(), body.to_string())
+    let mut said = json!({ "code": error.code(), "message": error.message(), "hints": error.hints() });
+    match error.details() {
+        Details::None => {}
+        Details::Problems(problems) => {
+            said["problems"] = problems.iter().map(edits::problem_json).collect();
+        }
+        Details::Conflict(texts) => {
+            let ConflictingTexts { file, version, theirs, mine } = texts.as_ref();
+            said["conflict"] = json!({ "file": file, "version": version, "theirs": theirs, "mine": mine });
+        }
+    }
+    answer::json(error.status(), json!({ "error": said }).to_string())
 }
 
 async fn dispatch(hub: &Arc<Hub>, actor: Actor, call: Call<'_>) -> Result<Response<Body>, HubError> {
     let path: Vec<&str> = call.path.iter().map(String::as_str).collect();
     let ok = |value: Value| Ok(answer::json(StatusCode::OK, value.to_string()));
     let done = || Ok(answer::json(StatusCode::OK, json!({ "done": true }).to_string()));
+    if let Some(answered) = edits::dispatch(hub, &actor, &call, &path).await {
+        return answered;
+    }
     match (call.method.as_str(), path.as_slice()) {
         ("GET", ["openapi.json"]) => ok(openapi()),
         ("GET", ["status"]) => {
@@ -115,11 +104,7 @@ async fn dispatch(hub: &Arc<Hub>, actor: Actor, call: Call<'_>) -> Result<Respon
             ok(json!({ "stderr": info.report.stderr }))
         }
         ("POST", ["tools", server, tool, "call"]) => {
-            let arguments = match call.body.as_ref() {
-                b"" => RawJson::empty_object(),
-                body => RawJson::checked(String::from_utf8_lossy(body))
-                    .map_err(|error| HubError::invalid(format!("the arguments are not valid JSON: {error}")))?,
-            };
+            let arguments = edits::arguments(&call.body)?;
             let outcome = tools::call(hub, &actor, &format!("{server}/{tool}"), arguments).await?;
             let mut response = answer::json(StatusCode::OK, outcome.outcome.raw().as_str().to_owned());
             if outcome.outcome.is_error() {
@@ -180,7 +165,8 @@ async fn dispatch(hub: &Arc<Hub>, actor: Actor, call: Call<'_>) -> Result<Respon
             let asked: Explain = read(&call.body)?;
             let arguments = asked.arguments.unwrap_or_else(|| json!({})).to_string();
             let arguments = RawJson::checked(arguments).map_err(|error| HubError::invalid(error.to_string()))?;
-            let explanation = rules::explain(hub, &actor, &asked.tool, &arguments)?;
+            let whose = rules::principal(asked.whose.as_deref().unwrap_or_default())?;
+            let explanation = rules::explain(hub, &actor, &asked.tool, &arguments, &whose)?;
             ok(json!({
                 "tool": explanation.name.to_string(),
                 "action": explanation.action.to_string(),
@@ -233,6 +219,8 @@ async fn switch(hub: &Arc<Hub>, actor: Actor, name: &str, to: Switch, call: &Cal
 struct Explain {
     tool: String,
     arguments: Option<Value>,
+    #[serde(rename = "as")]
+    whose: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -431,32 +419,5 @@ pub(crate) fn status_json(status: &status::HubStatus) -> Value {
             "trouble": status.health.trouble,
             "in_place": status.health.is_in_place,
         },
-    })
-}
-
-/// The interface, as a document that other programs read.
-pub(crate) fn openapi() -> Value {
-    let mut paths = serde_json::Map::new();
-    for (method, path, summary) in ROUTES {
-        let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-        let parameters: Vec<Value> = names
-            .map(|name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }))
-            .collect();
-        let operation = json!({
-            "summary": summary,
-            "parameters": parameters,
-            "responses": { "200": { "description": "Done" }, "default": { "description": "Why not: error.code, error.message, error.hints" } },
-        });
-        let entry = paths.entry((*path).to_owned()).or_insert_with(|| json!({}));
-        if let Some(entry) = entry.as_object_mut() {
-            entry.insert(method.to_ascii_lowercase(), operation);
-        }
-    }
-    json!({
-        "openapi": "3.1.0",
-        "info": { "title": "helve hub", "version": "1" },
-        "components": { "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } } },
-        "security": [{ "token": [] }],
-        "paths": paths,
     })
 }

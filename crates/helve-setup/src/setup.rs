@@ -15,6 +15,7 @@ use crate::credentials::Credentials;
 use crate::environment::Environment;
 use crate::error::SetupError;
 use crate::itself::Itself;
+use crate::keyring::Keyring;
 use crate::notice::{LoggedNotices, Notice, NoticeSink};
 use crate::store::approvals::ApprovalFile;
 use crate::store::trust::TrustFile;
@@ -60,6 +61,8 @@ pub struct Setup {
     has_retired: AtomicBool,
     /// The program that prints the key of the vault, as the newest configuration says.
     vault_key: Mutex<VaultKey>,
+    /// The system's keyring; one for all, so that one that hangs is waited for once.
+    keyring: OnceLock<Arc<Keyring>>,
     /// The logins; one for all hosts, so that a login is renewed once for all of them.
     credentials: OnceLock<Option<Credentials>>,
     /// How servers are confined; one for all hosts, so that the machine is asked once what it can enforce.
@@ -92,6 +95,7 @@ impl Setup {
             has_warned: AtomicBool::new(false),
             has_retired: AtomicBool::new(false),
             vault_key: Mutex::default(),
+            keyring: OnceLock::new(),
             credentials: OnceLock::new(),
             confining: OnceLock::new(),
         }
@@ -111,7 +115,7 @@ impl Setup {
         self
     }
 
-    /// With another place for trust, approvals and pins than the person's own directory.
+    /// With another place for trust, approvals, pins and what is sealed than the person's own directory.
     #[must_use]
     pub fn with_state_store(mut self, state: Arc<dyn StateStore>) -> Self {
         self.state = Some(state);
@@ -154,6 +158,16 @@ impl Setup {
         self.credentials.get_or_init(|| Credentials::new(self)).as_ref()
     }
 
+    /// Where trust, approvals, pins and what is sealed are kept, where that is not the person's own directory.
+    pub(crate) const fn state_store(&self) -> Option<&Arc<dyn StateStore>> {
+        self.state.as_ref()
+    }
+
+    /// The system's keyring. Nothing is asked for it.
+    pub(crate) fn keyring(&self) -> &Arc<Keyring> {
+        self.keyring.get_or_init(|| Arc::new(Keyring::new(&self.environment)))
+    }
+
     /// The program that prints the key of the vault. Whoever needs it before there was a configuration reads it for this.
     pub(crate) fn vault_key(&self) -> Option<String> {
         let known = self.vault_key.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -190,7 +204,7 @@ impl Setup {
             Err(_) => TrustFile::default(),
         };
         let environment = self.answered.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let configuration = helve_config::load(LoadRequest {
+        let mut configuration = helve_config::load(LoadRequest {
             environment: &environment,
             discover: !self.choices.only_files,
             files: self.explicit_files(),
@@ -199,6 +213,7 @@ impl Setup {
         });
         let vault_key = configuration.settings.vault_key.value.clone();
         *self.vault_key.lock().unwrap_or_else(PoisonError::into_inner) = VaultKey::Printed(vault_key);
+        self.add_hub_servers(&mut configuration);
         configuration
     }
 

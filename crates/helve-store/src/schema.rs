@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use crate::error::StoreError;
 
 /// One step each; the place in the list is its number. A step that was released never changes.
-const STEPS: &[&str] = &[FIRST, APPROVALS];
+const STEPS: &[&str] = &[FIRST, APPROVALS, DEVICES];
 
 const FIRST: &str = "
 CREATE TABLE name (
@@ -131,6 +131,16 @@ CREATE UNIQUE INDEX approval_pending ON approval (digest) WHERE state = 0;
 CREATE INDEX approval_open ON approval (ends) WHERE state IN (0, 1);
 CREATE INDEX approval_tool ON approval (server, tool, asked);
 CREATE INDEX approval_asked ON approval (asked);
+";
+
+const DEVICES: &str = "
+CREATE TABLE device (
+    token TEXT NOT NULL,
+    name TEXT NOT NULL,
+    first INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    PRIMARY KEY (token, name)
+) STRICT, WITHOUT ROWID;
 ";
 
 /// Brings a file to the newest schema.

@@ -14,6 +14,7 @@ use crate::calls::{Call, CallBody, IntoCall};
 use crate::chain::{self, ChainReport};
 use crate::changes::{self, Change, NewChange};
 use crate::definitions::{self, Seen, SeenDefinition};
+use crate::devices::{self, Device};
 use crate::error::StoreError;
 use crate::files::Files;
 use crate::retention::{self, Retained, Retention};
@@ -21,6 +22,7 @@ use crate::search::{self, Found, Search};
 use crate::time::Moment;
 use crate::tokens::{self, NewToken, Token};
 use crate::traffic::{self, Minute, Traffic};
+use crate::usage::{self, RuleUse, Usage};
 use crate::writer::Writer;
 use crate::{backup, schema};
 
@@ -172,6 +174,22 @@ impl Store {
         self.read(|connection| traffic::by_server(connection, from.minute(), until.minute() + 1))
     }
 
+    /// Which tools were called since a moment, for whom and how often; the most used first.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn used_tools(&self, from: Moment) -> Result<Vec<Usage>, StoreError> {
+        self.read(|connection| usage::tools(connection, from))
+    }
+
+    /// What decided calls since a moment, and how often.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn used_rules(&self, from: Moment) -> Result<Vec<RuleUse>, StoreError> {
+        self.read(|connection| usage::rules(connection, from))
+    }
+
     /// How large the store is.
     ///
     /// # Errors
@@ -253,6 +271,22 @@ impl Store {
     /// The file cannot be written.
     pub fn tokens_used(&self, used: Vec<(String, Moment)>) -> Result<(), StoreError> {
         self.writer.perform(move |connection| tokens::used(connection, &used))
+    }
+
+    /// Notes that devices were seen.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn see_devices(&self, seen: Vec<Device>) -> Result<(), StoreError> {
+        self.writer.perform(move |connection| devices::see(connection, &seen))
+    }
+
+    /// The devices that are remembered, the one seen last first.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn devices(&self) -> Result<Vec<Device>, StoreError> {
+        self.read(devices::all)
     }
 
     /// Notes a change that somebody made; gives its number.

@@ -4,7 +4,6 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
-use helve_auth::AuthError;
 use helve_model::json::RawJson;
 use helve_model::{ErrorCode, Hint, QualifiedName, ServerName, ToolName, text};
 use helve_policy::{Decider, Ground, Refusal};
@@ -12,6 +11,7 @@ use helve_wire::RpcError;
 use serde_json::{Map, Value};
 
 use crate::ask::{AnswerPage, OpenQuestion};
+use crate::connect::login_helps;
 use crate::tool::ToolFailure;
 
 /// Why there is no outcome.
@@ -294,8 +294,7 @@ impl CallError {
         ours.0.may_have_run = error.may_have_run();
         ours.0.challenge = error.challenge().map(ToOwned::to_owned);
         ours.0.last_words = error.last_words().map(|line| text::one_line(line).into_owned());
-        let by_sign_in = error.source().and_then(|cause| cause.downcast_ref::<AuthError>());
-        ours.0.needs_login = by_sign_in.is_some_and(|cause| *cause.kind() == helve_auth::ErrorKind::LoginRequired);
+        ours.0.needs_login = login_helps(&error) == Some(true);
         // The message is the wire error's own; its causes follow it.
         match error.source() {
             Some(_) => ours.with_source(WireCause(error)),

@@ -23,7 +23,7 @@ use helve_store::{Retention, Store};
 use tokio_rustls::TlsAcceptor;
 
 use super::serve::{
-    ManyHosts, UnlistedCalls, address, discovery, follow_configuration, reachable, recipe, said_or_set, wait,
+    ManyHosts, UnlistedCalls, address, discovery, follow_changes, reachable, recipe, said_or_set, wait,
 };
 use crate::context::Context;
 use crate::door_keeper::{ApprovalKeeper, DoorKeeper};
@@ -232,7 +232,6 @@ async fn over_http(context: &Context, args: RunArgs, tls: Option<TlsAcceptor>, p
     .map_err(broken)?;
     let mut options = options(context, &configuration.settings, &args);
     options.approvals = Some(Arc::new(AgentDesk(Arc::clone(&desk))));
-    let follows = configuration.settings.watch.value;
     let Some(context_of_hosts) = context.shared() else { return Ok(()) };
     let gateway =
         Gateway::shared(Arc::new(ManyHosts { context: context_of_hosts, recipe, code: None }), options).await?;
@@ -280,7 +279,7 @@ async fn over_http(context: &Context, args: RunArgs, tls: Option<TlsAcceptor>, p
     let served = tokio::select! {
         _ = &mut listening => Ok(()),
         stopped = until_stopped() => stopped,
-        never = follow_configuration(context, &*gateway), if follows => match never {},
+        never = follow_changes(context, &configuration, &*gateway) => match never {},
     };
     listening.abort();
     place.forget();

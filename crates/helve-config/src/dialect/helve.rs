@@ -1,4 +1,5 @@
-//! helve's own `helve.toml`: `[servers.NAME]`, `[[rules]]`, `[[inputs]]`, `[environment.NAME]` and `[settings]`. It can say everything the
+//! helve's own `helve.toml`: `[servers.NAME]`, `[[rules]]`, `[[inputs]]`, `[environment.NAME]`, `[hubs.NAME]` and
+//! `[settings]`. It can say everything the
 //! other dialects can.
 
 use std::path::{Component, PathBuf};
@@ -16,6 +17,7 @@ use crate::diagnostic::{Code, Diagnostic, Severity, one_of, quoted};
 use crate::document::{Format, Node, TableEntry, Value};
 use crate::field::{Field, Known, OptionShape, Unit, known};
 use crate::grants;
+use crate::hub;
 use crate::interpolate;
 use crate::reader::{FileReader, wrong_type};
 use crate::settings::Import;
@@ -87,7 +89,7 @@ pub(crate) const BUILTINS: &[(&str, &[&str])] = &[
 ];
 
 /// The keys of the whole file.
-pub(crate) const ROOT_KEYS: &[&str] = &["servers", "rules", "inputs", "environment", "settings", "$schema"];
+pub(crate) const ROOT_KEYS: &[&str] = &["servers", "rules", "inputs", "environment", "hubs", "settings", "$schema"];
 
 /// The keys of `[settings]`.
 pub(crate) const SETTINGS_KEYS: &[&str] = &[
@@ -136,6 +138,9 @@ fn read(reader: &mut FileReader<'_>, root: &Node) {
     }
     if let Some(entry) = root.entry("environment") {
         grants::read(reader, entry);
+    }
+    if let Some(entry) = root.entry("hubs") {
+        hub::read(reader, entry);
     }
     if let Some(entry) = root.entry("settings")
         && !entry.node.is_table()

@@ -20,6 +20,7 @@ const DECIDES_NOTHING: &[(&str, &str)] = &[
     ("servers.description", "it is for people, and no server or agent is told"),
     ("inputs.type", "which widget an editor shows; the answers to choose from are in `options`"),
     ("environment", "a project cannot say which of the person's variables a server gets: it is refused"),
+    ("hubs", "a project cannot join a hub for the person: it is refused"),
     ("settings.sandbox", "a project cannot say how projects are confined: it is refused"),
     ("settings.notify", "a project cannot say who hears of calls that wait: it is refused"),
     ("settings.vault_key", "a project cannot say which program prints the key of the vault: it is refused"),

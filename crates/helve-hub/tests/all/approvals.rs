@@ -81,7 +81,7 @@ impl Shop {
             .start()
             .await
             .expect("a host");
-        Self { world: World::of(None, directory, host, times, clock).await, ran }
+        Self { world: World::around(None, directory, host, times, clock).await, ran }
     }
 
     fn ran(&self) -> usize {

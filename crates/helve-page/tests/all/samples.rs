@@ -233,6 +233,7 @@ fn servers(say: Say<'_>) -> Servers {
         tokens: 22_840,
         locked: None,
         untrusted: vec![TrustEntry {
+            details: vec![say("variable: TOKEN")],
             name: say("deploy"),
             file: "shop/.mcp.json".into(),
             does: format!("runs {}", say("npx -y @acme/deploy-mcp")),
@@ -263,6 +264,7 @@ fn understood(say: Say<'_>) -> Add {
         problems: vec![],
         programs_refused: None,
         understood: Some(Understood {
+            shown: "0a1b".into(),
             came_as: "a command line".into(),
             name: say("postgres"),
             entries: vec![],
@@ -349,6 +351,7 @@ fn head(say: Say<'_>) -> ServerHead {
             is_signed_in: false,
             said: say("The server answered 401."),
             provider: Some(say("https://github.com/login/oauth")),
+            page: None,
         }),
         changed_tools: 1,
     }
@@ -724,6 +727,10 @@ fn tokens(say: Say<'_>) -> Tokens {
             ends: at("yesterday"),
             ..token("11", "old", TokenKind::Agent, "", 0)
         }],
+        devices: vec![
+            DeviceRow { name: say("laptop-7"), token: say("ci-nightly"), counts: true, seen: at("now") },
+            DeviceRow { name: say("old-box"), token: say("old"), counts: false, seen: at("last week") },
+        ],
         form: TokenForm {
             days: vec![choice("30", "30 days", None, false), choice("90", "90 days", None, true)],
             ..TokenForm::default()
@@ -808,6 +815,7 @@ fn trust(say: Say<'_>) -> Trust {
         file: FileVersion { path: "shop/.mcp.json".into(), version: "v1".into(), locked: None },
         question: "Trusting it lets it run this program on this machine.".into(),
         entries: vec![TrustEntry {
+            details: vec![say("variable: TOKEN")],
             name: say("deploy"),
             file: "shop/.mcp.json".into(),
             does: "runs a program".into(),

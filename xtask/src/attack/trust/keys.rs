@@ -19,6 +19,7 @@ const DECIDES_NOTHING: &[&str] = &[
     "servers.description",
     "inputs.type",
     "environment",
+    "hubs",
     "settings.code",
     "settings.sampling.command",
     "settings.sandbox",
