@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::programs::{Profile, build, build_measured, interop_directory};
 
 /// Measure in release: the wire against the floors and rmcp, the pure crates against the clock, the host and the program
-/// `helve` beside other clients, `helve serve` beside other gateways
+/// `helve` beside other clients, `helve serve` beside other gateways, code mode beside bare Python
 #[derive(Debug, Args)]
 pub(crate) struct Bench {
     #[command(subcommand)]
@@ -24,6 +24,7 @@ pub(crate) struct Bench {
 #[derive(Debug, Subcommand)]
 enum What {
     Cli(Cli),
+    Code(Code),
     Host(Host),
     Pure(Pure),
     Sandbox(Sandbox),
@@ -39,6 +40,23 @@ enum What {
 struct Cli {
     #[command(flatten)]
     beside: Beside,
+}
+
+/// Code mode: a program's start, a call inside of one, many calls, calls at once
+///
+/// Beside the bare interpreter, a bare pipe and the same calls made by the host; medians over rounds in which the sides take
+/// turns. Fails when a goal is missed.
+#[derive(Debug, Args)]
+struct Code {
+    /// End with one line of JSON: {"measures": [{"name", "ratio", "goal", "met"}]}
+    #[arg(long)]
+    json: bool,
+    /// Only this measure: start, call, many, gather
+    #[arg(long, value_name = "MEASURE")]
+    only: Option<String>,
+    /// Rounds to take medians over [default: 21]
+    #[arg(long, value_name = "N")]
+    rounds: Option<usize>,
 }
 
 /// The host: what it adds to a call, how fast many servers are ready, what it holds
@@ -126,7 +144,7 @@ struct Wire {
     /// End with one line of JSON: {"measures": [{"name", "ratio", "goal", "met"}]}
     #[arg(long)]
     json: bool,
-    /// Only this measure: counts, http-connections, echo, flood, large, list, http, idle, connect
+    /// Only this measure: counts, secrets, http-connections, echo, flood, large, list, http, idle, connect
     #[arg(long, value_name = "MEASURE")]
     only: Option<String>,
     /// Rounds to take medians over [default: 7]
@@ -141,6 +159,7 @@ impl Bench {
     pub(crate) fn run(&self, root: &Path) -> Result<()> {
         match &self.what {
             What::Cli(cli) => cli.run(root),
+            What::Code(code) => code.run(root),
             What::Host(host) => host.run(root),
             What::Pure(pure) => pure.run(root),
             What::Sandbox(sandbox) => sandbox.run(root),
@@ -160,6 +179,25 @@ impl Cli {
         let mut command = Command::new(bench);
         command.arg("cli").arg("--server").arg(server).arg("--helve").arg(helve);
         self.beside.run(command, root, peers::install)
+    }
+}
+
+impl Code {
+    fn run(&self, root: &Path) -> Result<()> {
+        let built = build(root, "xtask", Profile::Measure, &["xtask-bench"])?;
+        let [bench] = built.as_slice() else { bail!("not everything was built") };
+        let mut command = Command::new(bench);
+        command.args(["code", "--check"]);
+        if self.json {
+            command.arg("--json");
+        }
+        let rounds = self.rounds.map(|rounds| rounds.to_string());
+        for (option, value) in [("--only", &self.only), ("--rounds", &rounds)] {
+            if let Some(value) = value {
+                command.args([option, value]);
+            }
+        }
+        finish(&mut command)
     }
 }
 

@@ -1,9 +1,10 @@
 //! `cargo xtask escapes`: a program that tries everything it can think of to get out of a sandbox, in every profile, as root and as
 //! another user, and again with Landlock and user namespaces taken away. What works must be what the sandbox's own report says
-//! is open, and nothing else.
+//! is open, and nothing else. Then the same from inside the programs of code mode, where nothing may work.
 
 mod inside;
 mod judge;
+pub(crate) mod programs;
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -17,7 +18,7 @@ use anyhow::{Context as _, Result, bail};
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 
-use crate::programs;
+use crate::programs as chores;
 
 pub(crate) use inside::{inside, take_away};
 
@@ -117,7 +118,7 @@ impl Escapes {
             println!("not tried: root and another user (this is not root)");
         }
         let mut wrong = Vec::new();
-        for user in users {
+        for user in users.iter().copied() {
             for missing in Missing::ALL {
                 for case in run_inside(&runner, &attempts, &base_path, user, missing, started + PATIENCE)? {
                     self.tell(user, missing, &case);
@@ -129,6 +130,7 @@ impl Escapes {
                 }
             }
         }
+        wrong.extend(programs::run(&runner, &users)?);
         println!("{:.0} s", started.elapsed().as_secs_f64());
         if wrong.is_empty() { Ok(()) } else { bail!("{} beyond what is said:\n{}", wrong.len(), wrong.join("\n")) }
     }
@@ -165,7 +167,7 @@ fn compile(root: &Path, base: &Path) -> Result<PathBuf> {
     let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
     // Static: it needs no file of the system.
     rustc.args(["--edition", "2024", "-O", "-C", "target-feature=+crt-static", "-o"]).arg(&program).arg(source);
-    programs::run(&mut rustc, "the program of attempts needs nothing but rustc")?;
+    chores::run(&mut rustc, "the program of attempts needs nothing but rustc")?;
     fs_err::set_permissions(&program, std::fs::Permissions::from_mode(0o755))?;
     Ok(program)
 }

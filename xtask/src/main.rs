@@ -65,6 +65,7 @@ fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
     match words.next().as_deref().and_then(|word| word.to_str()) {
         Some(escapes::WARDEN) => return helve_wire::launch::warden::run(&[escapes::WARDEN], words),
+        Some(escapes::programs::PROGRAMS) => return escapes::programs::inside(),
         Some(escapes::INSIDE) => {
             return escapes::inside(&words.filter_map(|word| word.into_string().ok()).collect::<Vec<_>>());
         }

@@ -1,5 +1,6 @@
 //! Owns `cargo xtask soak`: the long runs that are too long for every day.
 
+mod auth;
 mod hub;
 mod sessions;
 
@@ -33,8 +34,10 @@ pub(crate) struct Soak {
 
 #[derive(Debug, Subcommand)]
 enum What {
+    Auth(auth::Auth),
     Host(Host),
     Hub(hub::Hub),
+    Programs(Programs),
     Sessions(sessions::Sessions),
 }
 
@@ -52,11 +55,23 @@ struct Host {
     cycles: Option<u64>,
 }
 
+/// Programs instead: two principals with one engine and one spare, a thousand programs each at once
+///
+/// Fails when one has a value, a print, a variable, a call or a record of another.
+#[derive(Debug, Args)]
+struct Programs {
+    /// Programs of each [default: 1000]
+    #[arg(long, value_name = "N")]
+    programs: Option<usize>,
+}
+
 impl Soak {
     pub(crate) fn run(&self, root: &Path) -> Result<()> {
         match &self.what {
+            Some(What::Auth(auth)) => auth.run(root),
             Some(What::Host(host)) => host.run(root),
             Some(What::Hub(hub)) => hub.run(root),
+            Some(What::Programs(programs)) => programs.run(root),
             Some(What::Sessions(sessions)) => sessions.run(root),
             None => self.run_wire(root),
         }
@@ -89,6 +104,19 @@ impl Host {
         }
         if let Some(cycles) = self.cycles {
             command.args(["--cycles", &cycles.to_string()]);
+        }
+        succeed(&mut command)
+    }
+}
+
+impl Programs {
+    fn run(&self, root: &Path) -> Result<()> {
+        let built = build(root, "xtask", Profile::Measure, &["xtask-bench"])?;
+        let [bench] = built.as_slice() else { bail!("not everything was built") };
+        let mut command = Command::new(bench);
+        command.arg("soak-programs");
+        if let Some(programs) = self.programs {
+            command.args(["--programs", &programs.to_string()]);
         }
         succeed(&mut command)
     }

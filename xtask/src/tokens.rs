@@ -1,7 +1,10 @@
-//! Owns `cargo xtask tokens`: the estimate of tokens beside a real tokenizer, over the recorded definitions of real servers.
+//! Owns `cargo xtask tokens`: the estimate of tokens beside a real tokenizer, over the recorded definitions of real servers; and
+//! what tasks cost with code mode and without.
+
+mod tasks;
 
 use std::io::{Read as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
@@ -29,11 +32,21 @@ for await (const line of createInterface({ input: process.stdin })) console.log(
 /// Over every recorded definition, as JSON and as its description: fails where the estimate is more than a tenth too low. Needs npm and
 /// a registry once.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Tokens {}
+pub(crate) struct Tokens {
+    /// Compare three tasks over six real servers instead: by direct calls, and by programs
+    #[arg(long)]
+    tasks: bool,
+    /// The program that serves them, instead of one that is built for it
+    #[arg(long, value_name = "FILE", requires = "tasks")]
+    helve: Option<PathBuf>,
+}
 
 impl Tokens {
     #[expect(clippy::print_stdout, reason = "a chore tells its person what came of it")]
     pub(crate) fn run(&self, root: &Path) -> Result<()> {
+        if self.tasks {
+            return tasks::compare(root, self.helve.as_deref());
+        }
         let texts = texts(root)?;
         let counts = counted(root, &texts)?;
         let mut ratios: Vec<(f64, &str)> = Vec::new();

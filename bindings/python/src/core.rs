@@ -11,6 +11,7 @@ use helve_setup::Setup;
 use pyo3::prelude::*;
 
 use crate::callbacks::Skill;
+use crate::code::Code;
 use crate::mailbox::{Answer, Home, Mailbox, WorkFuture};
 use crate::opening::{self, Opened, Opening};
 use crate::value::loads;
@@ -34,6 +35,7 @@ struct Open {
     host: Host,
     registry: Registry,
     setup: Arc<Setup>,
+    code: Arc<Code>,
 }
 
 /// Starts a host; its answer is a [`Core`].
@@ -61,8 +63,9 @@ pub(crate) fn open(
 
 impl Core {
     fn new(opened: Opened, home: Arc<Home>) -> Self {
-        let Opened { host, setup } = opened;
-        let open = Open { registry: Registry::new(host.clone()), host, setup };
+        let Opened { host, setup, settings } = opened;
+        let code = Arc::new(Code::new(Arc::clone(&setup), settings));
+        let open = Open { registry: Registry::new(host.clone()), host, setup, code };
         Self { process: runtime::process(), open: Mutex::new(Some(open)), home }
     }
 
@@ -99,7 +102,8 @@ pub(crate) fn check_process(py: Python<'_>, process: u32) -> PyResult<()> {
 impl Core {
     /// All tools, called as a script calls them.
     fn view(&self, py: Python<'_>) -> PyResult<View> {
-        Ok(View::new(self.process, self.open(py)?.registry.scope().clone()))
+        let open = self.open(py)?;
+        Ok(View::new(self.process, open.registry.scope().clone(), open.code))
     }
 
     /// Adds a tool that is a Python function.

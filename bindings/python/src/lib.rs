@@ -1,10 +1,11 @@
 //! helve for Python: the extension module behind the package `helve`. It has no logic of its own; what it owns is how Python and the
 //! runtime meet.
 //!
-//! `mailbox` is the only way from the runtime's threads to Python, `opening` the only place that looks at the environment; `core`, `view`
-//! and `watching` are the host's methods, `callbacks` what Python functions are asked, `outcome` and `error` what Python gets.
+//! `mailbox` is the only way from the runtime's threads to Python, `opening` the only place that looks at the environment; `core`, `view`,
+//! `code` and `watching` are the host's methods, `callbacks` what Python functions are asked, `outcome` and `error` what Python gets.
 
 mod callbacks;
+mod code;
 mod core;
 mod error;
 mod mailbox;

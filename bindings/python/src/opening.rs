@@ -9,8 +9,8 @@ use helve::wire::EraPreference;
 use helve::{ErrorCode, Host, Recorder, SamplingLimits};
 use helve_config::trust::{TrustRequest, TrustStore as _};
 use helve_config::{
-    Blocker, CommandLine, Configuration, Diagnostic, Dialect, ExplicitFile, FilePlace, LoadRequest, Severity, discover,
-    read_text,
+    Blocker, CommandLine, Configuration, Diagnostic, Dialect, ExplicitFile, FilePlace, LoadRequest, Settings, Severity,
+    discover, read_text,
 };
 use helve_model::{Layer, ServerSpec};
 use helve_setup::store::trust::TrustFile;
@@ -56,6 +56,7 @@ pub(crate) struct Opening {
 pub(crate) struct Opened {
     pub(crate) host: Host,
     pub(crate) setup: Arc<Setup>,
+    pub(crate) settings: Settings,
 }
 
 impl Opening {
@@ -84,7 +85,7 @@ impl Opening {
         };
         let stores = setup.stores().ok();
         let host = self.start(&recipe, &configuration, stores, home).await?;
-        Ok(Opened { host, setup })
+        Ok(Opened { host, setup, settings: configuration.settings })
     }
 
     async fn start(

@@ -13,6 +13,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::callbacks::Parent;
+use crate::code::Code;
 use crate::core::{check_process, failed};
 use crate::error;
 use crate::mailbox::{Answer, Mailbox};
@@ -28,6 +29,7 @@ const MCP: &str = "mcp";
 pub(crate) struct View {
     process: u32,
     tools: AgentTools,
+    code: Arc<Code>,
     timeout: Option<Duration>,
     total: Option<Duration>,
     meta: Option<RawJson>,
@@ -46,8 +48,8 @@ enum Manner {
 }
 
 impl View {
-    pub(crate) const fn new(process: u32, tools: AgentTools) -> Self {
-        Self { process, tools, timeout: None, total: None, meta: None, uncut: false }
+    pub(crate) const fn new(process: u32, tools: AgentTools, code: Arc<Code>) -> Self {
+        Self { process, tools, code, timeout: None, total: None, meta: None, uncut: false }
     }
 
     /// The definitions as servers write them, under the names that models know.
@@ -96,6 +98,7 @@ impl View {
         Ok(Self {
             process: self.process,
             tools: self.tools.clone(),
+            code: Arc::clone(&self.code),
             timeout: timeout.map(seconds).transpose()?.or(self.timeout),
             total: total.map(seconds).transpose()?.or(self.total),
             meta: meta.or_else(|| self.meta.clone()),
@@ -142,6 +145,33 @@ impl View {
                     Err(error) => Err(error),
                 };
                 shaped(manner, called)
+            }))
+        })
+    }
+
+    /// Runs a program that a model wrote: its calls are an agent's.
+    fn run(
+        &self,
+        py: Python<'_>,
+        mailbox: &Mailbox,
+        future: Option<Py<PyAny>>,
+        source: String,
+        parent: Option<Py<Parent>>,
+        on_progress: Option<Py<PyAny>>,
+    ) -> PyResult<u64> {
+        check_process(py, self.process)?;
+        let mut context = self.context(Caller::Agent, parent.as_ref().map(Py::get));
+        let (code, host) = (Arc::clone(&self.code), self.tools.host().clone());
+        let reports_to = on_progress.is_some().then(|| mailbox.clone());
+        mailbox.start(future, on_progress, |ticket| {
+            if let Some(mailbox) = reports_to {
+                context.on_progress = Some(Arc::new(move |progress| mailbox.report(ticket, progress)));
+            }
+            Ok(Box::pin(async move {
+                match code.run(&host, &source, context).await {
+                    Ok(told) => Box::new(move |py: Python<'_>| loads(py, told.as_str())) as Answer,
+                    Err(error) => failed(error),
+                }
             }))
         })
     }

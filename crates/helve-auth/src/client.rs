@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::json::Object;
 
 pub(crate) use choice::{Choice, choose, forget};
-pub(crate) use dynamic::register;
+pub(crate) use dynamic::{BROWSER_GRANTS, register};
 pub(crate) use method::AuthMethod;
 
 /// A client of one authorization server.

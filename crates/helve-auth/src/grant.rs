@@ -2,12 +2,14 @@
 
 mod client_credentials;
 mod code;
+mod device;
 mod identity_assertion;
 mod jwt_bearer;
 mod refresh;
 
 pub(crate) use client_credentials::client_credentials;
 pub(crate) use code::{Pending, begin};
+pub(crate) use device::{DEVICE_GRANT, begin as begin_device, endpoint_of as device_endpoint};
 pub(crate) use identity_assertion::identity_assertion;
 pub(crate) use jwt_bearer::jwt_bearer;
 pub(crate) use refresh::refresh;

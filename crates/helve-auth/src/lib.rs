@@ -1,7 +1,7 @@
 //! Gets and keeps an access token for one server.
 //!
 //! A server that answers 401 names, by way of its metadata, an authorization server. This crate finds it, becomes a client
-//! of it, gets a token by one of five grants, keeps the token fresh, and says what a person has to do where a person is
+//! of it, gets a token by one of six grants, keeps the token fresh, and says what a person has to do where a person is
 //! needed. It knows nothing of MCP, of terminals, browsers, files or configuration: those come in through the ports in
 //! [`ports`]. Every request it makes goes through the egress policy of [`egress`].
 //!
@@ -34,7 +34,7 @@ mod token;
 pub use challenge::{Challenge, Scheme};
 pub use credential::{Facts, RecordKind, RecordName};
 pub use error::{Advice, AuthError, ErrorKind, Result};
-pub use login::{LoginWish, Outcome, Page};
+pub use login::{DeviceCode, LoginWish, Outcome, Page};
 pub use memory::MemoryStore;
 pub use resource::{canonical_resource, covers};
 pub use settings::{

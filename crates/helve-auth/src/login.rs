@@ -7,11 +7,11 @@ use tokio::time::timeout;
 use url::Url;
 
 use crate::challenge::Challenge;
-use crate::client::{self, Choice, Client, ClientOrigin, choose, register};
+use crate::client::{self, BROWSER_GRANTS, Choice, Client, ClientOrigin, choose, register};
 use crate::credential::{Credential, Facts, unix};
 use crate::discovery::{Found, discover};
 use crate::error::{Advice, AuthError, ErrorKind, Result};
-use crate::grant::{Pending, begin};
+use crate::grant::{DEVICE_GRANT, Pending, begin, begin_device, device_endpoint};
 use crate::ports::{Person, Ports};
 use crate::reception::{Reception, RedirectAnswer};
 use crate::scopes::ScopeSources;
@@ -30,8 +30,10 @@ pub struct LoginWish {
     pub scopes: Option<Vec<String>>,
     /// No registration that is kept counts.
     pub fresh: bool,
-    /// How long the person may take; `None`: five minutes.
+    /// How long the person may take; `None`: five minutes on a page, and as long as it is good with a code.
     pub time: Option<Duration>,
+    /// By a code that the person types on a page elsewhere, where the authorization server offers that (RFC 8628).
+    pub device: bool,
 }
 
 /// A page for the person to sign in on.
@@ -46,6 +48,22 @@ pub struct Page {
     pub redirect: String,
     /// Something waits there; otherwise the person has to paste the address.
     pub is_awaited: bool,
+}
+
+/// A code for the person to type on a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeviceCode {
+    /// What to type.
+    pub code: String,
+    /// Where.
+    pub page: Url,
+    /// The same page with the code in its address.
+    pub whole_page: Option<Url>,
+    /// The issuer.
+    pub issuer: String,
+    /// How long it is good.
+    pub life: Duration,
 }
 
 /// What a login came to.
@@ -85,6 +103,9 @@ pub(crate) async fn with_person(
     let challenge = wish.challenge.as_deref().map(Challenge::read).unwrap_or_default();
     let found = discover(ports.http.as_ref(), settings, &challenge).await?;
     let mut without = Without { scopes: false, kept_client: wish.fresh };
+    if wish.device {
+        return by_code(ports, settings, wish, &challenge, &found, before, person).await;
+    }
     loop {
         let begun = prepare(ports, settings, wish, &challenge, &found, before, without, Way::Listening).await?;
         let is_registered = begun.pending.client.origin == ClientOrigin::Registered;
@@ -130,18 +151,7 @@ pub(crate) async fn prepare(
     without: Without,
     way: Way,
 ) -> Result<Begun> {
-    let scopes = if without.scopes {
-        Vec::new()
-    } else {
-        ScopeSources {
-            configured: wish.scopes.as_deref().or(settings.scopes.as_deref()),
-            challenge: challenge.scope.as_deref(),
-            resource: found.resource_scopes.as_deref(),
-            before,
-            server: found.server.scopes.as_deref(),
-        }
-        .choose()
-    };
+    let scopes = if without.scopes { Vec::new() } else { scopes_for(settings, wish, challenge, found, before) };
     let choice = choose(ports.store.as_ref(), settings, &found.server, without.kept_client).await?;
     let (client, reception, redirect) = match choice {
         Choice::Use(client) => match place(settings, client.redirect.as_deref(), way).await {
@@ -160,6 +170,63 @@ pub(crate) async fn prepare(
     Ok(Begun { page, pending, reception })
 }
 
+fn scopes_for(
+    settings: &Settings,
+    wish: &LoginWish,
+    challenge: &Challenge,
+    found: &Found,
+    before: &[String],
+) -> Vec<String> {
+    ScopeSources {
+        configured: wish.scopes.as_deref().or(settings.scopes.as_deref()),
+        challenge: challenge.scope.as_deref(),
+        resource: found.resource_scopes.as_deref(),
+        before,
+        server: found.server.scopes.as_deref(),
+    }
+    .choose()
+}
+
+/// A login by a code. A kept registration may be one for browsers alone: where it is refused, one for both is made, once.
+async fn by_code(
+    ports: &Ports,
+    settings: &Settings,
+    wish: &LoginWish,
+    challenge: &Challenge,
+    found: &Found,
+    before: &[String],
+    person: &dyn Person,
+) -> Result<Credential> {
+    device_endpoint(found)?;
+    let scopes = scopes_for(settings, wish, challenge, found, before);
+    let mut kept_client = !wish.fresh;
+    loop {
+        let client = match choose(ports.store.as_ref(), settings, &found.server, !kept_client).await? {
+            Choice::Use(client) => client,
+            Choice::Register => {
+                kept_client = false;
+                let redirect = Reception::address_only(&settings.callback, None);
+                let grants = [BROWSER_GRANTS, &[DEVICE_GRANT]].concat();
+                register(ports, settings, &found.server, &redirect, &scopes, &grants).await?
+            }
+        };
+        let may_register = kept_client && client.origin == ClientOrigin::Registered;
+        let outcome = async {
+            let device = begin_device(ports, found, client, scopes.clone()).await?;
+            person.show_code(&device.shown).await?;
+            device.wait(ports, wish.time).await
+        };
+        match outcome.await {
+            Err(error) if may_register && is_unknown_client(&error) => kept_client = false,
+            outcome => return outcome,
+        }
+    }
+}
+
+fn is_unknown_client(error: &AuthError) -> bool {
+    matches!(error.kind(), ErrorKind::Refused(code) if matches!(code.as_str(), "invalid_client" | "unauthorized_client"))
+}
+
 async fn registered(
     ports: &Ports,
     settings: &Settings,
@@ -168,7 +235,7 @@ async fn registered(
     way: Way,
 ) -> Result<(Client, Option<Reception>, String)> {
     let (reception, redirect) = place(settings, None, way).await?;
-    let client = register(ports, settings, &found.server, &redirect, scopes).await?;
+    let client = register(ports, settings, &found.server, &redirect, scopes, BROWSER_GRANTS).await?;
     Ok((client, reception, redirect))
 }
 

@@ -11,8 +11,8 @@ use secrecy::SecretString;
 use url::Url;
 
 use crate::credential::{Facts, RecordName};
-use crate::error::Result;
-use crate::login::Page;
+use crate::error::{AuthError, Result};
+use crate::login::{DeviceCode, Page};
 
 /// A future that can be sent to another thread.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -48,6 +48,12 @@ pub trait Person: Send + Sync {
     /// Shows the page where the person signs in, or tells where it is.
     fn show<'a>(&'a self, page: &'a Page) -> BoxFuture<'a, Result<()>>;
 
+    /// Shows a code that the person types on a page, on this machine or another.
+    fn show_code<'a>(&'a self, code: &'a DeviceCode) -> BoxFuture<'a, Result<()>> {
+        let _: &DeviceCode = code;
+        Box::pin(std::future::ready(Err(AuthError::settings("there is nobody here to show a code to"))))
+    }
+
     /// What the person pastes: the address their browser was sent to. Never ready where nothing can be pasted.
     fn pasted(&self) -> BoxFuture<'_, String> {
         Box::pin(std::future::pending())
@@ -73,6 +79,8 @@ pub enum Purpose {
     Token,
     /// Giving a token back.
     Revocation,
+    /// A code for a person to type elsewhere.
+    Device,
 }
 
 /// A request: GET without a body, POST with one.
@@ -119,6 +127,7 @@ impl std::fmt::Display for Purpose {
             Self::Registration => "the registration endpoint",
             Self::Token => "the token endpoint",
             Self::Revocation => "the revocation endpoint",
+            Self::Device => "the device endpoint",
         })
     }
 }

@@ -39,6 +39,7 @@ mod rules;
 mod run;
 mod sandbox;
 mod schema;
+mod sealing;
 pub(crate) mod search;
 mod secret;
 mod serve;

@@ -17,6 +17,7 @@ mod door_keeper;
 mod failure;
 mod hint_words;
 mod inputs;
+mod line_editor;
 mod listening;
 mod log;
 mod lossless;

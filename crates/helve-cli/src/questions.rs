@@ -1,9 +1,9 @@
 //! What servers ask in the course of a call: answered by `--answer`, by the person at the terminal, or not at all.
 
 #[cfg(test)]
-mod fake_screen;
+pub(crate) mod fake_screen;
 mod form;
-mod keyboard;
+pub(crate) mod keyboard;
 mod url;
 mod widget;
 

@@ -45,6 +45,8 @@ pub(crate) struct Driver<'a> {
     run: Run,
     attachments: Attachments,
     parameters: HashMap<QualifiedName, Arc<Parameters>>,
+    /// Which tools wrap plain values: their schemas are read once.
+    wraps: HashMap<QualifiedName, bool>,
     abort: HashMap<u64, AbortHandle>,
     calls: FuturesUnordered<BoxFuture<'static, Made>>,
     devices: Devices,
@@ -82,6 +84,7 @@ impl<'a> Driver<'a> {
             run: Run::new(runner.0.limits.clone(), Instant::now().into_std()),
             attachments: Attachments::default(),
             parameters: HashMap::new(),
+            wraps: HashMap::new(),
             abort: HashMap::new(),
             calls: FuturesUnordered::new(),
             devices,
@@ -289,7 +292,12 @@ impl<'a> Driver<'a> {
             Ok(_) => Ok(()),
             Err(error) => Err(error.code()),
         };
-        let answer = value::answer(id, &tool, &result, &mut self.attachments, self.runner.0.limits.message_bytes);
+        let wraps = match self.wraps.get(tool.name()) {
+            Some(wraps) => *wraps,
+            None => *self.wraps.entry(tool.name().clone()).or_insert(value::wraps_result(&tool)),
+        };
+        let answer =
+            value::answer(id, &tool, &result, wraps, &mut self.attachments, self.runner.0.limits.message_bytes);
         let name = tool.name().to_string();
         let took = result.as_ref().map(|outcome| outcome.duration.as_millis());
         let how = match (&end, took) {

@@ -1,7 +1,7 @@
 //! Owns how a worker is started: confined, or not at all; and the one that waits for the next program.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use helve_wire::launch::{
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe;
-use tokio::time::Instant;
+use tokio::task::AbortHandle;
 
 use crate::frame;
 use crate::limits::Limits;
@@ -63,8 +63,25 @@ struct Inner {
     worker: Vec<u8>,
     launcher: WardenLauncher,
     command: ServerCommand,
-    spare: Mutex<Option<(Worker, Instant)>>,
+    spare: Mutex<Waiting>,
 }
+
+/// The worker that waits for the next program.
+#[derive(Debug, Default)]
+enum Waiting {
+    #[default]
+    Nobody,
+    /// Somebody makes one ready.
+    OnItsWay,
+    Ready {
+        worker: Worker,
+        _expires: Expiry,
+    },
+}
+
+/// Ends the wait of a worker that nobody wants. Dropped, it does not.
+#[derive(Debug)]
+struct Expiry(AbortHandle);
 
 /// A worker: its pipes and its process. Dropped, it ends.
 #[derive(Debug)]
@@ -146,42 +163,65 @@ impl Engine {
         format!("Python {major}.{minor}.{patch} ({})", self.0.python.executable.display())
     }
 
+    /// The interpreter's own file.
+    #[must_use]
+    pub fn executable(&self) -> &Path {
+        &self.0.python.executable
+    }
+
     /// The modules that it has of those that programs may import.
     pub(crate) fn modules(&self) -> &[String] {
         &self.0.python.modules
     }
 
     /// A worker for one program: the one that waits, or a new one.
-    pub(crate) async fn worker(&self, spare_for: Option<Duration>) -> Result<Worker, NoEngine> {
-        let spare = lock(&self.0.spare).take();
-        let worker = match spare {
-            Some((spare, since)) if spare_for.is_some_and(|time| since.elapsed() < time) && spare.is_alive() => spare,
-            _ => self.start().await?,
-        };
-        if let Some(time) = spare_for {
-            self.prepare_spare(time);
+    pub(crate) async fn worker(&self) -> Result<Worker, NoEngine> {
+        match self.take_spare() {
+            Some(spare) if spare.is_alive() => Ok(spare),
+            _ => self.start().await,
         }
-        Ok(worker)
     }
 
-    /// Has a worker wait for the next program, in the background.
+    fn take_spare(&self) -> Option<Worker> {
+        let mut waiting = lock(&self.0.spare);
+        match std::mem::take(&mut *waiting) {
+            Waiting::Ready { worker, .. } => Some(worker),
+            other => {
+                *waiting = other;
+                None
+            }
+        }
+    }
+
+    /// Has a worker wait for the next program, for so long; in the background, and not longer than there is this engine.
     pub(crate) fn prepare_spare(&self, time: Duration) {
-        let engine = self.clone();
-        drop(tokio::spawn(async move {
-            if lock(&engine.0.spare).is_some() {
+        {
+            let mut waiting = lock(&self.0.spare);
+            if !matches!(*waiting, Waiting::Nobody) {
                 return;
             }
-            if let Ok(mut worker) = engine.start().await
-                && worker.stdin.write_all(frame::warm(modules::WARM).as_bytes()).await.is_ok()
-            {
-                *lock(&engine.0.spare) = Some((worker, Instant::now()));
-                tokio::time::sleep(time).await;
-                // One that was not wanted for so long is not wanted.
-                let mut spare = lock(&engine.0.spare);
-                if spare.as_ref().is_some_and(|(_, since)| since.elapsed() >= time) {
-                    *spare = None;
+            *waiting = Waiting::OnItsWay;
+        }
+        let engine = self.clone();
+        drop(tokio::spawn(async move {
+            let warmed = match engine.start().await {
+                Ok(mut worker) => {
+                    worker.stdin.write_all(frame::warm(modules::WARM).as_bytes()).await.ok().map(|()| worker)
                 }
-            }
+                Err(_) => None,
+            };
+            let held = Arc::downgrade(&engine.0);
+            let Some(worker) = warmed else {
+                *lock(&engine.0.spare) = Waiting::Nobody;
+                return;
+            };
+            let expires = tokio::spawn(async move {
+                tokio::time::sleep(time).await;
+                if let Some(engine) = held.upgrade() {
+                    drop(Self(engine).take_spare());
+                }
+            });
+            *lock(&engine.0.spare) = Waiting::Ready { worker, _expires: Expiry(expires.abort_handle()) };
         }));
     }
 
@@ -192,6 +232,12 @@ impl Engine {
         // One that ends at once says why in its own way.
         stdin.write_all(&self.0.worker).await.ok();
         Ok(Worker { stdin, stdout, stderr, process, unread: Vec::new() })
+    }
+}
+
+impl Drop for Expiry {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 

@@ -72,7 +72,8 @@ impl Runner {
     }
 
     /// Runs a program on behalf of whoever the context says, as the tool `helve/run_code`: recorded, and refused where a
-    /// rule denies that tool. What the program does is in the report, failures included.
+    /// rule denies that tool. What the program does is in the report, failures included. The host offers the tool from then
+    /// on, if it did not before: see [`Runner::offer`].
     ///
     /// # Errors
     /// The program was not run at all: the tool is denied, the host has ended, or no worker can be started.
@@ -91,6 +92,9 @@ impl Runner {
         context: CallContext,
     ) -> Result<Report, CallError> {
         let host = self.0.host.upgrade()?;
+        if host.snapshot().tool(TOOL).is_err() {
+            self.offer(&host)?;
+        }
         let prepared = host.snapshot().prepare(TOOL)?;
         let arguments: RawJson = ObjectWriter::new().text("code", source).finish();
         let (lent, place) = match session {
@@ -115,7 +119,7 @@ impl Runner {
         if let Some(report) = self.too_large(source) {
             return Ok(Err(report));
         }
-        let mut worker = self.0.engine.worker(self.0.limits.spare_for).await.map_err(no_engine)?;
+        let mut worker = self.0.engine.worker().await.map_err(no_engine)?;
         let mut run = Run::new(self.0.limits.clone(), Instant::now().into_std());
         worker.stdin.write_all(frame::start(source, self.0.limits.print_bytes, false).as_bytes()).await.ok();
         let mut reader = Lines::new(std::mem::take(&mut worker.unread), self.0.limits.message_bytes);
@@ -165,10 +169,14 @@ impl Runner {
         let mut session = session;
         let worker = match session.as_mut().and_then(|session| session.0.take()) {
             Some(worker) if kept => worker,
-            _ => self.0.engine.worker(self.0.limits.spare_for).await.map_err(no_engine)?,
+            _ => self.0.engine.worker().await.map_err(no_engine)?,
         };
         let driver = Driver::new(self, host, context, approver, place, listener);
         let (report, worker) = Box::pin(driver.drive(source, worker, keeps)).await;
+        // Not before: what is started now takes no time from this program.
+        if let Some(time) = self.0.limits.spare_for {
+            self.0.engine.prepare_spare(time);
+        }
         if let Some(session) = session {
             session.0 = worker;
         }

@@ -23,11 +23,12 @@ impl Attachments {
     }
 }
 
-/// The answer to a call.
+/// The answer to a call; `wraps` is what [`wraps_result`] says of the tool.
 pub(crate) fn answer(
     id: u64,
     tool: &ToolEntry,
     result: &Result<CallOutcome, CallError>,
+    wraps: bool,
     attachments: &mut Attachments,
     most: usize,
 ) -> String {
@@ -57,7 +58,7 @@ pub(crate) fn answer(
         return frame::error(id, ErrorCode::ToolError.as_str(), words, at, structured.as_ref());
     }
     if let Some(value) = structured {
-        let value = if wraps_result(tool) { value.member("result").unwrap_or(value) } else { value };
+        let value = if wraps { value.member("result").unwrap_or(value) } else { value };
         return frame::line(frame::answer(id).raw("ok", value));
     }
     let view = view.for_assistant();
@@ -98,7 +99,7 @@ pub(crate) fn answer(
 }
 
 /// True where a server wraps plain values: the one property of its results is `result`.
-fn wraps_result(tool: &ToolEntry) -> bool {
+pub(crate) fn wraps_result(tool: &ToolEntry) -> bool {
     let Some(schema) = tool.view().output_schema.as_ref().and_then(|schema| schema.parse::<Value>().ok()) else {
         return false;
     };

@@ -28,7 +28,7 @@ use crate::field::Field;
 use crate::reader::{FilePlace, ROOTS, read_text};
 use crate::source::Source;
 
-pub use carry::{CarriedServer, carry};
+pub use carry::{CarriedServer, LiteralSecret, carry};
 pub use hubs::{HubChange, edit_hub, edit_hub_text};
 pub use render::{NewServer, NewTransport};
 pub use rules::{NewRule, RuleChange, edit_rules, edit_rules_text, find_rule};

@@ -5,7 +5,7 @@
 use helve_model::Validation;
 use serde_json::{Map, Value, json};
 
-use crate::dialect::helve::{BUILTINS, KEYS, ROOT_KEYS, RULE_KEYS, SAMPLING_KEYS, SETTINGS_KEYS};
+use crate::dialect::helve::{BUILTINS, CODE_KEYS, KEYS, ROOT_KEYS, RULE_KEYS, SAMPLING_KEYS, SETTINGS_KEYS};
 use crate::discover;
 use crate::entry::sandbox;
 use crate::field::{Field, Known};
@@ -159,6 +159,14 @@ fn setting(key: &str) -> Value {
             text("The program that prints the key of the vault, as ${cmd:…}; counts in your own files only.")
         }
         "roots" => texts("The directories that servers are told to work in; none unless they are named here."),
+        "code" => json!({
+            "description": "Code mode: programs that call tools.",
+            "oneOf": [{
+                "type": "object",
+                "additionalProperties": false,
+                "properties": properties(CODE_KEYS, |_| text("The Python (3.10 or newer) that programs run in, a path or a name on PATH; the first python3 on PATH when left away. Not in a project's file."))
+            }]
+        }),
         "sampling" => json!({
             "description": "The model that servers may use; none without a command.",
             "oneOf": [{

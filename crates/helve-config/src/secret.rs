@@ -31,6 +31,11 @@ pub fn looks_secret(name: &str) -> bool {
 /// Headers that are secret whatever is in them.
 const SECRET_HEADERS: &[&str] = &["authorization", "proxy-authorization", "cookie"];
 
+/// True when a header of that name holds a secret.
+pub(crate) fn is_secret_header(name: &str) -> bool {
+    SECRET_HEADERS.iter().any(|known| name.eq_ignore_ascii_case(known)) || looks_secret(name)
+}
+
 /// What of a server's entry is secret by its own name or place, late references filled: values of variables, headers,
 /// arguments and parameters of its address that are called like secrets, and what refers to a variable that is.
 #[must_use]

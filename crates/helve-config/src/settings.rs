@@ -62,6 +62,9 @@ pub struct Settings {
     pub roots: Setting<Vec<PathBuf>>,
     /// The program that prints the key of the vault; `None`: the key is elsewhere. A file of the person's own alone says it.
     pub vault_key: Setting<Option<String>>,
+    /// The Python that programs of models run in, a path or a name on the search path; `None`: the first that is found. A file
+    /// of the person's own alone says it.
+    pub code_python: Setting<Option<String>>,
     /// The program that answers for the model servers may use, and its arguments; empty: they may use none.
     pub sampling_command: Setting<Vec<String>>,
     /// How often each server may use it.
@@ -119,6 +122,8 @@ pub struct SettingsPatch {
     pub roots: Option<Setting<Vec<PathBuf>>>,
     /// See [`Settings::vault_key`].
     pub vault_key: Option<Setting<Option<String>>>,
+    /// See [`Settings::code_python`].
+    pub code_python: Option<Setting<Option<String>>>,
     /// See [`Settings::sampling_command`].
     pub sampling_command: Option<Setting<Vec<String>>>,
     /// See [`Settings::sampling_calls`].
@@ -164,6 +169,7 @@ impl Settings {
         replace(&mut self.import, patch.import.as_ref());
         replace(&mut self.roots, patch.roots.as_ref());
         replace(&mut self.vault_key, patch.vault_key.as_ref());
+        replace(&mut self.code_python, patch.code_python.as_ref());
         replace(&mut self.sampling_command, patch.sampling_command.as_ref());
         replace(&mut self.sampling_calls, patch.sampling_calls.as_ref());
         replace(&mut self.sampling_tokens, patch.sampling_tokens.as_ref());
@@ -221,6 +227,7 @@ impl Default for Settings {
             import: built_in(Import::All),
             roots: built_in(Vec::new()),
             vault_key: built_in(None),
+            code_python: built_in(None),
             sampling_command: built_in(Vec::new()),
             sampling_calls: built_in(100),
             sampling_tokens: built_in(200_000),

@@ -4,6 +4,8 @@
 //! This does not defend against a server that hides what it says: it is for values that get out by accident, in an error, a
 //! log line or a result.
 
+mod prefilter;
+
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
@@ -14,6 +16,7 @@ use aho_corasick::packed::{self, Searcher};
 use aho_corasick::{AhoCorasick, MatchKind};
 
 use crate::json::{ObjectWriter, RawJson, scan};
+use prefilter::Prefilter;
 
 /// What stands in the place of a secret.
 pub const HIDDEN: &str = "(hidden)";
@@ -49,8 +52,14 @@ struct State {
     matcher: Option<Matcher>,
 }
 
-/// Finds all forms of all values in one pass.
-enum Matcher {
+/// Finds all forms of all values.
+struct Matcher {
+    prefilter: Option<Prefilter>,
+    search: Search,
+}
+
+/// The search itself, in one pass.
+enum Search {
     /// A handful of secrets: vector instructions.
     Few(Searcher),
     /// More than these can hold.
@@ -155,24 +164,22 @@ impl Matcher {
             return None;
         }
         let mut few = packed::Config::new();
-        if let Some(few) = few.match_kind(packed::MatchKind::LeftmostLongest).builder().extend(&forms).build() {
-            return Some(Self::Few(few));
-        }
-        AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&forms).ok().map(Self::Many)
+        let few = few.match_kind(packed::MatchKind::LeftmostLongest).builder().extend(&forms).build();
+        let many = || AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&forms).ok();
+        let search = few.map(Search::Few).or_else(|| many().map(Search::Many))?;
+        Some(Self { prefilter: Prefilter::new(&forms), search })
     }
 
+    #[inline]
     fn finds(&self, text: &str) -> bool {
-        match self {
-            Self::Few(few) => few.find(text).is_some(),
-            Self::Many(many) => many.find(text).is_some(),
-        }
+        self.prefilter.as_ref().is_none_or(|prefilter| prefilter.may_hold(text)) && self.search.finds(text)
     }
 
     /// The text with every form replaced; `None` when there is none in it.
     fn replaced(&self, text: &str) -> Option<String> {
-        let matches: Vec<(usize, usize)> = match self {
-            Self::Few(few) => few.find_iter(text).map(|found| (found.start(), found.end())).collect(),
-            Self::Many(many) => many.find_iter(text).map(|found| (found.start(), found.end())).collect(),
+        let matches: Vec<(usize, usize)> = match &self.search {
+            Search::Few(few) => few.find_iter(text).map(|found| (found.start(), found.end())).collect(),
+            Search::Many(many) => many.find_iter(text).map(|found| (found.start(), found.end())).collect(),
         };
         if matches.is_empty() {
             return None;
@@ -187,6 +194,15 @@ impl Matcher {
         }
         replaced.push_str(text.get(done..).unwrap_or_default());
         Some(replaced)
+    }
+}
+
+impl Search {
+    fn finds(&self, text: &str) -> bool {
+        match self {
+            Self::Few(few) => few.find(text).is_some(),
+            Self::Many(many) => many.find(text).is_some(),
+        }
     }
 }
 

@@ -92,6 +92,22 @@ fn a_message_stays_json_and_its_binary_parts_stay_whole() {
 }
 
 #[test]
+fn a_value_is_found_wherever_it_begins() {
+    // Of the shortest length there is, of a common one, and beside a longer one: what is looked at first lies apart by that.
+    for values in
+        [&["t0k-1234"][..], &["ghp_0123456789abcdefABCDEF"], &["t0k-1234", "a-much-longer-secret-than-the-other"]]
+    {
+        let set = set(values);
+        for (value, before) in values.iter().flat_map(|value| (0..100).map(move |before| (*value, before))) {
+            let text = format!("{}{value}{}", ".".repeat(before), "-".repeat(before % 7));
+            assert!(!set.hide(&text).contains(value), "{value} behind {before} others");
+            let unlike = text.to_ascii_uppercase();
+            assert_eq!(set.hide(&unlike), unlike);
+        }
+    }
+}
+
+#[test]
 fn a_message_without_a_secret_is_not_even_copied() {
     let set = set(&["tok-1234-ABCD"]);
     assert_eq!(set.hide_in_message(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#), None);

@@ -7,7 +7,7 @@ use helve::SignIns;
 use helve::auth::Facts;
 use helve::auth::ports::Store;
 use helve_config::Configuration;
-use helve_model::{ErrorCode, ServerName, ServerSpec};
+use helve_model::{ErrorCode, LateSource, ServerName, ServerSpec};
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::environment::variable;
@@ -15,7 +15,7 @@ use crate::error::SetupError;
 use crate::program::Program;
 use crate::secrets::first_line;
 use crate::setup::Setup;
-use crate::vault::{GivenKey, Vault, VaultError, VaultStore};
+use crate::vault::{GivenKey, OpeningAsks, Vault, VaultError, VaultStore};
 
 /// The file that holds the vault's key, in the directory of the person's own configuration.
 const KEY_FILE: &str = "vault.key";
@@ -36,8 +36,7 @@ impl Credentials {
     /// `None` where nobody said where home is: then nothing can be kept.
     pub(crate) fn new(setup: &Setup) -> Option<Self> {
         let (environment, on_secret) = (setup.environment(), setup.on_secret());
-        let state = environment.directories().state.clone()?;
-        let config = environment.directories().config.clone()?;
+        let directories = environment.directories();
         let given = environment.variable(variable::HELVE_VAULT_KEY).filter(|key| !key.is_empty());
         if let (Some(on_secret), Some(key)) = (on_secret, given) {
             on_secret(key);
@@ -45,13 +44,39 @@ impl Credentials {
         let variable =
             given.map(|key| GivenKey::Variable(variable::HELVE_VAULT_KEY, SecretString::from(key.to_owned())));
         let given = variable.or_else(|| printed_key(setup, on_secret));
-        let vault = Arc::new(Vault::new(state, config.join(KEY_FILE), given, environment.clock()));
+        let key_file = directories.config.as_ref().map(|config| config.join(KEY_FILE));
+        let vault = match (setup.state_store(), &directories.state) {
+            (Some(store), _) => Vault::in_documents(Arc::clone(store), key_file, given, environment.clock()),
+            (None, Some(state)) => Vault::new(state.clone(), key_file?, given, environment.clock()),
+            (None, None) => return None,
+        };
+        let vault = Arc::new(vault.with_keyring(Arc::clone(setup.keyring())));
         let store = Arc::new(VaultStore::new(Arc::clone(&vault), on_secret));
         let sign_ins = SignIns::new(Arc::clone(&store) as Arc<dyn Store>, environment.clock())
             .with_system_certificates(environment.certificates())
             .with_proxies(environment.proxies());
         let sign_ins = Arc::new(sign_ins);
         Some(Self { vault, store, sign_ins })
+    }
+
+    /// What starting a server would ask somebody else for, beside the server itself: a program of the person's own, or the
+    /// system's keyring.
+    #[must_use]
+    pub fn starting_asks(&self, spec: &ServerSpec) -> Vec<OpeningAsks> {
+        let mut asks: Vec<OpeningAsks> = Vec::new();
+        let mut opens_vault = self.facts(spec).is_ok_and(|login| login.is_some());
+        for source in helve::late_sources(spec) {
+            match source {
+                LateSource::Command(_) => asks.push(OpeningAsks::Program),
+                LateSource::Keyring { .. } => asks.push(OpeningAsks::Keyring),
+                LateSource::Secret(_) => opens_vault = true,
+                _ => {}
+            }
+        }
+        asks.extend(opens_vault.then(|| self.vault.opening_asks()).flatten());
+        asks.sort_unstable();
+        asks.dedup();
+        asks
     }
 
     /// What is known about the login to a server, without opening it; `None` when there is none, or the server is not one

@@ -26,6 +26,8 @@ pub mod variable {
     pub const XDG_STATE_HOME: &str = "XDG_STATE_HOME";
     /// Where what helve may forget lives, instead of `~/.cache`.
     pub const XDG_CACHE_HOME: &str = "XDG_CACHE_HOME";
+    /// Where the bus of the person's session listens: the system's keyring is reached by it.
+    pub const DBUS_SESSION_BUS_ADDRESS: &str = "DBUS_SESSION_BUS_ADDRESS";
     /// Where sockets live.
     pub const XDG_RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
 }

@@ -24,6 +24,7 @@
 //! For all others there is [`helve::Host::builder`].
 
 mod builtins;
+mod code;
 mod credentials;
 pub mod environment;
 mod error;
@@ -31,6 +32,7 @@ mod hubs;
 mod itself;
 pub mod keep;
 mod kept_lists;
+mod keyring;
 mod notice;
 mod plan;
 mod program;

@@ -13,6 +13,7 @@ use helve_wire::launch::{Launcher, PlainLauncher, WardenLauncher};
 use helve_wire::{ClientCapabilities, Nesting};
 
 use crate::builtins::ShippedTools;
+use crate::code::INTERPRETERS;
 use crate::environment::Environment;
 use crate::error::SetupError;
 use crate::keep::{self, Place};
@@ -138,7 +139,7 @@ impl Setup {
         let cache = directories.cache.as_ref()?;
         // All of helve's own but the directories of confined servers themselves.
         let own = [&directories.config, &directories.state].into_iter().flatten().cloned();
-        let own = own.chain([cache.join(LISTS), cache.join(RESULTS)]).collect();
+        let own = own.chain([LISTS, RESULTS, INTERPRETERS].map(|kept| cache.join(kept))).collect();
         Some(Confining::new(stage, cache.join(SANDBOXES), self.environment.home().map(Path::to_owned), own))
     }
 

@@ -11,6 +11,7 @@ use helve_wire::BoxFuture;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::hubs::hub_record;
+use crate::keyring::Keyring;
 use crate::program::{Bounds, Program};
 use crate::setup::Setup;
 use crate::vault::Vault;
@@ -22,6 +23,7 @@ const BOUNDS: Bounds = Bounds { time: Some(Duration::from_secs(10)), output: 64 
 #[derive(Debug)]
 pub struct Secrets {
     vault: Option<Arc<Vault>>,
+    keyring: Arc<Keyring>,
     /// How programs are started, with which variables.
     program: Program,
     /// The person's variables that are called like secrets, for servers that get all of them.
@@ -45,7 +47,25 @@ impl Secrets {
         let named = variables.filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
         let inherited = named.filter(|(name, _)| looks_secret(name)).map(|(_, value)| SecretString::from(value));
         let program = Program::new(setup, "true", &[]);
-        Self { vault, program, inherited: inherited.collect(), on_secret: setup.on_secret() }
+        let keyring = Arc::clone(setup.keyring());
+        Self { vault, keyring, program, inherited: inherited.collect(), on_secret: setup.on_secret() }
+    }
+
+    /// An item that another program keeps in the system's keyring. Most of them say `username`, some `account`.
+    async fn in_keyring(&self, service: &str, account: &str) -> Result<SecretString, CallError> {
+        let unusable = |message: String| CallError::new(ErrorCode::Config, message);
+        let named = |name: &'static str| vec![("service", service.to_owned()), (name, account.to_owned())];
+        let (keyring, any_of) = (Arc::clone(&self.keyring), vec![named("username"), named("account")]);
+        let found = tokio::task::spawn_blocking(move || keyring.find(any_of)).await;
+        match found {
+            Ok(Ok(Some(value))) => Ok(value),
+            Ok(Ok(None)) => Err(unusable(format!(
+                "the system's keyring has no item of the service `{service}` and the account `{account}`"
+            ))
+            .with_hint("its attributes have to be `service`, and `username` or `account`")),
+            Ok(Err(problem)) => Err(unusable(format!("the system's keyring {problem}")).with_hint(problem.hint())),
+            Err(_) => Err(unusable("the keyring was left in the middle of it".to_owned())),
+        }
     }
 
     async fn kept(&self, name: &str) -> Result<SecretString, CallError> {
@@ -109,8 +129,8 @@ impl SecretSource for Secrets {
                 LateSource::Secret(name) => self.kept(name).await,
                 LateSource::Hub { place, url } => self.hub_token(place, url).await,
                 LateSource::Command(command) => first_line(&self.program, command).await,
-                _ => Err(CallError::new(ErrorCode::Config, "this helve was built without the system's keyring")
-                    .with_hint("keep the value in helve's own vault: ${secret:NAME}")),
+                LateSource::Keyring { service, account } => self.in_keyring(service, account).await,
+                _ => Err(CallError::new(ErrorCode::Config, "this helve does not know this kind of reference")),
             }?;
             if let Some(on_secret) = self.on_secret {
                 on_secret(value.expose_secret());

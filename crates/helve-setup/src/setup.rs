@@ -15,6 +15,7 @@ use crate::credentials::Credentials;
 use crate::environment::Environment;
 use crate::error::SetupError;
 use crate::itself::Itself;
+use crate::keyring::Keyring;
 use crate::notice::{LoggedNotices, Notice, NoticeSink};
 use crate::store::approvals::ApprovalFile;
 use crate::store::trust::TrustFile;
@@ -60,6 +61,8 @@ pub struct Setup {
     has_retired: AtomicBool,
     /// The program that prints the key of the vault, as the newest configuration says.
     vault_key: Mutex<VaultKey>,
+    /// The system's keyring; one for all, so that one that hangs is waited for once.
+    keyring: OnceLock<Arc<Keyring>>,
     /// The logins; one for all hosts, so that a login is renewed once for all of them.
     credentials: OnceLock<Option<Credentials>>,
     /// How servers are confined; one for all hosts, so that the machine is asked once what it can enforce.
@@ -92,6 +95,7 @@ impl Setup {
             has_warned: AtomicBool::new(false),
             has_retired: AtomicBool::new(false),
             vault_key: Mutex::default(),
+            keyring: OnceLock::new(),
             credentials: OnceLock::new(),
             confining: OnceLock::new(),
         }
@@ -111,7 +115,7 @@ impl Setup {
         self
     }
 
-    /// With another place for trust, approvals and pins than the person's own directory.
+    /// With another place for trust, approvals, pins and what is sealed than the person's own directory.
     #[must_use]
     pub fn with_state_store(mut self, state: Arc<dyn StateStore>) -> Self {
         self.state = Some(state);
@@ -152,6 +156,16 @@ impl Setup {
     /// The person's logins and secrets; `None` where nothing can be kept.
     pub fn credentials(&self) -> Option<&Credentials> {
         self.credentials.get_or_init(|| Credentials::new(self)).as_ref()
+    }
+
+    /// Where trust, approvals, pins and what is sealed are kept, where that is not the person's own directory.
+    pub(crate) const fn state_store(&self) -> Option<&Arc<dyn StateStore>> {
+        self.state.as_ref()
+    }
+
+    /// The system's keyring. Nothing is asked for it.
+    pub(crate) fn keyring(&self) -> &Arc<Keyring> {
+        self.keyring.get_or_init(|| Arc::new(Keyring::new(&self.environment)))
     }
 
     /// The program that prints the key of the vault. Whoever needs it before there was a configuration reads it for this.

@@ -1,4 +1,4 @@
-//! Logins and secrets between runs: one file, `credentials.vault`, sealed record by record.
+//! Logins and secrets between runs: one file, `credentials.vault`, sealed record by record, or a document of whoever keeps state.
 //!
 //! Beside each sealed record stands in clear what may be known of it (its name, and facts that are not secret), bound to it,
 //! so that lists and states never ask for the key. The file is replaced whole under a lock; a file that cannot be understood,
@@ -8,10 +8,11 @@ mod error;
 mod file;
 mod key;
 mod locks;
+mod place;
 mod records;
 
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use secrecy::{ExposeSecret as _, SecretString};
@@ -20,8 +21,11 @@ use serde_json::Value;
 pub use error::VaultError;
 pub use records::VaultStore;
 
+use crate::keyring::Keyring;
+use crate::store::StateStore;
 use file::{Content, Record};
 use key::{Key, SealedBy};
+use place::Place;
 
 /// Longest record that is kept.
 const RECORD_BYTES: usize = 256 << 10;
@@ -31,12 +35,25 @@ const MOST_RECORDS: usize = 10_000;
 /// Where the vault is, and where its key may be.
 #[derive(Debug)]
 pub struct Vault {
-    directory: PathBuf,
+    place: Place,
     /// Where a key is kept if nobody gives one: in another directory than what it seals.
-    key_file: PathBuf,
+    key_file: Option<PathBuf>,
     given: Option<GivenKey>,
+    /// Where a new key goes if it takes one.
+    keyring: Option<Arc<Keyring>>,
+    /// Why it did not.
+    no_keyring: OnceLock<String>,
     clock: fn() -> SystemTime,
     key: OnceLock<Arc<Key>>,
+}
+
+/// What opening a vault asks somebody else for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OpeningAsks {
+    /// A program of the person's own.
+    Program,
+    /// The system's keyring.
+    Keyring,
 }
 
 /// A key that the person hands over (32 bytes as base64 or hex), and where it comes from.
@@ -69,13 +86,58 @@ pub struct Imported {
 
 impl Vault {
     /// Without a key that is given, one is made and kept in `key_file`.
-    pub fn new(directory: PathBuf, key_file: PathBuf, given: Option<GivenKey>, clock: fn() -> SystemTime) -> Self {
-        Self { directory, key_file, given, clock, key: OnceLock::new() }
+    pub const fn new(
+        directory: PathBuf,
+        key_file: PathBuf,
+        given: Option<GivenKey>,
+        clock: fn() -> SystemTime,
+    ) -> Self {
+        Self::at(Place::Directory(directory), Some(key_file), given, clock)
+    }
+
+    /// In a document of whoever keeps state for many. Without a key that is given, one goes into the system's keyring, or into
+    /// this file, if there is one.
+    pub fn in_documents(
+        store: Arc<dyn StateStore>,
+        key_file: Option<PathBuf>,
+        given: Option<GivenKey>,
+        clock: fn() -> SystemTime,
+    ) -> Self {
+        Self::at(Place::Documents(store, Mutex::default()), key_file, given, clock)
+    }
+
+    const fn at(place: Place, key_file: Option<PathBuf>, given: Option<GivenKey>, clock: fn() -> SystemTime) -> Self {
+        Self { place, key_file, given, keyring: None, no_keyring: OnceLock::new(), clock, key: OnceLock::new() }
+    }
+
+    /// Without a key that is given, one is made and kept in the system's keyring, if that takes it.
+    #[must_use]
+    pub fn with_keyring(mut self, keyring: Arc<Keyring>) -> Self {
+        self.keyring = Some(keyring);
+        self
+    }
+
+    /// Why a key that was made is not in the system's keyring, in words that follow "the system's keyring".
+    pub fn no_keyring(&self) -> Option<&str> {
+        self.no_keyring.get().map(String::as_str)
+    }
+
+    /// What opening the vault asks somebody else for; nobody where its key is known already, or lies in a file. A vault that cannot
+    /// be read asks nobody.
+    pub fn opening_asks(&self) -> Option<OpeningAsks> {
+        if self.key.get().is_some() {
+            return None;
+        }
+        match (self.place.read().ok()??.sealed_by, &self.given) {
+            (SealedBy::Keyring(_), _) => Some(OpeningAsks::Keyring),
+            (SealedBy::Given, Some(GivenKey::Printed(_))) => Some(OpeningAsks::Program),
+            (SealedBy::Given | SealedBy::KeyFile, _) => None,
+        }
     }
 
     /// The record of this name.
     pub fn read(&self, name: &str) -> Result<Option<SecretString>, VaultError> {
-        let Some(content) = file::read(&self.directory)? else { return Ok(None) };
+        let Some(content) = self.place.read()? else { return Ok(None) };
         let Some(record) = content.records.get(name) else { return Ok(None) };
         let key = self.key(&content)?;
         let text = key.open(&record.sealed, &bound(name, record)).ok_or_else(|| VaultError::damaged(self, name))?;
@@ -87,50 +149,46 @@ impl Vault {
         if secret.expose_secret().len() > RECORD_BYTES {
             return Err(VaultError::too_large(name));
         }
-        let held = locks::whole(&self.directory)?;
-        let existing = file::read(&self.directory)?;
-        let is_new = existing.is_none();
-        let mut content = match existing {
-            Some(content) => content,
-            None => {
-                let (key, sealed_by) = Key::for_new_vault(self)?;
-                let content = Content::new(sealed_by, key.check()?);
-                // Set once; whoever else was first has the same key, which lies in the same place.
-                drop(self.key.set(Arc::new(key)));
-                content
+        self.place.change(|existing| {
+            let is_new = existing.is_none();
+            let mut content = match existing {
+                Some(content) => content,
+                None => {
+                    let (key, sealed_by) = Key::for_new_vault(self)?;
+                    let content = Content::new(sealed_by, key.check()?);
+                    // Set once; whoever else was first has the same key, which lies in the same place.
+                    drop(self.key.set(Arc::new(key)));
+                    content
+                }
+            };
+            if content.records.len() >= MOST_RECORDS && !content.records.contains_key(name) {
+                return Err(VaultError::full());
             }
-        };
-        if content.records.len() >= MOST_RECORDS && !content.records.contains_key(name) {
-            return Err(VaultError::full());
-        }
-        let key = self.key(&content)?;
-        let written = (self.clock)().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let mut record = Record { facts, written, sealed: String::new() };
-        record.sealed = key.seal(secret, &bound(name, &record))?;
-        drop(content.records.insert(name.to_owned(), record));
-        file::replace(&self.directory, &content)?;
-        drop(held);
-        Ok(is_new && content.sealed_by == SealedBy::KeyFile)
+            let key = self.key(&content)?;
+            let written = (self.clock)().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+            let mut record = Record { facts, written, sealed: String::new() };
+            record.sealed = key.seal(secret, &bound(name, &record))?;
+            drop(content.records.insert(name.to_owned(), record));
+            let made_key_file = is_new && content.sealed_by == SealedBy::KeyFile;
+            Ok((Some(content), made_key_file))
+        })
     }
 
     /// Forgets a record; false when there was none. Takes no key.
     pub fn remove(&self, name: &str) -> Result<bool, VaultError> {
-        if file::read(&self.directory)?.is_none() {
+        if self.place.read()?.is_none() {
             return Ok(false);
         }
-        let held = locks::whole(&self.directory)?;
-        let Some(mut content) = file::read(&self.directory)? else { return Ok(false) };
-        if content.records.remove(name).is_none() {
-            return Ok(false);
-        }
-        file::replace(&self.directory, &content)?;
-        drop(held);
-        Ok(true)
+        self.place.change(|existing| {
+            let Some(mut content) = existing else { return Ok((None, false)) };
+            let was_there = content.records.remove(name).is_some();
+            Ok((was_there.then_some(content), was_there))
+        })
     }
 
     /// What is kept, without opening it.
     pub fn list(&self) -> Result<Vec<CredentialSummary>, VaultError> {
-        let records = file::read(&self.directory)?.map(|content| content.records).unwrap_or_default();
+        let records = self.place.read()?.map(|content| content.records).unwrap_or_default();
         let listed =
             |(name, record): (String, Record)| CredentialSummary { name, facts: record.facts, written: record.written };
         Ok(records.into_iter().map(listed).collect())
@@ -138,7 +196,7 @@ impl Vault {
 
     /// Everything that is kept, sealed with a key of its own for another machine; logins that are only under way stay here.
     pub fn export(&self) -> Result<(String, SecretString), VaultError> {
-        let Some(content) = file::read(&self.directory)? else {
+        let Some(content) = self.place.read()? else {
             return Err(VaultError::new("nothing is kept that could be taken along"));
         };
         let ours = self.key(&content)?;
@@ -178,12 +236,14 @@ impl Vault {
         Ok(imported)
     }
 
-    pub fn path(&self) -> PathBuf {
-        file::path(&self.directory)
+    /// Where it is, for whoever has to repair it.
+    pub fn shown_place(&self) -> String {
+        self.place.shown()
     }
 
-    pub const fn key_file(&self) -> &PathBuf {
-        &self.key_file
+    /// Where a key is kept if nobody gives one and the system's keyring takes none.
+    pub const fn key_file(&self) -> Option<&PathBuf> {
+        self.key_file.as_ref()
     }
 
     /// The key of what is there, checked against it.
@@ -191,7 +251,7 @@ impl Vault {
         if let Some(key) = self.key.get() {
             return Ok(Arc::clone(key));
         }
-        let key = Key::find(self, content.sealed_by)?;
+        let key = Key::find(self, &content.sealed_by)?;
         if !key.fits(&content.check) {
             return Err(VaultError::wrong_key(self, content));
         }

@@ -48,6 +48,7 @@ mod prompts;
 mod recorder;
 mod resources;
 mod scenario;
+pub mod secret_service;
 mod stdio;
 mod tasks;
 mod tools;

@@ -153,10 +153,17 @@ impl Snapshot {
         self.search.get_or_init(|| {
             let host = self.host.upgrade();
             if let Some(host) = &host {
+                host.index_parts.want();
                 host.index_parts.keep_only(|server| self.servers.contains_key(server));
             }
             ToolSearch::new(self.servers(), host.as_ref().map_or(&IndexParts::default(), |host| &host.index_parts))
         })
+    }
+
+    /// True when nothing has to be read for a search.
+    #[must_use]
+    pub fn is_search_ready(&self) -> bool {
+        self.search.get().is_some()
     }
 
     /// The same of other hosts' servers; what they have in common with this one is shared.

@@ -1,3 +1,5 @@
+//! The machine is asked once what it can enforce, however many servers there are.
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 

@@ -416,6 +416,13 @@ impl Host {
         self.shared.change_toolbox(&name, |_| toolbox)
     }
 
+    /// There will be searches: what tools say of themselves is read in the background, now and whenever they change.
+    pub fn prepare_search(&self) {
+        if self.shared.index_parts.want() {
+            crate::search::read_aside(self.snapshot());
+        }
+    }
+
     /// Rules that cannot be used as they are written.
     #[must_use]
     pub fn rule_problems(&self) -> Vec<Problem> {

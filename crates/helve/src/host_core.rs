@@ -32,7 +32,7 @@ use crate::random::random_number;
 use crate::record::CallId;
 use crate::result_cache::{ResultCache, ResultCacheLimits};
 use crate::save::Resumable;
-use crate::search::IndexParts;
+use crate::search::{self, IndexParts};
 use crate::server_handle::{Command, Retired, ServerHandle, unavailable};
 use crate::settings::{Builtins, HostSettings, Plan, Planned, Surroundings};
 use crate::start_guard::SharedStartGuard;
@@ -448,7 +448,11 @@ impl HostCore {
         state.generation += 1;
         let generation = state.generation;
         let host = self.snapshot.load().host();
-        self.snapshot.store(Arc::new(Snapshot::new(generation, state.entries.clone(), host)));
+        let snapshot = Arc::new(Snapshot::new(generation, state.entries.clone(), host));
+        self.snapshot.store(Arc::clone(&snapshot));
+        if self.index_parts.are_wanted() {
+            search::read_aside(snapshot);
+        }
         self.events.send(|| HostEvent::Catalog { generation });
     }
 

@@ -70,6 +70,14 @@ async fn filled(
     Ok(Some(filled))
 }
 
+/// What filling the late references of a server would ask for.
+#[must_use]
+pub fn late_sources(spec: &ServerSpec) -> Vec<LateSource> {
+    let mut spec = spec.clone();
+    let references = texts(&mut spec).into_iter().flat_map(|text| text.late_references().to_vec());
+    references.map(|reference| reference.source).collect()
+}
+
 /// Every text of a spec that may hold a secret.
 fn texts(spec: &mut ServerSpec) -> Vec<&mut ConfigText> {
     let mut texts: Vec<&mut ConfigText> = Vec::new();

@@ -139,7 +139,7 @@ pub use event::{Events, HostEvent};
 pub use function_tool::{FunctionTool, Structured, ToolOutput};
 pub use host::{Host, ServerChanges, WeakHost};
 pub use keeping::{Duplex, Keeper, KeeperConnection, KeptProgram, fingerprint, lease};
-pub use late_references::{SecretSource, fill};
+pub use late_references::{SecretSource, fill, late_sources};
 pub use listings::ListAge;
 pub use manage::management_tools;
 pub use offers::{Offered, Offers};

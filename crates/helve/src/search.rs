@@ -1,10 +1,12 @@
 //! Which tools fit some words, and what a system prompt says of all of them: what agents may call, and nothing else.
 //!
-//! The index of a snapshot is made at its first search. Each server's part is kept by what the server lists, so that a new
-//! snapshot reads again only what changed, and hosts that show the same tools share one part.
+//! The index of a snapshot is made at its first search, and from then on, or where a host was told that there will be searches,
+//! in a thread of its own as soon as there is a new snapshot. Each server's part is kept by what the server lists, so that a
+//! new snapshot reads again only what changed, and hosts that show the same tools share one part.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use helve_model::name::Spelling;
@@ -14,6 +16,7 @@ use helve_model::{Definition as _, QualifiedName, ServerName};
 use helve_render::{SearchIndex, SearchQuery, ServerIndex, ServerText, code_signature, first_line, system_prompt};
 
 use crate::catalog::{ServerEntry, Snapshot, ToolEntry};
+use crate::host_core::HostCore;
 
 /// Parts kept of one server: hosts may see different tools of it.
 const PARTS_OF_A_SERVER: usize = 4;
@@ -91,6 +94,8 @@ pub struct Matches {
 pub(crate) struct IndexParts {
     /// The newest first.
     parts: Mutex<HashMap<ServerName, KeptParts>>,
+    /// Somebody searches.
+    are_wanted: AtomicBool,
 }
 
 impl<'a> ToolQuery<'a> {
@@ -168,10 +173,31 @@ impl IndexParts {
         part
     }
 
+    /// From now on what changes is read before it is searched. True when nobody had said so.
+    pub(crate) fn want(&self) -> bool {
+        !self.are_wanted.swap(true, Ordering::Relaxed)
+    }
+
+    pub(crate) fn are_wanted(&self) -> bool {
+        self.are_wanted.load(Ordering::Relaxed)
+    }
+
     /// Lets go of servers that are no more.
     pub(crate) fn keep_only(&self, is_there: impl Fn(&ServerName) -> bool) {
         lock(&self.parts).retain(|server, _| is_there(server));
     }
+}
+
+/// Reads what changed in a thread of its own, unless there is a newer snapshot by then.
+pub(crate) fn read_aside(snapshot: Arc<Snapshot>) {
+    // Where there is no runtime the next search reads it.
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+    drop(runtime.spawn_blocking(move || {
+        let is_newest = |host: Arc<HostCore>| host.snapshot().generation() == snapshot.generation();
+        if snapshot.host().upgrade().is_some_and(is_newest) {
+            snapshot.search();
+        }
+    }));
 }
 
 /// What agents may call of a server: no rule forbids it to everybody, whatever the arguments.

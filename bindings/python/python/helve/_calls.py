@@ -11,7 +11,7 @@ import os
 import weakref
 
 from . import _helve
-from ._errors import ConfigError, InvalidParams, ServerUnavailable
+from ._errors import ConfigError, InvalidParams, ServerUnavailable, of_code
 from ._types import (
     Answer,
     ApprovalRequest,
@@ -19,6 +19,8 @@ from ._types import (
     ElicitationRequest,
     Listing,
     LogLine,
+    ProgramCall,
+    ProgramResult,
     Progress,
     SamplingRequest,
     ServerStatus,
@@ -28,10 +30,12 @@ from ._types import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import Any, TypeAlias, TypeVar
+    from typing import Any, TypeAlias, TypeVar, overload
 
     #: Starts work whose answer goes to a mailbox; gives its ticket.
     Start: TypeAlias = "Callable[[_helve.Mailbox, Any], int]"
+    #: Begins a watch; its answer is the watch's name and what was seen first.
+    Begin: TypeAlias = "Callable[[_helve.Watch, _helve.Mailbox, Any], int]"
     Function = TypeVar("Function", bound=Callable[..., Any])
     Path: TypeAlias = "str | os.PathLike[str]"
 
@@ -92,6 +96,10 @@ class Calls:
             host._run_told(callback, Progress(progress=progress, total=total, message=message))
 
         return told
+
+    def _start_run(self, source: str) -> Start:
+        view, parent, told = self._view(), _parent.get(), self._progress()
+        return lambda mailbox, future: view.run(mailbox, future, source, parent, told)
 
     def _start_read(self, server: str, uri: str) -> Start:
         view, parent = self._view(), _parent.get()
@@ -251,6 +259,16 @@ class Base(Calls):
         core = self._running()
         return lambda mailbox, future: core.reconnect_server(mailbox, future, name)
 
+    def _subscribing(self, server: str, uri: str, reason: str) -> Begin:
+        return lambda watch, mailbox, future: watch.subscribe(mailbox, future, server, uri, reason)
+
+    def _polling(self, name: str, arguments: Mapping[str, Any] | None, every: float, reason: str) -> Begin:
+        written = _written(arguments, {})
+        return lambda watch, mailbox, future: watch.poll_tool(mailbox, future, name, written, every, reason)
+
+    def _rereading(self, server: str, uri: str, every: float, reason: str) -> Begin:
+        return lambda watch, mailbox, future: watch.poll_resource(mailbox, future, server, uri, every, reason)
+
     def servers(self) -> list[ServerStatus]:
         """How every server is doing, sorted by name. Does not wait."""
         return [ServerStatus(**report) for report in self._running().servers()]
@@ -276,6 +294,54 @@ class Base(Calls):
         return f"<{type(self).__module__}.{type(self).__qualname__} of {len(self._core.servers())} servers>"
 
     # Functions as tools
+
+    if TYPE_CHECKING:
+
+        @overload
+        def skill(self, function: Function, /) -> Function: ...
+        @overload
+        def skill(
+            self,
+            /,
+            *,
+            name: str | None = None,
+            description: str | None = None,
+            title: str | None = None,
+            read_only: bool | None = None,
+            destructive: bool | None = None,
+            idempotent: bool | None = None,
+            open_world: bool | None = None,
+        ) -> Callable[[Function], Function]: ...
+
+    def skill(
+        self,
+        function: Any = None,
+        /,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        title: str | None = None,
+        read_only: bool | None = None,
+        destructive: bool | None = None,
+        idempotent: bool | None = None,
+        open_world: bool | None = None,
+    ) -> Any:
+        """Makes a function a tool, before or while the host runs: its name, docstring and annotations say what it is. It runs in the host's
+        event loop, or in the thread that waits for a call, under the same rules as every tool; one that changes nothing says so with `read_only=True`.
+        """
+        annotations = {
+            "title": title,
+            "readOnlyHint": read_only,
+            "destructiveHint": destructive,
+            "idempotentHint": idempotent,
+            "openWorldHint": open_world,
+        }
+
+        def add(function: Any) -> Any:
+            self._add_skill(function, name, description, annotations)
+            return function
+
+        return add if function is None else add(function)
 
     def _add_skill(
         self,
@@ -434,6 +500,12 @@ _replies: dict[str, Callable[[Any], str]] = {
 def _listing(offers: tuple[list[tuple[str, dict[str, Any]]], list[Exception], list[str]]) -> Listing:
     items, errors, warnings = offers
     return Listing(({"server": server, **item} for server, item in items), errors, warnings)
+
+
+def _program_result(told: dict[str, Any]) -> ProgramResult:
+    error = told.pop("error")
+    calls = [ProgramCall(**call) for call in told.pop("calls")]
+    return ProgramResult(calls=calls, error=error and of_code(error["code"], error["message"]), **told)
 
 
 def _event(told: dict[str, Any]) -> WatchEvent:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 
 from . import _helve
-from ._calls import Base, Calls, _event, _listing
+from ._calls import Base, Calls, _event, _listing, _program_result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     import contextvars
     from collections.abc import AsyncIterator, Callable, Iterable, Mapping
     from types import TracebackType
-    from typing import Any, overload
+    from typing import Any
 
-    from ._calls import Function, Start
-    from ._types import Listing, Progress, WatchEvent
+    from ._calls import Begin, Start
+    from ._types import Listing, ProgramResult, Progress, WatchEvent
 
 _mailboxes: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _helve.Mailbox] = weakref.WeakKeyDictionary()
 #: What a parent process left: nothing of it may be touched, not even to drop it.
@@ -78,6 +78,15 @@ class Tools(Calls):
         """
         result: _helve.Result = await _run(self._start_call("model", name, input, {}))
         return result
+
+    async def run(self, source: str) -> ProgramResult:
+        """Runs a Python program that a model wrote, in which every tool is a function: `device.GithubMCP.create_issue(...)`. It runs confined,
+        and its calls are decided as every call of an agent.
+
+        A program that fails is a result with an `error`; `ConfigError` says why programs cannot be run here. `helve/run_code` is among
+        the host's tools from the first run on.
+        """
+        return _program_result(await _run(self._start_run(source)))
 
     async def read_resource(self, server: str, uri: str) -> list[dict[str, Any]]:
         """Reads a resource: its contents, as the server sent them."""
@@ -178,73 +187,15 @@ class Host(Base, Tools):
 
     def watch(self, server: str, uri: str, *, reason: str = "") -> Watch:
         """Hears of changes of a resource from its server: `async for event in host.watch("files", "file:///notes")`."""
-        core = self._running()
-        return Watch(core.watch(), lambda watch, mailbox, future: watch.subscribe(mailbox, future, server, uri, reason))
+        return Watch(self._running().watch(), self._subscribing(server, uri, reason))
 
     def poll(self, name: str, arguments: Mapping[str, Any] | None = None, *, every: float, reason: str = "") -> Watch:
         """Calls a tool every so many seconds, and tells when its result is another one."""
-        from ._calls import _written
-
-        core, written = self._running(), _written(arguments, {})
-        return Watch(
-            core.watch(), lambda watch, mailbox, future: watch.poll_tool(mailbox, future, name, written, every, reason)
-        )
+        return Watch(self._running().watch(), self._polling(name, arguments, every, reason))
 
     def poll_resource(self, server: str, uri: str, *, every: float, reason: str = "") -> Watch:
         """Reads a resource every so many seconds, and tells when its content is another one."""
-        core = self._running()
-        return Watch(
-            core.watch(),
-            lambda watch, mailbox, future: watch.poll_resource(mailbox, future, server, uri, every, reason),
-        )
-
-    if TYPE_CHECKING:
-
-        @overload
-        def skill(self, function: Function, /) -> Function: ...
-        @overload
-        def skill(
-            self,
-            /,
-            *,
-            name: str | None = None,
-            description: str | None = None,
-            title: str | None = None,
-            read_only: bool | None = None,
-            destructive: bool | None = None,
-            idempotent: bool | None = None,
-            open_world: bool | None = None,
-        ) -> Callable[[Function], Function]: ...
-
-    def skill(
-        self,
-        function: Any = None,
-        /,
-        *,
-        name: str | None = None,
-        description: str | None = None,
-        title: str | None = None,
-        read_only: bool | None = None,
-        destructive: bool | None = None,
-        idempotent: bool | None = None,
-        open_world: bool | None = None,
-    ) -> Any:
-        """Makes a function a tool, before or while the host runs: its name, docstring and annotations say what it is. It runs in the host's
-        event loop, under the same rules as every tool; one that changes nothing says so with `read_only=True`.
-        """
-        annotations = {
-            "title": title,
-            "readOnlyHint": read_only,
-            "destructiveHint": destructive,
-            "idempotentHint": idempotent,
-            "openWorldHint": open_world,
-        }
-
-        def add(function: Any) -> Any:
-            self._add_skill(function, name, description, annotations)
-            return function
-
-        return add if function is None else add(function)
+        return Watch(self._running().watch(), self._rereading(server, uri, every, reason))
 
     def _await_answer(
         self, kind: str, number: int, result: Any, responder: _helve.Responder, context: contextvars.Context
@@ -283,9 +234,9 @@ async def _awaited(result: Any) -> None:
 class Watch:
     """Changes of one thing, to iterate over. It ends with `aclose`, or with the object."""
 
-    def __init__(self, watch: _helve.Watch, begin: Callable[[_helve.Watch, _helve.Mailbox, Any], int]) -> None:
+    def __init__(self, watch: _helve.Watch, begin: Begin) -> None:
         self._watch = watch
-        self._begin: Callable[[_helve.Watch, _helve.Mailbox, Any], int] | None = begin
+        self._begin: Begin | None = begin
         self._is_over = False
         #: What was seen first, where it is polled.
         self.first: Any = None

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
+    from ._errors import Error
+
 
 class Answer(enum.Enum):
     """What an `approve` callback may say, besides `True` (once) and `False`."""
@@ -160,6 +162,40 @@ class Progress(_Record):
     progress: float
     total: float | None
     message: str | None
+
+
+class ProgramCall(_Record):
+    """A call that a program made."""
+
+    __slots__ = ("tool", "ok", "code", "ms")
+
+    #: `server/tool`.
+    tool: str
+    ok: bool
+    #: Why it failed; `CANCELLED` where it was under way when the program ended.
+    code: str | None
+    #: Milliseconds.
+    ms: int
+
+
+class ProgramResult(_Record):
+    """What came of a program that a model wrote."""
+
+    __slots__ = ("value", "printed", "calls", "error", "notes", "attachments", "text")
+
+    #: A `return` at top level, else the last expression, else the variable `result`.
+    value: Any
+    printed: str
+    #: In order; what they did is not undone where the program failed.
+    calls: list[ProgramCall]
+    #: Why it did not come to its end, to read or to raise.
+    error: Error | None
+    #: What is to be known about the value.
+    notes: list[str]
+    #: Images and bytes that are part of the value, as blocks of content.
+    attachments: list[dict[str, Any]]
+    #: All of it as a model reads it, shortened where it is long.
+    text: str
 
 
 class ServerStatus(_Record):

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from . import _helve
-from ._calls import Base, Calls, _event, _listing
+from ._calls import Base, Calls, _event, _listing, _program_result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import contextvars
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from types import TracebackType
-    from typing import Any, overload
+    from typing import Any
 
-    from ._calls import Function, Start
-    from ._types import Listing, Progress, WatchEvent
+    from ._calls import Begin, Start
+    from ._types import Listing, ProgramResult, Progress, WatchEvent
 
 __all__ = ["Host", "Tools", "Watch"]
 
@@ -43,6 +43,10 @@ class Tools(Calls):
         """Runs what a model asked for, and answers the model: see `helve.Host.execute`."""
         result: _helve.Result = self._wait(self._start_call("model", name, input, {}))
         return result
+
+    def run(self, source: str) -> ProgramResult:
+        """Runs a Python program that a model wrote: see `helve.Host.run`."""
+        return _program_result(self._wait(self._start_run(source)))
 
     def read_resource(self, server: str, uri: str) -> list[dict[str, Any]]:
         """Reads a resource: its contents, as the server sent them."""
@@ -143,69 +147,15 @@ class Host(Base, Tools):
 
     def watch(self, server: str, uri: str, *, reason: str = "") -> Watch:
         """Hears of changes of a resource from its server: `for event in host.watch("files", "file:///notes")`."""
-        core = self._running()
-        begin = lambda watch, mailbox: watch.subscribe(mailbox, None, server, uri, reason)  # noqa: E731
-        return Watch(self._mailbox, core.watch(), begin)
+        return Watch(self._mailbox, self._running().watch(), self._subscribing(server, uri, reason))
 
     def poll(self, name: str, arguments: Mapping[str, Any] | None = None, *, every: float, reason: str = "") -> Watch:
         """Calls a tool every so many seconds, and tells when its result is another one."""
-        from ._calls import _written
-
-        core, written = self._running(), _written(arguments, {})
-        begin = lambda watch, mailbox: watch.poll_tool(mailbox, None, name, written, every, reason)  # noqa: E731
-        return Watch(self._mailbox, core.watch(), begin)
+        return Watch(self._mailbox, self._running().watch(), self._polling(name, arguments, every, reason))
 
     def poll_resource(self, server: str, uri: str, *, every: float, reason: str = "") -> Watch:
         """Reads a resource every so many seconds, and tells when its content is another one."""
-        core = self._running()
-        begin = lambda watch, mailbox: watch.poll_resource(mailbox, None, server, uri, every, reason)  # noqa: E731
-        return Watch(self._mailbox, core.watch(), begin)
-
-    if TYPE_CHECKING:
-
-        @overload
-        def skill(self, function: Function, /) -> Function: ...
-        @overload
-        def skill(
-            self,
-            /,
-            *,
-            name: str | None = None,
-            description: str | None = None,
-            title: str | None = None,
-            read_only: bool | None = None,
-            destructive: bool | None = None,
-            idempotent: bool | None = None,
-            open_world: bool | None = None,
-        ) -> Callable[[Function], Function]: ...
-
-    def skill(
-        self,
-        function: Any = None,
-        /,
-        *,
-        name: str | None = None,
-        description: str | None = None,
-        title: str | None = None,
-        read_only: bool | None = None,
-        destructive: bool | None = None,
-        idempotent: bool | None = None,
-        open_world: bool | None = None,
-    ) -> Any:
-        """Makes a function a tool: see `helve.Host.skill`. It runs in the thread that waits for a call."""
-        annotations = {
-            "title": title,
-            "readOnlyHint": read_only,
-            "destructiveHint": destructive,
-            "idempotentHint": idempotent,
-            "openWorldHint": open_world,
-        }
-
-        def add(function: Any) -> Any:
-            self._add_skill(function, name, description, annotations)
-            return function
-
-        return add if function is None else add(function)
+        return Watch(self._mailbox, self._running().watch(), self._rereading(server, uri, every, reason))
 
     def _await_answer(
         self, kind: str, number: int, result: Any, responder: _helve.Responder, context: contextvars.Context
@@ -234,15 +184,10 @@ def _run(result: Any) -> Any:
 class Watch:
     """Changes of one thing, to iterate over. It ends with `close`, or with the object."""
 
-    def __init__(
-        self,
-        mailbox: _helve.Mailbox,
-        watch: _helve.Watch,
-        begin: Callable[[_helve.Watch, _helve.Mailbox], int],
-    ) -> None:
+    def __init__(self, mailbox: _helve.Mailbox, watch: _helve.Watch, begin: Begin) -> None:
         self._mailbox = mailbox
         self._watch = watch
-        self._begin: Callable[[_helve.Watch, _helve.Mailbox], int] | None = begin
+        self._begin: Begin | None = begin
         self._is_over = False
         #: What was seen first, where it is polled.
         self.first: Any = None
@@ -253,7 +198,7 @@ class Watch:
         """Begins to watch, where that has not happened: raises why it cannot."""
         begin, self._begin = self._begin, None
         if begin is not None:
-            self.id, self.first = self._mailbox.wait(begin(self._watch, self._mailbox))
+            self.id, self.first = self._mailbox.wait(begin(self._watch, self._mailbox, None))
         return self
 
     def __iter__(self) -> Iterator[WatchEvent]:

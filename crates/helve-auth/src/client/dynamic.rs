@@ -13,13 +13,17 @@ use crate::json::Object;
 use crate::ports::{Body, HttpRequest, Ports, Purpose};
 use crate::settings::Settings;
 
-/// Registers a client and keeps it.
+/// The grants of a client that is registered for a browser.
+pub(crate) const BROWSER_GRANTS: &[&str] = &["authorization_code", "refresh_token"];
+
+/// Registers a client for these grants, and keeps it.
 pub(crate) async fn register(
     ports: &Ports,
     settings: &Settings,
     server: &AuthorizationServer,
     redirect: &str,
     scopes: &[String],
+    grants: &[&str],
 ) -> Result<Client> {
     let endpoint = server.registration_endpoint.clone().ok_or_else(|| {
         AuthError::new(ErrorKind::ClientNeeded, format!("{} has no registration endpoint", server.issuer))
@@ -27,7 +31,7 @@ pub(crate) async fn register(
     let mut wish = json!({
         "client_name": settings.client_name,
         "redirect_uris": [redirect],
-        "grant_types": ["authorization_code", "refresh_token"],
+        "grant_types": grants,
         "response_types": ["code"],
         "token_endpoint_auth_method": AuthMethod::to_register(server).as_str(),
         "application_type": "native",

@@ -29,6 +29,7 @@ fn with_fixed_names(server: &Url, issuer: String) -> AuthorizationServer {
         token_endpoint: at("/token"),
         registration_endpoint: Some(at("/register")),
         revocation_endpoint: None,
+        device_endpoint: None,
         scopes: None,
         auth_methods: None,
         pkce: Pkce::Undescribed,

@@ -17,6 +17,8 @@ pub(crate) struct AuthorizationServer {
     pub(crate) token_endpoint: Url,
     pub(crate) registration_endpoint: Option<Url>,
     pub(crate) revocation_endpoint: Option<Url>,
+    /// Where codes for people to type are given (RFC 8628).
+    pub(crate) device_endpoint: Option<Url>,
     pub(crate) scopes: Option<Vec<String>>,
     pub(crate) auth_methods: Option<Vec<String>>,
     pub(crate) pkce: Pkce,
@@ -134,6 +136,7 @@ fn read(value: &Value, expected: &str) -> Result<AuthorizationServer> {
         token_endpoint: endpoint("token_endpoint")?.ok_or_else(|| bad("it names no `token_endpoint`"))?,
         registration_endpoint: endpoint("registration_endpoint")?,
         revocation_endpoint: endpoint("revocation_endpoint")?,
+        device_endpoint: endpoint("device_authorization_endpoint")?,
         scopes: object.list("scopes_supported"),
         auth_methods: object.list("token_endpoint_auth_methods_supported"),
         pkce: if methods.iter().any(|method| method == "S256") { Pkce::Advertised } else { Pkce::NotAdvertised },

@@ -11,8 +11,14 @@ use tokio::net::TcpListener;
 use super::*;
 use crate::egress::policy::spellings_tests::spellings;
 
-const PURPOSES: [Purpose; 5] =
-    [Purpose::ResourceMetadata, Purpose::ServerMetadata, Purpose::Registration, Purpose::Token, Purpose::Revocation];
+const PURPOSES: [Purpose; 6] = [
+    Purpose::ResourceMetadata,
+    Purpose::ServerMetadata,
+    Purpose::Registration,
+    Purpose::Token,
+    Purpose::Revocation,
+    Purpose::Device,
+];
 
 /// Never the same address twice, and never one that may be asked.
 #[derive(Default)]
@@ -41,7 +47,7 @@ fn request(purpose: Purpose, url: Url) -> HttpRequest {
     let body = match purpose {
         Purpose::ResourceMetadata | Purpose::ServerMetadata => None,
         Purpose::Registration => Some(Body::Json("{}".to_owned())),
-        Purpose::Token | Purpose::Revocation => Some(Body::Form(SecretString::from("token=secret"))),
+        Purpose::Token | Purpose::Revocation | Purpose::Device => Some(Body::Form(SecretString::from("token=secret"))),
     };
     HttpRequest { purpose, url, headers: Vec::new(), body }
 }
@@ -84,7 +90,11 @@ async fn a_name_that_leads_inside_is_connected_to_by_no_endpoint() {
             assert_eq!(*error.kind(), ErrorKind::EgressDenied, "{error}");
         }
     }
-    assert_eq!(resolver.asked.load(Ordering::SeqCst), 350, "each was looked up once, and that look counted");
+    assert_eq!(
+        resolver.asked.load(Ordering::SeqCst),
+        70 * PURPOSES.len(),
+        "each was looked up once, and that look counted"
+    );
     assert!(connected(&listener).await.is_none(), "somebody was connected to");
 }
 

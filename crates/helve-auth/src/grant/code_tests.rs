@@ -12,6 +12,7 @@ fn found(names_itself: bool, pkce: Pkce) -> Found {
             token_endpoint: url("/token"),
             registration_endpoint: None,
             revocation_endpoint: None,
+            device_endpoint: None,
             scopes: None,
             auth_methods: None,
             pkce,

@@ -73,6 +73,12 @@ impl TokenAnswer {
         })
     }
 
+    /// Why an endpoint refuses, if it does.
+    pub(crate) fn refusal(answer: &HttpAnswer, endpoint: &Url) -> Option<AuthError> {
+        let value = serde_json::from_slice::<Value>(&answer.body).ok();
+        refusal(answer, value.as_ref().and_then(Object::of).as_ref(), &shown(endpoint))
+    }
+
     /// The error code of an answer that refuses.
     pub(crate) fn error_code(answer: &HttpAnswer) -> Option<String> {
         let value = serde_json::from_slice::<Value>(&answer.body).ok()?;

@@ -76,6 +76,12 @@ impl TokenEndpoint<'_> {
         }
     }
 
+    /// Posts a form to an endpoint beside the token endpoint, as the same client.
+    pub(crate) async fn post_for(&self, purpose: Purpose, parts: &Form) -> Result<HttpAnswer> {
+        let request = HttpRequest { purpose, ..self.compose(parts, None)? };
+        self.ports.http.send(request).await
+    }
+
     async fn post(&self, parts: &Form, nonce: Option<&str>) -> Result<HttpAnswer> {
         let request = self.compose(parts, nonce)?;
         self.ports.http.send(request).await

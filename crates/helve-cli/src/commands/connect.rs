@@ -60,6 +60,10 @@ pub(crate) struct Args {
     #[arg(long = "move")]
     moves: bool,
 
+    /// Of servers that move, keep secrets that are written out in the vault, and refer to them
+    #[arg(long, requires = "moves")]
+    seal: bool,
+
     /// The name of the entry
     #[arg(long, default_value = NAME)]
     name: String,
@@ -147,7 +151,7 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     }
     context.printer.say(&Line::plain(format!("{} is connected: entry `{name}` in {shown}", application.title)));
     if args.moves {
-        let moved = moving::run(context, application, &place, &mut connection, args.yes);
+        let moved = moving::run(context, application, &place, &mut connection, args.yes, args.seal);
         if !connection.moved.is_empty() {
             connection.before = Some(before);
             stores.update(|known: &mut Connections| known.add(connection))?;

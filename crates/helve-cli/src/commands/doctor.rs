@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use helve::{Host, Plan, ServerReport, Snapshot};
+use helve_code::Limits;
 use helve_config::{Code, Configuration, Severity, secret_arguments};
 use helve_model::name::Spelling;
 use helve_model::{PendingReason, QualifiedName, ServerStatus, TransportSpec};
+use helve_setup::vault::OpeningAsks;
 use helve_setup::{Wanted, compile};
 use serde_json::{Value, json};
 
 use super::status::counted;
+use crate::code_mode;
 use crate::confinement::Confinement;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -18,7 +21,7 @@ use crate::hint_words::HintWords;
 use crate::inputs;
 use crate::printer::{Line, Style};
 use crate::progress::Meter;
-use crate::running::{Manner, late, settled, with_host};
+use crate::running::{Manner, block_on, late, settled, with_host};
 use crate::sign_ins::described;
 use crate::suspicion;
 
@@ -34,6 +37,10 @@ pub(crate) struct Args {
     /// Only this server
     #[arg(value_name = "SERVER")]
     server: Option<String>,
+
+    /// Also start servers that need a command of yours to run, or the system's keyring to be asked, for a secret
+    #[arg(long)]
+    secrets: bool,
 }
 
 /// How bad it is.
@@ -65,10 +72,16 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     {
         context.server(&configuration, name)?;
     }
-    let named: Vec<String> = args.server.iter().cloned().collect();
-    let wanted = if named.is_empty() { Wanted::All } else { Wanted::Only(&named) };
+    let left_open = if args.secrets { BTreeMap::new() } else { left_open(context, &plan) };
+    // One that waits for its first use is started only where it is the one that is asked about.
+    let to_start = plan.servers.iter().filter(|planned| args.server.is_some() || !planned.spec.lazy);
+    let to_start = to_start.map(|planned| planned.spec.name.to_string());
+    let to_start: Vec<String> = to_start.filter(|name| is_meant(name) && !left_open.contains_key(name)).collect();
 
     let mut examined = vec![general(&configuration, &plan)];
+    if args.server.is_none() {
+        examined.push(programs(context, &configuration)?);
+    }
     for server in configuration.servers.iter().filter(|server| is_meant(server.name.as_str())) {
         examined
             .push(Examined { server: server.name.to_string(), findings: configured(context, &configuration, server) });
@@ -82,7 +95,10 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         reports.retain(|report| is_meant(report.name.as_str()));
         too_late = late(context, &reports);
         for report in &reports {
-            let findings = running(host, report, &context.printer.words);
+            let findings = match left_open.get(report.name.as_str()) {
+                Some(asked) if matches!(report.status, ServerStatus::Pending(_)) => vec![not_asked(asked)],
+                _ => running(host, report, &context.printer.words),
+            };
             match examined.iter_mut().find(|examined| examined.server == report.name.as_str()) {
                 Some(examined) => examined.findings.extend(findings),
                 None => examined.push(Examined { server: report.name.to_string(), findings }),
@@ -91,7 +107,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         Ok(())
     };
     if is_known {
-        with_host(context, &configuration, wanted, Manner::reporting(), look)?;
+        with_host(context, &configuration, Wanted::Only(&to_start), Manner::reporting(), look)?;
     }
     print(context, &examined)?;
     if !context.printer.is_json() {
@@ -103,6 +119,25 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let bad =
         examined.iter().flat_map(|examined| &examined.findings).filter(|finding| finding.weight == Weight::Bad).count();
     if bad == 0 { Ok(()) } else { Err(Failure::other(format!("{} wrong", counted(bad, "thing")))) }
+}
+
+/// The servers that are not started, and whom starting them would ask: looking for what is wrong runs nobody's commands.
+fn left_open(context: &Context, plan: &Plan) -> BTreeMap<String, Vec<OpeningAsks>> {
+    let Some(credentials) = context.credentials() else { return BTreeMap::new() };
+    let asks = plan.servers.iter().filter(|planned| planned.held.is_none());
+    let asks = asks.map(|planned| (planned.spec.name.to_string(), credentials.starting_asks(&planned.spec)));
+    asks.filter(|(_, asks)| !asks.is_empty()).collect()
+}
+
+fn not_asked(asked: &[OpeningAsks]) -> Finding {
+    let words = asked.iter().map(|asked| match asked {
+        OpeningAsks::Program => "run a command of yours",
+        OpeningAsks::Keyring => "ask the system's keyring",
+    });
+    let words: Vec<&str> = words.collect();
+    let what = format!("not started: for its secrets that would {}", words.join(" and "));
+    // Nothing is wrong with it: it is no advice that could be what to do first.
+    Finding::note(format!("{what}\n`helve doctor --secrets` starts it too"), Vec::new())
 }
 
 /// What to do first, in one line: the first of the worst things, and its own advice.
@@ -140,6 +175,16 @@ fn general(configuration: &Configuration, plan: &Plan) -> Examined {
         findings.push(Finding::good(format!("{} read without a problem", counted(files, "configuration file"))));
     }
     Examined { server: "configuration".to_owned(), findings }
+}
+
+/// Whether models' programs can be run here, and in what.
+fn programs(context: &Context, configuration: &Configuration) -> Result<Examined, Failure> {
+    let engine = block_on(async { Ok(code_mode::engine(context, configuration, None, &Limits::default()).await) })?;
+    let finding = match engine {
+        Ok(engine) => Finding::good(format!("programs run in {}, confined", engine.description())),
+        Err(why) => Finding::note(why.to_string(), Vec::new()),
+    };
+    Ok(Examined { server: "code mode".to_owned(), findings: vec![finding] })
 }
 
 /// What the configuration alone tells about a server.

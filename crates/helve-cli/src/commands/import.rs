@@ -9,6 +9,7 @@ use helve_setup::held_text;
 use serde_json::{Value, json};
 
 use super::add::{only_in_own_file, settle};
+use super::sealing;
 use crate::context::Context;
 use crate::describe;
 use crate::failure::Failure;
@@ -24,7 +25,8 @@ helve reads the files of other applications as they are; a copy is for changing 
 Examples:
   helve import                 what there is
   helve import github linear   these two
-  helve import --all --from cursor")]
+  helve import --all --from cursor
+  helve import github --seal   its token goes to the vault, the copy refers to it")]
 pub(crate) struct Args {
     /// Which ones; without any they are listed
     #[arg(value_name = "SERVER")]
@@ -38,6 +40,10 @@ pub(crate) struct Args {
     #[arg(long = "from", value_name = "APP", value_parser = PossibleValuesParser::new(discover::applications()))]
     #[arg(hide_possible_values = true)]
     applications: Vec<String>,
+
+    /// Keep secrets that are written out in the vault, and refer to them
+    #[arg(long)]
+    seal: bool,
 
     /// Whose file they go to; without it the project's helve.toml if there is one, else your own
     #[arg(short, long, value_enum)]
@@ -65,7 +71,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let mut imported = Vec::new();
     let mut refused = Vec::new();
     for server in chosen {
-        match import(context, &configuration, server, &target) {
+        match import(context, &configuration, server, &target, args.seal) {
             Ok(done) => imported.push(done),
             // One that cannot be copied is not a reason to leave the others.
             Err(failure) => refused.push(failure),
@@ -206,6 +212,7 @@ fn import(
     configuration: &Configuration,
     server: &ConfiguredServer,
     target: &FilePlace,
+    seals: bool,
 ) -> Result<Value, Failure> {
     let name = server.name.as_str();
     let (origin, file) = (context.shown(&server.origin), context.env.shown(&target.path));
@@ -224,10 +231,12 @@ fn import(
     if server.disabled_by.is_some() {
         carried.switch_off();
     }
+    sealing::offer(context, name, &mut carried, seals, &file)?;
     if carried.holds_secrets && target.layer == Layer::Project && target.path.ends_with(discover::PROJECT_FILE) {
         let message = format!("`{name}` at {origin} has a secret written out, and {file} is for everybody");
         return Err(Failure::new(ErrorCode::Config, message)
             .at_server(name)
+            .hint("keep it in the vault, and refer to it: `--seal`")
             .hint("put the secret into a variable and refer to it: ${NAME}")
             .hint("or copy it to a file of your own: `--scope user` or `--scope local`"));
     }
@@ -245,7 +254,7 @@ fn import(
         }
     })?;
     if holds_secrets {
-        context.printer.warning(format!("`{name}`: its secret is now written out in {file} too"));
+        sealing::warn(context, name, &file, true);
     }
     settle(context, target, name, "imported", None)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use helve::auth::ports::{BoxFuture, Person};
-use helve::auth::{AuthError, Facts, LoginWish, Page, SignIn};
+use helve::auth::{AuthError, DeviceCode, ErrorKind, Facts, LoginWish, Page, SignIn};
 use helve::{Host, Plan, from_auth};
 use helve_model::{DisabledReason, ErrorCode, ServerSpec, ServerStatus};
 use helve_setup::{Credentials, Secrets};
@@ -38,6 +38,10 @@ pub(crate) struct Args {
     /// Print the page instead of opening it
     #[arg(long)]
     no_browser: bool,
+
+    /// Show a code to type on a page, on this machine or another, where the server offers that
+    #[arg(long, conflicts_with_all = ["start", "paste", "no_browser"])]
+    device: bool,
 
     /// Ask for this scope and no others; can be repeated
     #[arg(long, value_name = "SCOPE")]
@@ -75,6 +79,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         wish.challenge = bounded(context, challenge(context, &spec)).await?;
         wish.scopes = (!args.scope.is_empty()).then(|| args.scope.clone());
         wish.fresh = args.fresh;
+        wish.device = args.device;
         wish.time = context.options.timeout;
         if args.start {
             let page = sign_in.begin(&wish).await.map_err(|error| from_auth(error, &spec))?;
@@ -98,7 +103,8 @@ pub(super) fn offered(context: &Context, refused: Failure) -> Result<Offered, Fa
     if !prompt::confirm(context, &format!("`{server}` wants a login. Sign in now?"))? {
         return Ok(Offered::Not(refused));
     }
-    let args = Args { server, no_browser: false, scope: Vec::new(), fresh: false, start: false, paste: None };
+    let args =
+        Args { server, no_browser: false, device: false, scope: Vec::new(), fresh: false, start: false, paste: None };
     run(context, &args)?;
     Ok(Offered::SignedIn)
 }
@@ -185,7 +191,11 @@ async fn signed_in(
         server: spec.name.as_str(),
         browser: (!args.no_browser && !is_remote).then(|| Browser::new(&context.env)),
     };
-    Ok(sign_in.login(wish, &person).await.map_err(|error| from_auth(error, spec))?)
+    sign_in.login(wish, &person).await.map_err(|error| {
+        let has_no_codes = args.device && *error.kind() == ErrorKind::ClientNeeded;
+        let failure = Failure::from(from_auth(error, spec));
+        if has_no_codes { failure.hint("leave `--device` away: then the login goes by a browser") } else { failure }
+    })
 }
 
 /// A person in front of a terminal, or beside a script that prints the page.
@@ -212,6 +222,19 @@ impl Person for AtTerminal<'_> {
                 "waiting for the browser; if it cannot come back here, paste the address it ended at",
             ));
         }
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn show_code<'a>(&'a self, code: &'a DeviceCode) -> BoxFuture<'a, Result<(), AuthError>> {
+        let printer = &self.context.printer;
+        let minutes = code.life.as_secs().div_ceil(60);
+        printer.say(&Line::plain(format!("sign in to `{}`: on any device, open", self.server)));
+        printer.say(&Line::plain(format!("  {}", code.page)));
+        printer.say(&Line::plain("and type the code ").then(Style::Name, code.code.as_str()));
+        if let Some(page) = &code.whole_page {
+            printer.say(&Line::plain(format!("or open {page}")));
+        }
+        printer.say(&Line::plain(format!("waiting for up to {minutes} min; Ctrl-C gives up")));
         Box::pin(std::future::ready(Ok(())))
     }
 
@@ -256,11 +279,7 @@ fn begun(context: &Context, spec: &ServerSpec, page: &Page) -> Result<(), Failur
 
 fn done(context: &Context, credentials: &Credentials, spec: &ServerSpec, facts: &Facts) -> Result<(), Failure> {
     if credentials.store.has_made_key() {
-        let key = context.env.shown(credentials.vault.key_file());
-        context
-            .printer
-            .warning(format!("logins are sealed with the key in {key}: whoever can read your files can use them"));
-        context.printer.hint("HELVE_VAULT_KEY keeps the key elsewhere: set it before the first login");
+        tell_key_file(context, credentials, "logins are", "use them");
     }
     if context.printer.is_json() {
         let mut value = as_json(facts);
@@ -272,6 +291,16 @@ fn done(context: &Context, credentials: &Credentials, spec: &ServerSpec, facts: 
     let words = described(context, facts);
     context.printer.say(&Line::plain(format!("signed in to `{}` {words}", spec.name)));
     Ok(())
+}
+
+/// Says, once, that the vault's key is a file, and why it is not in the system's keyring.
+pub(super) fn tell_key_file(context: &Context, credentials: &Credentials, what: &str, use_of_it: &str) {
+    let Some(key) = credentials.vault.key_file() else { return };
+    let key = context.env.shown(key);
+    let why = credentials.vault.no_keyring().map(|why| format!(" (the system's keyring {why})")).unwrap_or_default();
+    let printer = &context.printer;
+    printer.warning(format!("{what} sealed with the key in {key}{why}: whoever can read your files can {use_of_it}"));
+    printer.hint("HELVE_VAULT_KEY keeps the key elsewhere: set it before anything is kept");
 }
 
 /// An address from the command line or from stdin.

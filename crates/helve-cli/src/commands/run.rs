@@ -12,10 +12,10 @@ use crate::code_mode;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::inputs;
-use crate::printer::write_talk;
+use crate::line_editor::LineEditor;
 use crate::questions::QuestionArgs;
 use crate::running::{Manner, with_host};
-use crate::{stdio, tty};
+use crate::stdio;
 
 /// No more of a program is read than any engine takes.
 const SOURCE_BYTES: u64 = 2 << 20;
@@ -42,9 +42,9 @@ pub(crate) struct Args {
     #[arg(short, long, conflicts_with_all = ["file", "plan"])]
     interactive: bool,
 
-    /// The Python that programs run in, instead of the first python3 on PATH
+    /// The Python that programs run in, instead of the one of your settings or the first python3 on PATH
     #[arg(long, value_name = "PROGRAM", value_hint = clap::ValueHint::ExecutablePath)]
-    python: Option<PathBuf>,
+    python: Option<String>,
 
     #[command(flatten)]
     questions: QuestionArgs,
@@ -57,7 +57,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     with_host(context, &configuration, Wanted::OnDemand, manner, async |host| {
         // One program, or a few of one person: none waits for the next.
         let limits = Limits::default().with(|limits| limits.spare_for = None);
-        let engine = code_mode::engine(context, args.python.as_deref(), &limits).await?;
+        let engine = code_mode::engine(context, &configuration, args.python.as_deref(), &limits).await?;
         let runner = Runner::new(host, engine, limits);
         runner.offer(host)?;
         host.recalled().await;
@@ -187,7 +187,7 @@ fn why(foreseen: &Foreseen) -> Option<String> {
     }
 }
 
-/// Programs one after the other. An empty line ends a block.
+/// Programs one after the other, until the end of input.
 async fn interact(context: &Context, runner: &Runner) -> Result<(), Failure> {
     if !context.console.can_ask() {
         return Err(
@@ -195,8 +195,11 @@ async fn interact(context: &Context, runner: &Runner) -> Result<(), Failure> {
         );
     }
     let mut session = Session::default();
+    let mut editor = LineEditor::default();
     loop {
-        let Some(source) = tokio::task::spawn_blocking(block).await.ok().flatten() else { return Ok(()) };
+        let reading = tokio::task::spawn_blocking(move || (editor.program(), editor));
+        let Ok((Some(source), given_back)) = reading.await else { return Ok(()) };
+        editor = given_back;
         if source.trim().is_empty() {
             continue;
         }
@@ -208,23 +211,6 @@ async fn interact(context: &Context, runner: &Runner) -> Result<(), Failure> {
                 }
             }
             Err(error) => context.printer.failure(&Failure::from(error)),
-        }
-    }
-}
-
-/// The lines of one program; `None` at the end of input.
-fn block() -> Option<String> {
-    let mut source = String::new();
-    loop {
-        write_talk(if source.is_empty() { ">>> " } else { "... " });
-        let line = tty::line().ok().filter(|line| !line.is_empty())?;
-        let text = line.trim_end();
-        let is_open = text.ends_with([':', '\\', '(', '[', '{', ',']);
-        let goes_on = is_open || (source.contains('\n') && !text.is_empty());
-        source.push_str(text);
-        source.push('\n');
-        if !goes_on {
-            return Some(source);
         }
     }
 }

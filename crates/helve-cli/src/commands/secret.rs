@@ -12,7 +12,7 @@ use helve_setup::secret_record;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 
-use super::login::credentials;
+use super::login::{credentials, tell_key_file};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::printer::{Line, Style, Table};
@@ -134,8 +134,7 @@ pub(super) fn value_of(context: &Context, question: &str, from_stdin: bool) -> R
 
 pub(super) fn tell_key(context: &Context, made_key: bool) -> Result<(), Failure> {
     if made_key {
-        let key = context.env.shown(credentials(context)?.vault.key_file());
-        context.printer.warning(format!("it is sealed with the key in {key}: whoever can read your files can open it"));
+        tell_key_file(context, credentials(context)?, "it is", "open it");
     }
     Ok(())
 }

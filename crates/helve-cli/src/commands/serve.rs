@@ -140,7 +140,7 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     if let Some(idle) = args.session_idle {
         options.limits.session_idle = idle;
     }
-    let code = if args.code || args.discover == Discovery::Code { code(context)? } else { None };
+    let code = if args.code || args.discover == Discovery::Code { code(context, &configuration)? } else { None };
     if code.is_none() && args.discover == Discovery::Code {
         options.discovery = Discovery::Search;
     }
@@ -150,7 +150,8 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
         None => {
             let mut recipe = recipe(context, &configuration)?;
             recipe.settings.denies_unlisted = denies_unlisted;
-            let added = Added { manages: args.manage, code };
+            let searches = code.is_some() || matches!(args.discover, Discovery::Search | Discovery::Code);
+            let added = Added { manages: args.manage, searches, code };
             block_on(on_standard_streams(context, &configuration, recipe, added, options))
         }
         Some(address) => {
@@ -248,13 +249,14 @@ struct OneHost<'a> {
 /// What is offered besides the servers' tools.
 struct Added {
     manages: bool,
+    searches: bool,
     code: Option<Engine>,
 }
 
 /// The engine for programs. Without one they are not offered, and the person is told why.
-fn code(context: &Context) -> Result<Option<Engine>, Failure> {
+fn code(context: &Context, configuration: &Configuration) -> Result<Option<Engine>, Failure> {
     block_on(async {
-        match code_mode::engine(context, None, &CodeLimits::default()).await {
+        match code_mode::engine(context, configuration, None, &CodeLimits::default()).await {
             Ok(engine) => Ok(Some(engine)),
             Err(why) => {
                 context.printer.warning(why.to_string());
@@ -269,6 +271,9 @@ impl HostSource for OneHost<'_> {
         Box::pin(async move {
             let builder = self.recipe.builder().approver(ApprovalKeeper::new(self.context));
             let host = builder.answerer(Arc::clone(&answerer)).start().await?;
+            if self.added.searches {
+                host.prepare_search();
+            }
             let runner = self.added.code.clone().map(|engine| Runner::new(&host, engine, CodeLimits::default()));
             if let Some(runner) = &runner {
                 runner.offer(&host)?;
@@ -325,6 +330,7 @@ impl HostSource for ManyHosts {
         Box::pin(async move {
             let host = builder.start().await?;
             if let Some(engine) = code {
+                host.prepare_search();
                 Runner::new(&host, engine, CodeLimits::default()).offer(&host)?;
             }
             Ok(host)

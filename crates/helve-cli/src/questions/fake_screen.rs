@@ -9,7 +9,7 @@ use super::widget::Terminal;
 use crate::printer::Color;
 
 /// Runs a dialogue with these keys. [`Key::Other`] takes a picture; the last picture is that of the end.
-pub(super) fn with_keys<T>(keys: &[Key], dialogue: impl FnOnce(&mut Terminal<'_>) -> T) -> (T, Vec<String>) {
+pub(crate) fn with_keys<T>(keys: &[Key], dialogue: impl FnOnce(&mut Terminal<'_>) -> T) -> (T, Vec<String>) {
     let screen = Rc::new(RefCell::new(Screen::default()));
     let mut typist = Typist { keys: keys.iter().copied().collect(), screen: Rc::clone(&screen), pictures: Vec::new() };
     let mut write = |text: &str| screen.borrow_mut().write(text);
@@ -21,7 +21,7 @@ pub(super) fn with_keys<T>(keys: &[Key], dialogue: impl FnOnce(&mut Terminal<'_>
 }
 
 /// The keys of a text.
-pub(super) fn typed(text: &str) -> Vec<Key> {
+pub(crate) fn typed(text: &str) -> Vec<Key> {
     text.chars().map(|character| if character == '\n' { Key::Enter } else { Key::Character(character) }).collect()
 }
 

@@ -65,6 +65,16 @@ pub(crate) struct Keyboard {
 impl Keyboard {
     /// Takes single keys from now on. When the other end of `gone` is closed, nobody waits for an answer any more.
     pub(crate) fn open(gone: OwnedFd) -> io::Result<Self> {
+        // What was typed before the question was seen is not an answer to it.
+        Self::take(gone, VecDeque::new(), OptionalActions::Flush)
+    }
+
+    /// The same, beginning with what came before.
+    pub(crate) fn open_with(gone: OwnedFd, unread: VecDeque<u8>) -> io::Result<Self> {
+        Self::take(gone, unread, OptionalActions::Now)
+    }
+
+    fn take(gone: OwnedFd, waiting: VecDeque<u8>, when: OptionalActions) -> io::Result<Self> {
         let terminal = tty::answers()?;
         let before = tcgetattr(&terminal)?;
         let mut single = before.clone();
@@ -72,9 +82,13 @@ impl Keyboard {
         single.input_modes -= InputModes::IXON | InputModes::INLCR | InputModes::IGNCR;
         single.special_codes[SpecialCodeIndex::VMIN] = 1;
         single.special_codes[SpecialCodeIndex::VTIME] = 0;
-        // What was typed before the question was seen is not an answer to it.
-        tcsetattr(&terminal, OptionalActions::Flush, &single)?;
-        Ok(Self { before, bytes: Bytes { terminal, waiting: VecDeque::new(), gone }, is_interrupted: false })
+        tcsetattr(&terminal, when, &single)?;
+        Ok(Self { before, bytes: Bytes { terminal, waiting, gone }, is_interrupted: false })
+    }
+
+    /// What was typed behind the last key.
+    pub(crate) fn unread(mut self) -> VecDeque<u8> {
+        std::mem::take(&mut self.bytes.waiting)
     }
 
     /// True when Ctrl-C was pressed, which the terminal made no signal of.

@@ -256,6 +256,24 @@ fn servers_are_moved_and_moved_back_to_the_byte() {
 }
 
 #[test]
+fn a_secret_of_a_server_that_moves_goes_to_the_vault() {
+    let env = TestEnv::new();
+    let before = "{\"mcpServers\": {\"other\": {\"command\": \"npx\", \"env\": {\"API_KEY\": \"hunter2hunter2\"}}}}";
+    env.write("home/.cursor/mcp.json", before);
+    let told = env.run(&["connect", "cursor", "--move", "--yes", "--seal"]);
+    assert!(told.contains("kept API_KEY of `other` sealed in the vault"), "{told}");
+    assert!(!told.contains("written out"), "{told}");
+    let file = env.read("home/.config/helve/helve.toml");
+    assert!(file.contains("${secret:other.API_KEY}") && !file.contains("hunter2"), "{file}");
+    env.stdout(&["disconnect", "cursor", "--yes"]);
+    assert_eq!(env.read("home/.cursor/mcp.json"), before);
+
+    let told = env.run(&["connect", "cursor", "--move", "--yes"]);
+    assert!(told.contains("its secret is now written out in ~/.config/helve/helve.toml"), "{told}");
+    assert!(told.contains("hint: `--seal` keeps it in the vault instead"), "{told}");
+}
+
+#[test]
 fn what_somebody_changed_since_it_was_moved_is_left_alone() {
     let env = TestEnv::new();
     env.write("home/.cursor/mcp.json", "{\"mcpServers\": {\"other\": {\"command\": \"npx\"}}}\n");

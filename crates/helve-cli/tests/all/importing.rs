@@ -1,6 +1,6 @@
 //! `helve import`: servers of other applications in a file of one's own.
 
-use crate::support::TestEnv;
+use crate::support::{Person, TestEnv};
 
 const CURSOR: &str = r#"{"mcpServers": {"github": {"command": "npx", "args": ["${env:TOKEN}"]}, "secret": {"url": "https://x.example.com", "headers": {"Authorization": "hunter2"}}}}"#;
 const CODEX: &str = "[mcp_servers.github]\ncommand = \"other\"\n\n[mcp_servers.bearer]\nurl = \"https://y.example.com\"\nbearer_token_env_var = \"TOKEN\"\n";
@@ -101,6 +101,7 @@ fn all_are_copied_but_what_nobody_trusts() {
     warning: `theirs` at .mcp.json:1 is left out: nobody has trusted it yet
     imported server `github` at ~/.config/helve/helve.toml:1
     warning: `secret`: its secret is now written out in ~/.config/helve/helve.toml too
+    hint: `--seal` keeps it in the vault instead
     imported server `secret` at ~/.config/helve/helve.toml:6
     imported server `github@codex` at ~/.config/helve/helve.toml:10
     imported server `bearer` at ~/.config/helve/helve.toml:13
@@ -156,6 +157,7 @@ fn secrets_stay_out_of_files_for_everybody() {
     exit status 2
     --- stderr
     error: `secret` at ~/.cursor/mcp.json:1 has a secret written out, and helve.toml is for everybody
+    hint: keep it in the vault, and refer to it: `--seal`
     hint: put the secret into a variable and refer to it: ${NAME}
     hint: or copy it to a file of your own: `--scope user` or `--scope local`
     ");
@@ -163,6 +165,7 @@ fn secrets_stay_out_of_files_for_everybody() {
     exit status 0
     --- stderr
     warning: `secret`: its secret is now written out in helve.local.toml too
+    hint: `--seal` keeps it in the vault instead
     imported server `secret` at helve.local.toml:1
     ");
 }
@@ -229,4 +232,65 @@ fn c5_what_is_off_or_empty_in_gemini_stays_so() {
     command = "true"
     enabled = false
     "#);
+}
+
+const LITERAL: &str = r#"{"mcpServers": {
+  "github": {"command": "npx", "env": {"GITHUB_TOKEN": "ghp_hunter2hunter2", "MODE": "fast"}},
+  "docs": {"url": "https://x.example.com", "headers": {"Authorization": "Bearer hunter3hunter3", "X-Version": "7"}}
+}}"#;
+
+#[test]
+fn secrets_that_are_written_out_are_sealed_on_the_way() {
+    let env = TestEnv::new();
+    env.write("home/.cursor/mcp.json", LITERAL);
+    env.run_with_input(&["secret", "set", "docs.Authorization", "-"], "another-one");
+    let told = env.run(&["import", "github", "docs", "--seal"]);
+    assert!(told.starts_with("exit status 0"), "{told}");
+    assert!(told.contains("kept GITHUB_TOKEN of `github` sealed in the vault"), "{told}");
+    let file = env.read("home/.config/helve/helve.toml");
+    insta::assert_snapshot!(file, @r#"
+    [servers.github]
+    command = "npx"
+    env = { GITHUB_TOKEN = "${secret:github.GITHUB_TOKEN}", MODE = "fast" }
+    cwd = "${workspaceFolder}"
+
+    [servers.docs]
+    url = "https://x.example.com"
+    headers = { Authorization = "Bearer ${secret:docs.Authorization-2}", X-Version = "7" }
+    "#);
+    let value = |name: &str| env.stdout(&["secret", "get", name, "--reveal"]);
+    assert_eq!(value("github.GITHUB_TOKEN"), "ghp_hunter2hunter2\n");
+    assert_eq!(value("docs.Authorization-2"), "hunter3hunter3\n");
+    assert_eq!(value("docs.Authorization"), "another-one\n", "what was kept is not overwritten");
+    assert!(!told.contains("hunter2") && !told.contains("hunter3"), "{told}");
+    assert_eq!(env.read("home/.cursor/mcp.json"), LITERAL, "the other file stays as it is");
+}
+
+#[test]
+fn at_a_terminal_the_vault_is_offered_and_a_no_is_a_no() {
+    let env = TestEnv::new();
+    env.write("home/.cursor/mcp.json", LITERAL);
+    let mut person = Person::at(&env, &["import", "github"]);
+    person.sees("`github` has GITHUB_TOKEN written out. Keep it sealed in the vault, instead of in ~/.config/helve/helve.toml? [y/N]");
+    person.types("\n");
+    assert!(person.sees_the_end().starts_with("exit status 0"));
+    assert!(env.read("home/.config/helve/helve.toml").contains("ghp_hunter2hunter2"));
+    env.run(&["remove", "github"]);
+    let mut person = Person::at(&env, &["import", "github"]);
+    person.sees("[y/N]");
+    person.types("y\n");
+    assert!(person.sees_the_end().starts_with("exit status 0"));
+    assert!(env.read("home/.config/helve/helve.toml").contains("${secret:github.GITHUB_TOKEN}"));
+}
+
+#[test]
+fn a_project_s_file_takes_a_sealed_secret_and_no_other() {
+    let env = TestEnv::new();
+    env.write("home/.cursor/mcp.json", LITERAL);
+    let told = env.run(&["import", "github", "--scope", "project"]);
+    assert!(told.contains("has a secret written out, and helve.toml is for everybody"), "{told}");
+    assert!(told.contains("`--seal`"), "{told}");
+    let told = env.run(&["import", "github", "--scope", "project", "--seal"]);
+    assert!(told.starts_with("exit status 0"), "{told}");
+    assert!(!env.read("project/helve.toml").contains("hunter2"));
 }

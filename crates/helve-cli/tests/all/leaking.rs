@@ -4,10 +4,12 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use helve_testkit::Scenario;
 use helve_testkit::authority::{Authority, Switches, visit};
+use helve_testkit::secret_service::{FakeKeyring, KeyringKind};
+use helve_testkit::{Scenario, descendants_of};
 use insta::assert_snapshot;
 
+use crate::ruling::Served;
 use crate::support::{ALLOW, TestEnv};
 
 /// How many secrets there are of each kind.
@@ -95,6 +97,25 @@ fn assert_silent(env: &TestEnv, secrets: &BTreeSet<String>, arguments: &[&str]) 
 fn a_thousand_secrets_are_said_nowhere() {
     let (env, secrets) = machine();
     assert!(secrets.len() > 1_000, "{}", secrets.len());
+    // What every user of the machine can read of helve's own processes; a server's own arguments are its own.
+    let mut agent = Served::by(&env, &[], "{}");
+    agent.says(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
+    agent.hears(|line| line["id"] == 1);
+    let mut processes = descendants_of(agent.id());
+    processes.push(agent.id());
+    let own = fs_err::canonicalize(env!("CARGO_BIN_EXE_helve")).expect("the program");
+    let mut looked_at = 0;
+    for process in processes {
+        let line = fs_err::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).into_owned();
+        let is_own = fs_err::read_link(format!("/proc/{process}/exe")).is_ok_and(|program| program == own);
+        if is_own {
+            looked_at += 1;
+            assert_eq!(secrets.iter().find(|secret| line.contains(secret.as_str())), None, "{line}");
+        }
+    }
+    assert!(looked_at >= 2, "the gateway and the warden of its server: {looked_at}");
+    agent.goes();
     // The log at its most talkative, in every one of them.
     let env = env.with_variable("HELVE_LOG", "trace");
     let told = assert_silent(&env, &secrets, &["call", "leaky/tell"]);
@@ -134,20 +155,73 @@ fn a_thousand_secrets_are_said_nowhere() {
 #[test]
 fn a_list_opens_no_vault_and_runs_no_program() {
     let env = TestEnv::new();
+    let keyring = FakeKeyring::start(&env.home(), KeyringKind::Working).expect("a keyring");
+    keyring.keep(&[("service", "mail"), ("username", "me")], "canary-of-the-keyring");
+    let env = env.with_variable("DBUS_SESSION_BUS_ADDRESS", &keyring.address());
     let trace = env.home().join("ran");
+    // Its key is in the keyring from now on.
+    let told = env.run_with_input(&["secret", "set", "kept", "-"], "canary-of-the-vault");
+    assert!(told.starts_with("exit status 0") && !told.contains("vault.key"), "{told}");
+    let asked = keyring.connections();
+    let sh = "command = \"/bin/sh\"\nargs = [\"-c\", \"echo $A >&2; exit 1\"]";
     env.write(
         "home/.config/helve/helve.toml",
         &format!(
-            "[servers.near]\ncommand = \"/bin/sh\"\nargs = [\"-c\", \"exit 1\"]\n[servers.near.env]\nA = \"${{cmd:/usr/bin/touch {}}}\"\nB = \"${{secret:none}}\"\n",
+            "[servers.near]\n{sh}\nenv = {{ A = \"${{cmd:/usr/bin/touch {}}}\" }}\n\
+             [servers.other]\n{sh}\nenv = {{ A = \"${{keyring:mail/me}}\" }}\n\
+             [servers.sealed]\n{sh}\nenv = {{ A = \"${{secret:kept}}\" }}\n[servers.plain]\n{sh}\n",
             trace.display()
         ),
     );
-    for arguments in [&[][..], &["tools", "--cached"], &["get", "near"], &["rules"]] {
+    for arguments in [
+        &[][..],
+        &["tools", "--cached"],
+        &["get", "near"],
+        &["get", "other"],
+        &["rules"],
+        &["secret", "list"],
+        &["doctor"],
+    ] {
         env.run(arguments);
         assert!(!trace.exists(), "{arguments:?}");
+        assert_eq!(keyring.connections(), asked, "{arguments:?}");
     }
+    let told = env.run(&["doctor"]);
+    let open = told.lines().filter(|line| line.contains("not started: for its secrets that would"));
+    assert_eq!(open.clone().filter(|line| line.ends_with("run a command of yours")).count(), 1, "{told}");
+    assert_eq!(open.filter(|line| line.ends_with("ask the system's keyring")).count(), 2, "{told}");
+    assert!(told.contains("`helve doctor --secrets` starts it too"), "{told}");
+    assert!(told.contains("ended by itself") || told.contains("exit"), "a server without secrets is started: {told}");
+
+    let told = env.run(&["doctor", "--secrets"]);
+    assert!(trace.exists() && keyring.connections() > asked, "who asks for it gets it: {told}");
+    assert!(told.contains("(hidden)") && !told.contains("canary"), "{told}");
+}
+
+#[test]
+fn a_keyring_that_hangs_costs_two_seconds_once_and_the_key_is_a_file() {
+    let env = TestEnv::new();
+    let keyring = FakeKeyring::start(&env.home(), KeyringKind::SilentKeyring).expect("a keyring");
+    let env = env.with_variable("DBUS_SESSION_BUS_ADDRESS", &keyring.address());
+    let told = env.run_with_input(&["secret", "set", "kept", "-"], "canary-of-the-vault");
+    assert_snapshot!(told, @"
+    exit status 0
+    --- stderr
+    warning: it is sealed with the key in ~/.config/helve/vault.key (the system's keyring did not answer within 2 s): whoever can read your files can open it
+    hint: HELVE_VAULT_KEY keeps the key elsewhere: set it before anything is kept
+    kept `kept`; entries refer to it as ${secret:kept}
+    ");
+    env.run_with_input(&["secret", "set", "other", "-"], "canary-of-the-vault");
+    assert_eq!(env.stdout(&["secret", "get", "kept", "--reveal"]), "canary-of-the-vault\n");
+    assert_eq!(keyring.connections(), 1, "the vault says where its key is");
+    env.write(
+        "home/.config/helve/helve.toml",
+        "[servers.near]\ncommand = \"/bin/true\"\nenv = { A = \"${keyring:mail/me}\", B = \"${keyring:mail/you}\" }\n",
+    );
+    let start = std::time::Instant::now();
     let told = env.run(&["call", "near/x"]);
-    assert!(trace.exists(), "a server that starts needs it: {told}");
+    assert!(told.contains("the system's keyring did not answer within 2 s"), "{told}");
+    assert!(start.elapsed() < std::time::Duration::from_secs(4), "not two seconds for each: {:?}", start.elapsed());
 }
 
 #[test]

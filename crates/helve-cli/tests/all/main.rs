@@ -18,6 +18,7 @@ mod itself;
 mod keeping;
 mod leaking;
 mod offering;
+mod programs;
 mod reporting;
 mod ruling;
 mod sandbox;

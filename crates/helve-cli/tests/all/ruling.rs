@@ -425,6 +425,11 @@ impl<'env> Served<'env> {
         agent
     }
 
+    /// The gateway's process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn says(&mut self, message: &str) {
         writeln!(self.input.as_mut().expect("a pipe"), "{message}").expect("written");
     }

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
 use helve_testkit::Scenario;
-use helve_testkit::authority::{Authority, Switches, visit};
+use helve_testkit::authority::{Authority, DeviceKind, Switches, visit};
 use insta::assert_snapshot;
 use serde_json::Value;
 use tokio::runtime::Runtime;
@@ -99,6 +99,37 @@ fn a_browser_on_this_machine_comes_back_by_itself() {
     assert!(told.contains("signed in to `far` at [BASE], renewed by itself"), "{told}");
     assert!(told.contains("logins are sealed with the key in ~/.config/helve/vault.key"), "{told}");
     assert!(world.call().starts_with("exit status 0"));
+}
+
+#[test]
+fn a_code_is_typed_on_another_device() {
+    let world = World::new(Switches { device: DeviceKind::Offered, ..Switches::default() });
+    let mut helve = world.env.command(&["login", "far", "--device"]);
+    let mut helve = helve.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+    let mut lines = BufReader::new(helve.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
+    let shown: Vec<String> = lines.by_ref().take(5).collect();
+    assert_snapshot!(world.filtered(&shown.join("\n")), @"
+    sign in to `far`: on any device, open
+      [BASE]/device
+    and type the code WDJB-0002
+    or open [BASE]/device?user_code=WDJB-0002
+    waiting for up to 10 min; Ctrl-C gives up
+    ");
+    let page = shown[3].strip_prefix("or open ").expect("a page");
+    assert_eq!(world.runtime.block_on(visit(page)).expect("a page").status, 200);
+    let rest: Vec<String> = lines.collect();
+    assert!(helve.wait().expect("ended").success(), "{rest:?}");
+    assert!(world.call().starts_with("exit status 0"));
+    assert_eq!(world.authority.count("/authorize"), 0);
+
+    world.authority.set(|switches| switches.device = DeviceKind::Denied);
+    let told = world.env.run(&["login", "far", "--device"]);
+    assert!(told.starts_with("exit status 6") && told.contains("the person said no on the page"), "{told}");
+    assert!(world.call().starts_with("exit status 0"), "the login from before is still there");
+    world.authority.set(|switches| switches.device = DeviceKind::Absent);
+    let told = world.env.run(&["login", "far", "--device"]);
+    assert!(told.contains("does not offer to sign in by a code"), "{told}");
+    assert!(told.contains("hint: leave `--device` away: then the login goes by a browser"), "{told}");
 }
 
 #[test]

@@ -178,7 +178,8 @@ def _parsed(text):
     trimmed = text.strip()
     try:
         value, end = _scan(trimmed, 0)
-    except (ValueError, StopIteration, RecursionError):
+    except (ValueError, StopIteration, RecursionError, SystemError):
+        # The last: where the module json was not imported, its scanner has no error to raise.
         return text
     if end != len(trimmed):
         return text

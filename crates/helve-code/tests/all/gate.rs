@@ -125,6 +125,18 @@ async fn large_results_are_read_whole_and_leave_short() {
     assert_eq!(report.error.unwrap().code, ErrorCode::LimitExceeded);
 }
 
+/// In a worker that imported nothing: the scanner of JSON is another one then.
+#[tokio::test]
+async fn text_that_looks_like_json_and_is_not_stays_text() {
+    let limits = Limits::default().with(|limits| limits.spare_for = None);
+    let Some(engine) = engine_with(None, &limits).await else { return };
+    let shop = Shop::open(engine, limits, true).await;
+    for source in ["device.ShopMCP.listing()", "import json\ndevice.ShopMCP.listing()"] {
+        let report = shop.run(source).await;
+        assert_eq!((report.error, report.value.as_str()), (None, "\"[{'name': 'a'}, {'name': 'b'}]\""), "{source}");
+    }
+}
+
 #[tokio::test]
 async fn calls_at_once_take_the_time_of_one() {
     let shop = shop!();

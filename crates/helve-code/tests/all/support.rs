@@ -149,6 +149,12 @@ fn tools() -> Toolbox {
         FunctionTool::with_schema("report", "A report as JSON text", schema(json!({}), &[]), |_: Value, _| async {
             "[ {\"name\": \"a\", \"value\": 1},  {\"name\": \"b\", \"value\": 2} ]\n ".to_owned()
         });
+    let listing = FunctionTool::with_schema(
+        "listing",
+        "A list as Python writes it",
+        schema(json!({}), &[]),
+        |_: Value, _| async { "[{'name': 'a'}, {'name': 'b'}]".to_owned() },
+    );
     let size = FunctionTool::with_schema(
         "size",
         "How many bytes a text has",
@@ -207,6 +213,7 @@ fn tools() -> Toolbox {
         .with(orders.only_reads())
         .with(one.only_reads())
         .with(report.only_reads())
+        .with(listing.only_reads())
         .with(size.only_reads())
         .with(join.only_reads())
         .with(slow.only_reads())

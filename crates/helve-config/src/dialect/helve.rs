@@ -112,8 +112,12 @@ pub(crate) const SETTINGS_KEYS: &[&str] = &[
     "import",
     "roots",
     "vault_key",
+    "code",
     "sampling",
 ];
+
+/// The keys of `[settings.code]`.
+pub(crate) const CODE_KEYS: &[&str] = &["python"];
 
 /// The keys of `[settings.sampling]`.
 pub(crate) const SAMPLING_KEYS: &[&str] = &["command", "calls", "tokens", "concurrent", "timeout_seconds"];
@@ -256,13 +260,32 @@ fn own_settings(reader: &mut FileReader<'_>, settings: &Node) {
         }
         reader.content.settings.vault_key = command.flatten().and_then(|command| reader.setting(entry, Some(command)));
     }
+    // Which interpreter runs a model's programs is for the person to say.
+    if let Some(entry) = settings.entry("code").filter(|entry| is_for_the_person(reader, entry)) {
+        table(reader, entry, code);
+    }
     if let Some(entry) = settings.entry("sampling") {
-        if matches!(entry.node.value, Value::Table(_)) {
-            sampling(reader, &entry.node);
-        } else {
-            let message = wrong_type(&quoted("sampling"), "a table", &entry.node);
-            reader.report(Diagnostic::error(Code::WrongType, message), entry.node.span);
-        }
+        table(reader, entry, sampling);
+    }
+}
+
+fn table(reader: &mut FileReader<'_>, entry: &TableEntry, read: fn(&mut FileReader<'_>, &Node)) {
+    if matches!(entry.node.value, Value::Table(_)) {
+        read(reader, &entry.node);
+    } else {
+        let message = wrong_type(&quoted(&entry.key), "a table", &entry.node);
+        reader.report(Diagnostic::error(Code::WrongType, message), entry.node.span);
+    }
+}
+
+fn code(reader: &mut FileReader<'_>, node: &Node) {
+    reader.unknown_keys(node, CODE_KEYS);
+    if let Some(entry) = node.entry("python") {
+        let python = reader.string(entry).map(|text| {
+            let home = reader.scope.environment.expand_home(&text);
+            home.to_string_lossy().into_owned()
+        });
+        reader.content.settings.code_python = python.and_then(|python| reader.setting(entry, Some(python)));
     }
 }
 

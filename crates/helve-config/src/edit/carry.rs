@@ -11,6 +11,7 @@ use helve_model::sandbox::Profile;
 use helve_model::{
     ConfigText, HttpFlavour, Layer, Listed, RecordedBodies, SandboxSpec, ServerSpec, StdioSpec, TransportSpec,
 };
+use secrecy::{ExposeSecret as _, SecretString};
 
 use super::EditError;
 use super::render::{Written, timeout_value};
@@ -21,6 +22,7 @@ use crate::environment::{Environment, variable};
 use crate::field::Unit;
 use crate::interpolate::{self, Place, Scope, Unset};
 use crate::reader::{FilePlace, read_text};
+use crate::secret::is_secret_header;
 use crate::server::{Blocker, ConfiguredServer};
 
 /// A server on its way from one file to another.
@@ -31,8 +33,50 @@ pub struct CarriedServer {
     marks: Marks,
     /// A secret is written out in the file it comes from, and will be in the one it goes to.
     pub holds_secrets: bool,
+    /// Those that stand in its variables and headers.
+    literals: Vec<LiteralSecret>,
     /// What does not come along, in words.
     pub left_behind: Vec<String>,
+}
+
+/// A secret that an entry has written out, in a variable or a header.
+#[derive(Clone)]
+pub struct LiteralSecret {
+    /// The variable or header.
+    pub name: String,
+    /// What stands before the secret itself, as `Bearer ` does.
+    scheme: String,
+    value: SecretString,
+    /// Which table it stands in.
+    table: &'static str,
+}
+
+impl LiteralSecret {
+    /// The secret itself.
+    #[must_use]
+    pub const fn value(&self) -> &SecretString {
+        &self.value
+    }
+
+    fn new(table: &'static str, name: &str, text: &str) -> Self {
+        // `Bearer xyz` and its like: of a header the last word is the secret.
+        let split = text.rsplit_once(' ').filter(|(scheme, _)| table == "headers" && !scheme.contains(' '));
+        let (scheme, value) = split.map_or((String::new(), text), |(scheme, value)| (format!("{scheme} "), value));
+        Self { name: name.to_owned(), scheme, value: SecretString::from(value.to_owned()), table }
+    }
+}
+
+impl PartialEq for LiteralSecret {
+    fn eq(&self, other: &Self) -> bool {
+        let parts = |secret: &Self| (secret.name.clone(), secret.scheme.clone(), secret.table);
+        parts(self) == parts(other) && self.value.expose_secret() == other.value.expose_secret()
+    }
+}
+
+impl std::fmt::Debug for LiteralSecret {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("LiteralSecret").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 /// Takes a server out of the text of a file.
@@ -52,7 +96,14 @@ pub fn carry(
     if let Some(blocker) = found.blockers.first() {
         return Err(EditError::NotPossible(hindrance(blocker, &found)));
     }
-    let mut carrier = Carrier { place, marks: &marks, holds_secrets: false, left_behind: Vec::new(), keys: Vec::new() };
+    let mut carrier = Carrier {
+        place,
+        marks: &marks,
+        holds_secrets: false,
+        literals: Vec::new(),
+        left_behind: Vec::new(),
+        keys: Vec::new(),
+    };
     match &spec.transport {
         TransportSpec::Stdio(stdio) => carrier.program(stdio)?,
         TransportSpec::Http(http) => {
@@ -73,11 +124,42 @@ pub fn carry(
     if !found.rules.is_empty() {
         carrier.left_behind.push("tools approved for good".to_owned());
     }
-    let Carrier { keys, holds_secrets, left_behind, .. } = carrier;
-    Ok(CarriedServer { keys, expected: spec.clone(), marks, holds_secrets, left_behind })
+    let Carrier { keys, holds_secrets, literals, left_behind, .. } = carrier;
+    Ok(CarriedServer { keys, expected: spec.clone(), marks, holds_secrets, literals, left_behind })
 }
 
 impl CarriedServer {
+    /// The secrets that are written out in its variables and headers.
+    pub fn literal_secrets(&self) -> impl Iterator<Item = &LiteralSecret> {
+        self.literals.iter().filter(|literal| !literal.table.is_empty())
+    }
+
+    /// In the place of each secret that is written out in a variable or a header the entry refers to one that is kept
+    /// elsewhere, by the name that `kept_as` has for it.
+    pub fn refer_to_secrets(&mut self, mut kept_as: impl FnMut(&LiteralSecret) -> String) {
+        let (elsewhere, literals) = std::mem::take(&mut self.literals).into_iter().partition(|it| it.table.is_empty());
+        self.literals = elsewhere;
+        let literals: Vec<LiteralSecret> = literals;
+        for literal in literals {
+            let texts = match (&mut self.expected.transport, literal.table) {
+                (TransportSpec::Stdio(stdio), "env") => &mut stdio.environment,
+                (TransportSpec::Http(http), "headers") => &mut http.headers,
+                _ => continue,
+            };
+            let reference = format!("{}${{secret:{}}}", literal.scheme, kept_as(&literal));
+            if let Some(text) = texts.get_mut(&literal.name) {
+                *text = ConfigText::literal(reference.clone());
+            }
+            let tables = self.keys.iter_mut().filter(|(key, _)| key == literal.table);
+            for pair in tables.filter_map(|(_, written)| written.as_table()).flatten() {
+                if pair.0 == literal.name {
+                    pair.1.clone_from(&reference);
+                }
+            }
+        }
+        self.holds_secrets = !self.literals.is_empty();
+    }
+
     /// The server arrives switched off.
     pub fn switch_off(&mut self) {
         if self.expected.enabled {
@@ -166,6 +248,8 @@ struct Carrier<'a> {
     place: &'a FilePlace,
     marks: &'a Marks,
     holds_secrets: bool,
+    /// Secrets that are written out; those outside of variables and headers have no table.
+    literals: Vec<LiteralSecret>,
     left_behind: Vec<String>,
     keys: Vec<(String, Written)>,
 }
@@ -238,7 +322,19 @@ impl Carrier<'_> {
     ) -> Result<Vec<(String, String)>, EditError> {
         let mut table = Vec::with_capacity(texts.len());
         for (name, text) in texts {
+            let before = self.literals.len();
             table.push((name.clone(), self.text(field, text)?));
+            // What was noted as standing somewhere stands here.
+            if self.literals.len() > before {
+                self.literals.truncate(before);
+                let table = match field {
+                    // Every header is treated as a secret; that is no reason to seal the version of an API.
+                    "headers" if !is_secret_header(name) => "",
+                    "headers" => "headers",
+                    _ => "env",
+                };
+                self.literals.push(LiteralSecret::new(table, name, text.expose()));
+            }
         }
         Ok(table)
     }
@@ -257,6 +353,7 @@ impl Carrier<'_> {
         let written = text.written();
         if written == ConfigText::HIDDEN {
             self.holds_secrets = true;
+            self.literals.push(LiteralSecret::new("", field, text.expose()));
             return Ok(self.marks.respell(text.expose()));
         }
         if !text.late_references().is_empty() {

@@ -64,6 +64,16 @@ pub(super) enum Written {
     Table(Vec<(String, String)>),
 }
 
+impl Written {
+    /// The pairs of a table.
+    pub(super) const fn as_table(&mut self) -> Option<&mut Vec<(String, String)>> {
+        match self {
+            Self::Table(pairs) => Some(pairs),
+            _ => None,
+        }
+    }
+}
+
 /// The keys that say how a server is reached: what an update does not write, it removes.
 const TRANSPORT_FIELDS: &[Field] = &[
     Field::Type,

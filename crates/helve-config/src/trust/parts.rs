@@ -280,6 +280,7 @@ pub(crate) fn of_rules(all: &[Rule], settings: &SettingsPatch) -> Vec<Part> {
         // A project cannot say these.
         sandbox: _,
         vault_key: _,
+        code_python: _,
         import,
         roots,
         sampling_command,

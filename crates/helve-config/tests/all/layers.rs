@@ -252,6 +252,22 @@ fn roots_and_the_model_of_the_settings() {
     let limits = (settings.sampling_calls.value, settings.sampling_tokens.value, settings.sampling_concurrent.value);
     assert_eq!((limits, settings.sampling_timeout.value.as_secs()), ((3, 1000, 1), 5));
 
+    let code = "[settings.code]\npython = \"~/python/bin/python3\"\n";
+    let user = own("user.toml", Layer::User, code);
+    let settings = merge(vec![user], CommandLine::default(), &NothingTrusted).settings;
+    assert_eq!(settings.code_python.value.as_deref(), Some("/home/me/python/bin/python3"));
+    let of_project = own("helve.toml", Layer::Project, code);
+    insta::assert_snapshot!(problems(&of_project), @"
+    warning: a project cannot say `code`
+     --> helve.toml:1:11
+      |
+    1 | [settings.code]
+      |           ^^^^
+      = help: put it under `[settings]` of your own helve.toml
+    ");
+    let trusted = merge(vec![of_project], CommandLine::default(), &everything).settings;
+    assert_eq!(trusted.code_python.value, None);
+
     let of_project = own("helve.toml", Layer::Project, text);
     insta::assert_snapshot!(problems(&of_project), @r#"
     warning: a project cannot say which program answers for a model

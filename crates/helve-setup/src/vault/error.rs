@@ -37,7 +37,7 @@ impl VaultError {
 
     /// The key is not the one the vault was sealed with.
     pub(super) fn wrong_key(vault: &Vault, content: &Content) -> Self {
-        Self::new(format!("{} was sealed with another key: {}", vault.path().display(), lost(content)))
+        Self::new(format!("{} was sealed with another key: {}", vault.shown_place(), lost(content)))
             .with_hint("bring back the key it was sealed with, or move the vault away and sign in again")
     }
 
@@ -48,7 +48,7 @@ impl VaultError {
     }
 
     pub(super) fn damaged(vault: &Vault, name: &str) -> Self {
-        Self::new(format!("the record `{name}` of {} is damaged, or was moved there", vault.path().display()))
+        Self::new(format!("the record `{name}` of {} is damaged, or was moved there", vault.shown_place()))
             .with_hint("give this one up and make it anew; the others are not affected")
     }
 

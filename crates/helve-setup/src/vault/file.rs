@@ -13,6 +13,8 @@ use super::key::SealedBy;
 const FILE: &str = "credentials.vault";
 const UNFINISHED: &str = ".unfinished-credentials.";
 const VERSION: u64 = 1;
+/// More entries of the directory are not looked at.
+const MAX_SWEPT: usize = 1_000;
 /// A vault that is larger is not read.
 const MAX_BYTES: u64 = 64 << 20;
 
@@ -63,7 +65,7 @@ pub(super) fn from_text(text: &str, place: &str) -> Result<Content, VaultError> 
             .with_hint("use that helve, or move the file away"));
     }
     let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
-    let sealed_by = text("sealed_by").and_then(|name| SealedBy::from_name(&name));
+    let sealed_by = text("sealed_by").and_then(|name| SealedBy::from_name(&name, text("keyring_item")));
     let mut content = Content {
         sealed_by: sealed_by.ok_or_else(|| broken("it does not say what it is sealed by"))?,
         check: text("check").ok_or_else(|| broken("`check` is missing"))?,
@@ -79,9 +81,22 @@ pub(super) fn from_text(text: &str, place: &str) -> Result<Content, VaultError> 
     Ok(content)
 }
 
-/// Puts a new vault in the place of the old one.
+/// Puts a new vault in the place of the old one. The lock of the whole is held, so whatever is unfinished was left by somebody who
+/// was killed.
 pub(super) fn replace(directory: &Path, content: &Content) -> Result<(), VaultError> {
+    sweep(directory);
     write_private(&path(directory), &to_text(content))
+}
+
+/// Removes what killed writers left. What cannot be removed does no harm.
+fn sweep(directory: &Path) {
+    let Ok(entries) = fs_err::read_dir(directory) else { return };
+    for entry in entries.filter_map(Result::ok).take(MAX_SWEPT) {
+        let is_left = entry.file_name().to_str().is_some_and(|name| name.starts_with(UNFINISHED));
+        if is_left && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            drop(fs_err::remove_file(entry.path()));
+        }
+    }
 }
 
 /// What a vault says, as text.
@@ -94,12 +109,15 @@ pub(super) fn to_text(content: &Content) -> String {
             (name.clone(), value)
         })
         .collect();
-    let value = json!({
+    let mut value = json!({
         "version": VERSION,
         "sealed_by": content.sealed_by.as_str(),
         "check": content.check,
         "records": records,
     });
+    if let (Some(item), Some(head)) = (content.sealed_by.item(), value.as_object_mut()) {
+        drop(head.insert("keyring_item".to_owned(), json!(item)));
+    }
     format!("{value:#}\n")
 }
 

@@ -9,31 +9,53 @@ use secrecy::{ExposeSecret as _, SecretString};
 use super::error::VaultError;
 use super::file::{read_private, write_private};
 use super::{GivenKey, Vault};
+use crate::keyring::Attributes;
 
 /// The text by which a key is known.
 const CHECK: &str = "helve vault";
 const KEY_BYTES: usize = 32;
 
 /// Where the key of a vault is. It is written into the vault and never guessed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SealedBy {
     /// The person hands it over each time.
     Given,
     /// A file of the person's own, in another directory.
     KeyFile,
+    /// The system's keyring, in the item of this name.
+    Keyring(String),
 }
 
 impl SealedBy {
-    pub(super) const fn as_str(self) -> &'static str {
+    pub(super) const fn as_str(&self) -> &'static str {
         match self {
             Self::Given => "key",
             Self::KeyFile => "key-file",
+            Self::Keyring(_) => "keyring",
         }
     }
 
-    pub(super) fn from_name(name: &str) -> Option<Self> {
-        [Self::Given, Self::KeyFile].into_iter().find(|known| known.as_str() == name)
+    /// The item of the keyring, where there is one.
+    pub(super) fn item(&self) -> Option<&str> {
+        match self {
+            Self::Keyring(item) => Some(item),
+            Self::Given | Self::KeyFile => None,
+        }
     }
+
+    pub(super) fn from_name(name: &str, item: Option<String>) -> Option<Self> {
+        match (name, item) {
+            ("key", None) => Some(Self::Given),
+            ("key-file", None) => Some(Self::KeyFile),
+            ("keyring", Some(item)) => Some(Self::Keyring(item)),
+            _ => None,
+        }
+    }
+}
+
+/// What the key of a vault is known by in the keyring: several vaults can be there.
+fn attributes(item: &str) -> Attributes {
+    vec![("application", "helve".to_owned()), ("vault", item.to_owned())]
 }
 
 /// A key that seals.
@@ -45,30 +67,71 @@ impl Key {
         if let Some(given) = &vault.given {
             return Ok((Self::given(given)?, SealedBy::Given));
         }
-        let text = match read_private(&vault.key_file)? {
+        if let Some(kept) = Self::kept_in_keyring(vault)? {
+            return Ok(kept);
+        }
+        let Some(key_file) = &vault.key_file else {
+            return Err(VaultError::new("there is no place for the key of the vault")
+                .with_hint("HELVE_VAULT_KEY or the setting `vault_key` gives one"));
+        };
+        let text = match read_private(key_file)? {
             Some(text) => SecretString::from(text),
             None => {
                 let (_, text) = Self::fresh()?;
-                write_private(&vault.key_file, &format!("{}\n", text.expose_secret()))?;
+                write_private(key_file, &format!("{}\n", text.expose_secret()))?;
                 text
             }
         };
-        Ok((Self::parse(&text, &vault.key_file.display().to_string())?, SealedBy::KeyFile))
+        Ok((Self::parse(&text, &key_file.display().to_string())?, SealedBy::KeyFile))
+    }
+
+    /// A new key in the system's keyring; `None` where that does not take one, and why is noted.
+    fn kept_in_keyring(vault: &Vault) -> Result<Option<(Self, SealedBy)>, VaultError> {
+        let Some(keyring) = &vault.keyring else { return Ok(None) };
+        let mut item = [0; 16];
+        fill(&mut item)?;
+        let item: String = item.iter().map(|byte| format!("{byte:02x}")).collect();
+        let (key, text) = Self::fresh()?;
+        match keyring.keep("Key of helve's vault", attributes(&item), text) {
+            Ok(()) => Ok(Some((key, SealedBy::Keyring(item)))),
+            Err(problem) => {
+                // Set once; the first reason is the one that led to the file.
+                drop(vault.no_keyring.set(problem.to_string()));
+                Ok(None)
+            }
+        }
     }
 
     /// The key of a vault that says where its key is.
-    pub(super) fn find(vault: &Vault, sealed_by: SealedBy) -> Result<Self, VaultError> {
+    pub(super) fn find(vault: &Vault, sealed_by: &SealedBy) -> Result<Self, VaultError> {
         match sealed_by {
+            SealedBy::Keyring(item) => {
+                let away = |why: &str| VaultError::new(format!("the logins and secrets cannot be opened: {why}"));
+                let Some(keyring) = &vault.keyring else {
+                    return Err(away("their key is in the system's keyring, which nobody looks into here"));
+                };
+                match keyring.find(vec![attributes(item)]) {
+                    Ok(Some(text)) => Self::parse(&text, "the item of helve in the system's keyring"),
+                    Ok(None) => Err(VaultError::no_key("their key is gone from the system's keyring")),
+                    Err(problem) => Err(away(&format!("the system's keyring, which holds their key, {problem}"))
+                        .with_hint(problem.hint())),
+                }
+            }
             SealedBy::Given => match &vault.given {
                 Some(given) => Self::given(given),
                 None => Err(VaultError::no_key(
                     "they are sealed with a key that HELVE_VAULT_KEY or the setting `vault_key` has to give, and neither is set",
                 )),
             },
-            SealedBy::KeyFile => match read_private(&vault.key_file)? {
-                Some(text) => Self::parse(&SecretString::from(text), &vault.key_file.display().to_string()),
-                None => Err(VaultError::no_key(&format!("their key, {}, is gone", vault.key_file.display()))),
-            },
+            SealedBy::KeyFile => {
+                let Some(key_file) = &vault.key_file else {
+                    return Err(VaultError::no_key("their key is in a file, and nobody says in which"));
+                };
+                match read_private(key_file)? {
+                    Some(text) => Self::parse(&SecretString::from(text), &key_file.display().to_string()),
+                    None => Err(VaultError::no_key(&format!("their key, {}, is gone", key_file.display()))),
+                }
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 
 use super::error::VaultError;
-use super::{CredentialSummary, Vault, locks};
+use super::{CredentialSummary, Vault};
 
 /// Logins, registrations and logins under way, in a vault.
 #[derive(Debug)]
@@ -102,10 +102,7 @@ impl Store for VaultStore {
 
     fn lock<'a>(&'a self, name: &'a RecordName) -> BoxFuture<'a, Result<Box<dyn Send + Sync>>> {
         let name = name.to_string();
-        Box::pin(async move {
-            let held = locks::record(&self.vault.directory, &name).await.map_err(to_auth)?;
-            Ok(Box::new(held) as Box<dyn Send + Sync>)
-        })
+        Box::pin(async move { self.vault.place.turn(&name).await.map_err(to_auth) })
     }
 }
 

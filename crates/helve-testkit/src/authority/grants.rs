@@ -5,10 +5,10 @@ use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::Shared;
 use super::plumbing::{Answer, Asked, decoded, encoded};
 use super::state::{Client, Code, Grant, State};
 use super::switches::{IssuerInRedirect, RegistrationKind, TokenShape};
+use super::{Shared, device};
 
 pub(crate) fn register(shared: &Shared, asked: &Asked) -> Answer {
     let mut state = shared.state();
@@ -47,7 +47,9 @@ pub(crate) fn register(shared: &Shared, asked: &Asked) -> Answer {
         RegistrationKind::WithSecret => {}
         _ => answer["token_endpoint_auth_method"] = json!("none"),
     }
-    state.clients.insert(id, Client { secret, redirects });
+    let grants = wish["grant_types"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let grants = grants.map(str::to_owned).collect();
+    state.clients.insert(id, Client { secret, redirects, grants });
     Answer::json(201, &answer)
 }
 
@@ -112,6 +114,7 @@ pub(crate) fn token(shared: &Shared, asked: &Asked) -> Option<Answer> {
         Some("authorization_code") => by_code(&mut state, asked),
         Some("refresh_token") => by_refresh(&mut state, asked),
         Some("client_credentials") => by_itself(&mut state, asked),
+        Some(device::GRANT) => device::granted(&mut state, asked),
         _ => Err(Answer::refusal(400, "unsupported_grant_type", "not here")),
     };
     match grant {
@@ -134,7 +137,7 @@ pub(crate) fn revoke(shared: &Shared, asked: &Asked) -> Answer {
 }
 
 /// The asking client, and that it may.
-fn client_of(state: &State, asked: &Asked) -> Result<String, Answer> {
+pub(crate) fn client_of(state: &State, asked: &Asked) -> Result<String, Answer> {
     let unknown = || {
         let status = if state.switches.unknown_client == "invalid_client" { 401 } else { 400 };
         Err(Answer::refusal(status, state.switches.unknown_client, "no such client"))

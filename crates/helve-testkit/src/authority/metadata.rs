@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::Shared;
 use super::plumbing::Answer;
-use super::switches::RegistrationKind;
+use super::switches::{DeviceKind, RegistrationKind};
 
 pub(crate) fn document(shared: &Shared, path: &str) -> Answer {
     let state = shared.state();
@@ -38,6 +38,9 @@ pub(crate) fn document(shared: &Shared, path: &str) -> Answer {
                 "authorization_response_iss_parameter_supported": switches.announces_issuer,
                 "client_id_metadata_document_supported": switches.documents,
             });
+            if switches.device != DeviceKind::Absent {
+                document["device_authorization_endpoint"] = json!(format!("{base}/device_authorization"));
+            }
             if switches.registration != RegistrationKind::Absent {
                 document["registration_endpoint"] = json!(format!("{base}/register"));
             } else if switches.nulls {

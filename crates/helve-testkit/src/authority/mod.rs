@@ -4,6 +4,7 @@
 //! protected address `/mcp`, which leads to a peer of a [`Scenario`] once the token is right.
 
 mod browser;
+mod device;
 mod gate;
 mod grants;
 mod metadata;
@@ -26,7 +27,7 @@ use state::State;
 
 pub use browser::{Visit, visit};
 pub use state::SeenRequest;
-pub use switches::{ChallengeKind, IssuerInRedirect, RegistrationKind, Switches, TokenShape};
+pub use switches::{ChallengeKind, DeviceKind, IssuerInRedirect, RegistrationKind, Switches, TokenShape};
 
 /// A running authorization server. Dropping it kills it.
 #[derive(Debug)]
@@ -121,6 +122,11 @@ impl Authority {
     /// How many tokens were renewed.
     pub fn refreshes(&self) -> usize {
         self.shared.state().refreshes
+    }
+
+    /// How often somebody asked about a code sooner than they were told to.
+    pub fn hasty_questions(&self) -> usize {
+        self.shared.state().hasty
     }
 
     /// How often a refresh token came that had been used before: with that, the whole login is revoked.

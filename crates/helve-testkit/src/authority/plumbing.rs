@@ -12,7 +12,7 @@ use hyper::{Request, Response, StatusCode, header};
 use serde_json::Value;
 
 use super::state::SeenRequest;
-use super::{Shared, gate, grants, metadata};
+use super::{Shared, device, gate, grants, metadata};
 
 pub(crate) type Body = BoxBody<Bytes, hyper::Error>;
 
@@ -87,6 +87,8 @@ pub(crate) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> R
             }
             grants::token(&shared, &asked).ok_or_else(|| std::io::Error::other("closed without an answer"))?
         }
+        ("POST", "/device_authorization") => device::begin(&shared, &asked),
+        ("GET", "/device") => device::typed(&shared, &asked),
         ("POST", "/register") => grants::register(&shared, &asked),
         ("POST", "/revoke") => grants::revoke(&shared, &asked),
         _ => Answer::text(404, "text/html", "<h1>Not Found</h1>"),

@@ -1,6 +1,7 @@
 //! Owns what an authorization server remembers: clients, codes, tokens, and what it was asked.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::{Duration, Instant};
 
 use super::switches::Switches;
 
@@ -32,6 +33,10 @@ pub(crate) struct State {
     pub(crate) seen: Vec<SeenRequest>,
     pub(crate) refreshes: usize,
     pub(crate) reuses: usize,
+    /// Codes for people to type, by the code of the device.
+    pub(crate) devices: HashMap<String, Device>,
+    /// Questions about them that came too soon.
+    pub(crate) hasty: usize,
     counter: u64,
 }
 
@@ -39,6 +44,8 @@ pub(crate) struct State {
 pub(crate) struct Client {
     pub(crate) secret: Option<String>,
     pub(crate) redirects: Vec<String>,
+    /// The grants it was registered for.
+    pub(crate) grants: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -48,6 +55,20 @@ pub(crate) struct Code {
     pub(crate) challenge: String,
     pub(crate) resource: Option<String>,
     pub(crate) scope: Option<String>,
+}
+
+/// A code for a person to type.
+#[derive(Clone, Debug)]
+pub(crate) struct Device {
+    pub(crate) client: String,
+    pub(crate) typed: String,
+    pub(crate) resource: Option<String>,
+    pub(crate) scope: Option<String>,
+    pub(crate) is_approved: bool,
+    /// When it may be asked about again, and how long that takes each time.
+    pub(crate) not_before: Instant,
+    pub(crate) pause: Duration,
+    pub(crate) questions: usize,
 }
 
 /// One login.
@@ -72,6 +93,8 @@ impl State {
             seen: Vec::new(),
             refreshes: 0,
             reuses: 0,
+            devices: HashMap::new(),
+            hasty: 0,
             counter: 0,
         }
     }

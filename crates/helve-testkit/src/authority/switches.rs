@@ -59,6 +59,10 @@ pub struct Switches {
     pub dead_refresh: &'static str,
     /// Tools may be called only with this scope.
     pub call_scope: Option<String>,
+    /// Whether codes are given for people to type elsewhere, and what comes of them (RFC 8628).
+    pub device: DeviceKind,
+    /// How many seconds have to lie between two questions about such a code.
+    pub device_interval: u64,
     /// How long every answer takes.
     pub delay: Duration,
     /// How long the token endpoint takes beyond that.
@@ -67,6 +71,21 @@ pub struct Switches {
     pub metadata_redirect: Option<String>,
     /// The protected server answers 400 to requests without a token, before it says 401 (Q26).
     pub bad_request_first: bool,
+}
+
+/// What comes of codes that people type elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceKind {
+    /// None are given.
+    Absent,
+    /// They wait until somebody has typed them.
+    Offered,
+    /// The same, but the first question is answered with `slow_down`.
+    SlowDown,
+    /// The person says no.
+    Denied,
+    /// They are over before anybody types them.
+    Expired,
 }
 
 /// What a refusal says.
@@ -161,6 +180,8 @@ impl Default for Switches {
             unknown_client: "invalid_client",
             dead_refresh: "invalid_grant",
             call_scope: None,
+            device: DeviceKind::Absent,
+            device_interval: 1,
             delay: Duration::ZERO,
             token_delay: Duration::ZERO,
             metadata_redirect: None,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use helve_testkit::Scenario;
-use helve_testkit::authority::{Authority, ChallengeKind, Switches, visit};
+use helve_testkit::authority::{Authority, ChallengeKind, DeviceKind, Switches, visit};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -146,6 +146,49 @@ async fn a_refresh_token_that_comes_twice_ends_the_login() {
     assert_eq!((authority.refreshes(), authority.reuses()), (1, 1));
     let newest = second["refresh_token"].as_str().unwrap().to_owned();
     assert_eq!(ask(newest).await["error"], "invalid_grant", "the whole login is revoked");
+}
+
+#[tokio::test]
+async fn a_code_waits_until_it_is_typed_and_is_asked_about_slowly() {
+    let switches = Switches { device: DeviceKind::Offered, device_interval: 0, ..Switches::default() };
+    let authority = Authority::start(&Scenario::modern(), switches).await.unwrap();
+    let grant = "urn:ietf:params:oauth:grant-type:device_code";
+    let register = async |grants: &[&str]| {
+        let wish = json!({"redirect_uris": [], "grant_types": grants}).to_string();
+        let (_, _, client) = post(&authority, "/register", "application/json", &wish, None).await;
+        client["client_id"].as_str().unwrap().to_owned()
+    };
+    let other = register(&["authorization_code"]).await;
+    let (_, refused) = form(&authority, "/device_authorization", &[("client_id", &other)]).await;
+    assert_eq!(refused["error"], "unauthorized_client");
+    let client = register(&[grant]).await;
+    let (status, given) = form(&authority, "/device_authorization", &[("client_id", &client)]).await;
+    assert_eq!(status, 200, "{given}");
+    let code = given["device_code"].as_str().unwrap();
+    let ask = async || {
+        let members = [("grant_type", grant), ("client_id", client.as_str()), ("device_code", code)];
+        form(&authority, "/token", &members).await.1
+    };
+    assert_eq!(ask().await["error"], "authorization_pending");
+    assert_eq!(visit(given["verification_uri_complete"].as_str().unwrap()).await.unwrap().status, 200);
+    assert!(ask().await["access_token"].is_string());
+    assert_eq!(ask().await["error"], "invalid_grant", "once");
+    for (device, error) in [(DeviceKind::Denied, "access_denied"), (DeviceKind::Expired, "expired_token")] {
+        authority.set(|switches| switches.device = device);
+        let (_, given) = form(&authority, "/device_authorization", &[("client_id", &client)]).await;
+        let code = given["device_code"].as_str().unwrap();
+        let members = [("grant_type", grant), ("client_id", client.as_str()), ("device_code", code)];
+        assert_eq!(form(&authority, "/token", &members).await.1["error"], error);
+    }
+    authority.set(|switches| (switches.device, switches.device_interval) = (DeviceKind::Offered, 60));
+    let (_, given) = form(&authority, "/device_authorization", &[("client_id", &client)]).await;
+    let members = [
+        ("grant_type", grant),
+        ("client_id", client.as_str()),
+        ("device_code", given["device_code"].as_str().unwrap()),
+    ];
+    assert_eq!(form(&authority, "/token", &members).await.1["error"], "slow_down", "it came too soon");
+    assert_eq!(authority.hasty_questions(), 1);
 }
 
 #[tokio::test]

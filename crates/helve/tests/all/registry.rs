@@ -189,6 +189,16 @@ async fn searching_gives_what_an_agent_may_call() {
     };
     assert!(std::sync::Arc::ptr_eq(&part(&before, "files"), &part(&after, "files")));
 
+    // Who has searched will search again: what is new is read before.
+    registry.register(Native::new("multiply")).unwrap();
+    let newest = host.snapshot();
+    let ready = async {
+        while !newest.is_search_ready() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(60), ready).await.unwrap();
+
     let prompt = registry.system_prompt(None);
     assert!(prompt.contains("### FilesMCP\n") && prompt.contains("device.FilesMCP.read_file("), "{prompt}");
     assert!(!prompt.contains("divide"), "{prompt}");

@@ -20,6 +20,7 @@ const DECIDES_NOTHING: &[&str] = &[
     "inputs.type",
     "environment",
     "hubs",
+    "settings.code",
     "settings.sampling.command",
     "settings.sandbox",
     "settings.vault_key",

@@ -36,6 +36,12 @@ pub(crate) fn count_echo(job: &Job) -> Result<Counts> {
     Ok(Counts { instructions: all.instructions / CALLS as f64, allocations: all.allocations / CALLS as f64 })
 }
 
+/// Counts one small call over HTTP.
+pub(crate) fn count_http(job: &Job) -> Result<Counts> {
+    let all = count(&Job { work: Work::Http { calls: CALLS }, ..job.clone() })?;
+    Ok(Counts { instructions: all.instructions / CALLS as f64, allocations: all.allocations / CALLS as f64 })
+}
+
 fn count(job: &Job) -> Result<Counts> {
     let directory = tempfile::tempdir()?;
     let file = directory.path().join("profile");

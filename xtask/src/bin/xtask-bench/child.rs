@@ -272,11 +272,13 @@ impl HttpWork for Http {
             client.echo().await?;
         }
         let mut times = Vec::with_capacity(self.calls);
+        callgrind::begin();
         for _ in 0..self.calls {
             let start = Instant::now();
             client.echo().await?;
             times.push(start.elapsed().as_secs_f64());
         }
+        callgrind::end();
         let connections = listening.connections()?;
         Ok(Sample { median_seconds: median(&mut times), calls: self.calls, connections, ..Sample::default() })
     }

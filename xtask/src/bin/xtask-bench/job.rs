@@ -50,8 +50,16 @@ pub(crate) enum Kind {
     Helve,
     /// helve's wire, with the typed view of every answer opened.
     HelveTyped,
+    /// helve's wire, with five secrets that the server must not repeat.
+    HelveSecrets,
     /// helve's wire, servers held by a warden.
     HelveWarden,
+    /// helve's wire over HTTP with a token that never changes.
+    #[value(skip)]
+    HelveFixedToken,
+    /// helve's wire over HTTP with a login whose token is fresh.
+    #[value(skip)]
+    HelveSignedIn,
     /// A whole host, one rule: policy, validation and record above the wire.
     #[value(skip)]
     Host,

@@ -11,6 +11,7 @@ mod bench;
 mod callgrind;
 mod child;
 mod cli;
+mod code;
 mod host;
 mod job;
 mod measures;
@@ -85,6 +86,14 @@ enum Command {
     Sandbox {
         /// Starts that are compared; the medians are taken over the differences
         #[arg(long, default_value_t = 201)]
+        rounds: usize,
+        #[command(flatten)]
+        told: Told,
+    },
+    /// Take the measures of code mode
+    Code {
+        /// Rounds; the medians are taken over them
+        #[arg(long, default_value_t = 21)]
         rounds: usize,
         #[command(flatten)]
         told: Told,
@@ -176,6 +185,12 @@ enum Command {
         #[arg(long, default_value_t = 1_000)]
         cycles: usize,
     },
+    /// Make the long run of programs
+    SoakPrograms {
+        /// Programs of each of two principals
+        #[arg(long, default_value_t = 1_000)]
+        programs: usize,
+    },
     /// Do one piece of work and report (used by the driver)
     #[command(hide = true)]
     Child { job: String },
@@ -216,7 +231,11 @@ fn main() -> ExitCode {
         }
         Command::SoakHost { peer, only, cycles } => soak::host::run(peer, only.as_deref(), cycles)
             .and_then(|lines| tell(&lines, &Told { only, json: false, check: true })),
+        Command::SoakPrograms { programs } => {
+            soak::programs::run(programs).and_then(|lines| tell(&lines, &Told { only: None, json: false, check: true }))
+        }
         Command::Sandbox { rounds, told } => take(&[("sandbox", rounds)], &told, |rounds| sandbox::measure(*rounds)),
+        Command::Code { rounds, told } => take(code::MEASURES, &told, |measure| measure(rounds)),
         Command::SandboxClient { port, way } => sandbox::client(port, way == "proxy"),
         Command::Pure { rounds, only, json } => pure(rounds, only, json),
         Command::Wire { server, candidate, rounds, counts, only, json } => {

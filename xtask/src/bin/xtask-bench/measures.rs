@@ -18,7 +18,11 @@ use crate::report::Line;
 type Measure = (&'static str, fn(&Bench) -> Result<Vec<Line>>);
 
 /// Counts repeat on any machine: they gate.
-pub(crate) const COUNTS: &[Measure] = &[("counts", counts::measure), ("http-connections", http::measure_connections)];
+pub(crate) const COUNTS: &[Measure] = &[
+    ("counts", counts::measure),
+    ("secrets", counts::measure_secrets),
+    ("http-connections", http::measure_connections),
+];
 
 /// Timings and memory are for people.
 pub(crate) const TIMINGS: &[Measure] = &[

@@ -3,6 +3,7 @@
 mod cycles;
 pub(crate) mod host;
 mod oversized;
+pub(crate) mod programs;
 
 use std::path::PathBuf;
 

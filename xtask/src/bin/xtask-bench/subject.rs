@@ -105,7 +105,9 @@ pub(crate) async fn with_stdio<W: StdioWork>(subject: Subject, work: W) -> Resul
         Kind::Rmcp => work.run::<rmcp_stdio::Typed>(subject.era).await,
         Kind::Helve => work.run::<helve_stdio::Helve<helve_stdio::Plain>>(subject.era).await,
         Kind::HelveTyped => work.run::<helve_stdio::Helve<helve_stdio::Typed>>(subject.era).await,
+        Kind::HelveSecrets => work.run::<helve_stdio::Helve<helve_stdio::Secrets>>(subject.era).await,
         Kind::HelveWarden => work.run::<helve_stdio::Helve<helve_stdio::Warden>>(subject.era).await,
+        Kind::HelveFixedToken | Kind::HelveSignedIn => bail!("tokens go over HTTP"),
         Kind::Host => work.run::<helve_host::OneHost<1>>(subject.era).await,
         Kind::HostManyRules => work.run::<helve_host::OneHost<1_000>>(subject.era).await,
         Kind::Gateway => work.run::<helve_gateway::Agent>(subject.era).await,
@@ -118,7 +120,9 @@ pub(crate) async fn with_shared<W: SharedWork>(subject: Subject, work: W) -> Res
         Kind::Rmcp => work.run::<rmcp_stdio::Typed>(subject.era).await,
         Kind::Helve => work.run::<helve_stdio::Helve<helve_stdio::Plain>>(subject.era).await,
         Kind::HelveTyped => work.run::<helve_stdio::Helve<helve_stdio::Typed>>(subject.era).await,
+        Kind::HelveSecrets => work.run::<helve_stdio::Helve<helve_stdio::Secrets>>(subject.era).await,
         Kind::HelveWarden => work.run::<helve_stdio::Helve<helve_stdio::Warden>>(subject.era).await,
+        Kind::HelveFixedToken | Kind::HelveSignedIn => bail!("tokens go over HTTP"),
         Kind::Host => work.run::<helve_host::OneHost<1>>(subject.era).await,
         Kind::HostManyRules => work.run::<helve_host::OneHost<1_000>>(subject.era).await,
         Kind::Gateway => bail!("the agent of a gateway takes one call at a time"),
@@ -128,7 +132,11 @@ pub(crate) async fn with_shared<W: SharedWork>(subject: Subject, work: W) -> Res
 pub(crate) async fn with_http<W: HttpWork>(subject: Subject, work: W) -> Result<W::Output> {
     match subject.client {
         Kind::Floor => work.run::<floor_http::Hyper>(subject.era).await,
-        Kind::Helve | Kind::HelveTyped | Kind::HelveWarden => work.run::<helve_http::Helve>(subject.era).await,
+        Kind::Helve | Kind::HelveTyped | Kind::HelveSecrets | Kind::HelveWarden => {
+            work.run::<helve_http::Helve<helve_http::Open>>(subject.era).await
+        }
+        Kind::HelveFixedToken => work.run::<helve_http::Helve<helve_http::FixedToken>>(subject.era).await,
+        Kind::HelveSignedIn => work.run::<helve_http::Helve<helve_http::SignedIn>>(subject.era).await,
         Kind::Host | Kind::HostManyRules | Kind::Gateway => bail!("a host is measured over stdio"),
         Kind::Rmcp => bail!("rmcp's HTTP client stands on another HTTP library and is not measured here"),
     }

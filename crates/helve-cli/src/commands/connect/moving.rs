@@ -9,6 +9,7 @@ use helve_config::{ConfiguredServer, FilePlace, read_text};
 use helve_model::ErrorCode;
 use helve_setup::store::connections::{ApplicationConnection, Moved};
 
+use super::super::sealing;
 use super::{read, run_own, write};
 use crate::applications::Application;
 use crate::context::Context;
@@ -17,13 +18,14 @@ use crate::place::{self, Scope};
 use crate::printer::Line;
 use crate::prompt;
 
-/// Moves what the person agrees to, and notes it in the connection.
+/// Moves what the person agrees to, and notes it in the connection. Secrets that are written out are offered to the vault.
 pub(super) fn run(
     context: &Context,
     application: Application,
     place: &FilePlace,
     connection: &mut ApplicationConnection,
     yes: bool,
+    seals: bool,
 ) -> Result<(), Failure> {
     let own = place::own_file(context, Scope::User)?;
     let shown = context.env.shown(&own.path);
@@ -35,15 +37,15 @@ pub(super) fn run(
         let name = place::name_in_file(server);
         match movable(context, place, server, &own) {
             Err(reason) => context.printer.warning(format!("`{name}` stays where it is: {reason}")),
-            Ok(holds_secrets) => {
+            Ok(()) => {
                 if !yes && !prompt::confirm(context, &format!("Move `{name}` to {shown}?"))? {
                     continue;
                 }
-                connection.moved.push(move_one(context, application, place, server, &own)?);
+                let (moved, holds_secrets) = move_one(context, application, place, server, &own, seals)?;
+                connection.moved.push(moved);
                 context.printer.say(&Line::plain(format!("moved server `{name}` to {shown}")));
                 if holds_secrets {
-                    context.printer.warning(format!("`{name}`: its secret is now written out in {shown}"));
-                    context.printer.hint("keep it sealed: `helve secret set NAME`, and refer to it as ${secret:NAME}");
+                    sealing::warn(context, name, &shown, false);
                 }
             }
         }
@@ -55,8 +57,8 @@ pub(super) fn run(
     Ok(())
 }
 
-/// Whether a server can move, and whether it takes a secret along; else why it cannot.
-fn movable(context: &Context, place: &FilePlace, server: &ConfiguredServer, own: &FilePlace) -> Result<bool, String> {
+/// Whether a server can move; else why it cannot.
+fn movable(context: &Context, place: &FilePlace, server: &ConfiguredServer, own: &FilePlace) -> Result<(), String> {
     if server.trust == ServerTrust::Untrusted {
         return Err("nobody has trusted it yet".to_owned());
     }
@@ -67,9 +69,8 @@ fn movable(context: &Context, place: &FilePlace, server: &ConfiguredServer, own:
         return Err(format!("helve's file has no place for {what}"));
     }
     let own_text = read(own).map_err(|failure| failure.message().to_owned())?;
-    let holds_secrets = carried.holds_secrets;
     match edit_text(own, &own_text, name, &Change::Carry(Box::new(carried))) {
-        Ok(_) => Ok(holds_secrets),
+        Ok(_) => Ok(()),
         Err(EditError::Exists(_)) => Err(format!("{} has a server of that name already", context.env.shown(&own.path))),
         Err(error) => Err(error.to_string()),
     }
@@ -81,13 +82,16 @@ fn move_one(
     place: &FilePlace,
     server: &ConfiguredServer,
     own: &FilePlace,
-) -> Result<Moved, Failure> {
+    seals: bool,
+) -> Result<(Moved, bool), Failure> {
     let (name, text) = (place::name_in_file(server), read(place)?);
     let refused = |place: &FilePlace, error: &EditError| place::refused(context, place, name, error);
     let mut carried = carry(place, &text, name, context.environment()).map_err(|error| refused(place, &error))?;
     if server.disabled_by.is_some() {
         carried.switch_off();
     }
+    sealing::offer(context, name, &mut carried, seals, &context.env.shown(&own.path))?;
+    let holds_secrets = carried.holds_secrets;
     let edited = edit_file(own, None, name, &Change::Carry(Box::new(carried))).map_err(|error| refused(own, &error))?;
     let gone = match application.remove(context, place.layer, name) {
         Some(words) => run_own(context, &words),
@@ -99,7 +103,8 @@ fn move_one(
         restore_file(own, expected, &edited.before).map_err(|error| refused(own, &error))?;
         return Err(failure);
     }
-    Ok(Moved { server: name.to_owned(), file: own.path.clone(), entry: entry_hash(own, &edited.after, name) })
+    let entry = entry_hash(own, &edited.after, name);
+    Ok((Moved { server: name.to_owned(), file: own.path.clone(), entry }, holds_secrets))
 }
 
 /// What the application's file was before servers moved out of it, if nobody has changed it since.

@@ -56,6 +56,11 @@ pub(crate) fn measure_connections(bench: &Bench) -> Result<Vec<Line>> {
 fn speaks_http(candidate: Kind) -> bool {
     match candidate {
         Kind::Floor | Kind::Rmcp | Kind::Host | Kind::HostManyRules | Kind::Gateway => false,
-        Kind::Helve | Kind::HelveTyped | Kind::HelveWarden => true,
+        Kind::Helve
+        | Kind::HelveTyped
+        | Kind::HelveSecrets
+        | Kind::HelveWarden
+        | Kind::HelveFixedToken
+        | Kind::HelveSignedIn => true,
     }
 }

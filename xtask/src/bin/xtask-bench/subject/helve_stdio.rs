@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use helve_model::{CallKind, Outcome, ServerName, ToolDefinition};
+use helve_model::{CallKind, Outcome, SecretSet, ServerName, ToolDefinition};
 use helve_policy::Permit;
 use helve_wire::launch::{Launcher, PlainLauncher, ServerCommand, WardenLauncher, WardenProgram, child_environment};
 use helve_wire::{CallOptions, ConnectOptions, Listing, ProtocolChoice, Session, Times, connect_stdio};
@@ -40,6 +40,10 @@ pub(crate) trait Manner: Send + Sync + 'static {
     fn check(outcome: &Outcome) -> Result<()> {
         check_echo(outcome)
     }
+
+    fn secrets() -> Option<Arc<SecretSet>> {
+        None
+    }
 }
 
 /// One process group per server.
@@ -54,7 +58,27 @@ pub(crate) struct Warden;
 #[derive(Debug)]
 pub(crate) struct Typed;
 
+/// One process group per server, and five secrets of usual lengths that it must not repeat.
+#[derive(Debug)]
+pub(crate) struct Secrets;
+
 impl Manner for Plain {}
+
+impl Manner for Secrets {
+    fn secrets() -> Option<Arc<SecretSet>> {
+        let secrets = SecretSet::new();
+        for secret in [
+            "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+            "sk-proj-T3BlbkFJ7Qx2vZpLw9RkD4mNs8Yt",
+            "AKIAIOSFODNN7EXAMPLE",
+            "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+            "correct horse battery",
+        ] {
+            secrets.add(secret);
+        }
+        Some(Arc::new(secrets))
+    }
+}
 
 impl Manner for Typed {
     fn check(outcome: &Outcome) -> Result<()> {
@@ -80,7 +104,8 @@ impl<M: Manner> StdioClient for Helve<M> {
             environment: child_environment(std::env::vars_os(), []),
             ..ServerCommand::default()
         };
-        let session = connect_stdio(&*M::launcher()?, &command, options(era)?).await?;
+        let options = options(era)?.with(|options| options.secrets = M::secrets());
+        let session = connect_stdio(&*M::launcher()?, &command, options).await?;
         Ok(Self { session, echo: echo()?, manner: PhantomData })
     }
 

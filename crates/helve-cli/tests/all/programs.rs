@@ -1,0 +1,400 @@
+//! Programs that call tools: as a person runs them, and as an agent does.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::time::{Duration, Instant};
+
+use helve_testkit::{Scenario, alive, descendants_of, wait_until_dead};
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::support::{ALLOW, PATIENCE, Person, TestEnv, with_servers};
+
+/// Where the system's Python is.
+const PATH: &str = "/usr/bin:/bin";
+/// How long a program may outlive whoever wanted it.
+const GONE_WITHIN: Duration = Duration::from_secs(1);
+
+/// A machine with Python and a server that may be called; `None` where there is none.
+fn machine(rules: &str) -> Option<TestEnv> {
+    machine_with(Scenario::dual(), rules)
+}
+
+fn machine_with(scenario: Scenario, rules: &str) -> Option<TestEnv> {
+    if !Path::new("/usr/bin/python3").exists() {
+        println!("not run: there is no /usr/bin/python3");
+        return None;
+    }
+    Some(with_servers(&[("box", scenario)], rules).with_variable("PATH", PATH))
+}
+
+/// The same text with its times taken out.
+fn timeless(text: &str) -> String {
+    let mut words: Vec<&str> = Vec::new();
+    for word in text.split(' ') {
+        match words.last_mut() {
+            Some(last) if word.starts_with("ms") && last.chars().all(|digit| digit.is_ascii_digit()) => *last = "[N]",
+            _ => {}
+        }
+        words.push(word);
+    }
+    words.join(" ")
+}
+
+#[test]
+fn a_program_is_run_from_a_file_and_from_stdin() {
+    let Some(env) = machine(ALLOW) else { return };
+    env.write("project/sum.py", "print('adding')\nsum(device.BoxMCP.echo(n=i)['n'] for i in range(4))\n");
+    assert_snapshot!(env.run(&["run", "sum.py"]), @"
+    exit status 0
+    --- stdout
+    adding
+    6
+    ");
+    assert_snapshot!(env.run_with_input(&["run", "-"], "return {'text': 'é'}"), @r#"
+    exit status 0
+    --- stdout
+    {"text":"é"}
+    "#);
+    let told = env.json(&["run", "--json", "sum.py"]);
+    assert_eq!((&told["value"], &told["stdout"], &told["error"]), (&json!(6), &json!("adding\n"), &Value::Null));
+    let first = &told["calls"][0];
+    assert_eq!((&first["tool"], &first["ok"], &first["code"]), (&json!("box/echo"), &json!(true), &Value::Null));
+    assert!(first["ms"].is_u64());
+}
+
+#[test]
+fn a_failure_says_where_and_what_was_called() {
+    let Some(env) = machine(ALLOW) else { return };
+    let told = env.run_with_input(&["run", "-"], "device.BoxMCP.echo(n=1)\n[][1]\n");
+    assert_snapshot!(timeless(&told), @"
+    exit status 5
+    --- stderr
+    error: IndexError: list index out of range (line 2)
+      calls made:
+        1: box/echo [N] ms
+    ");
+    let told = env.run_with_input(&["run", "-"], "device.BoxMCP.ech(n=1)\nimport os\n");
+    assert_snapshot!(told, @"
+    exit status 5
+    --- stderr
+    error: the program was not run, and no call was made:
+      line 1: `device.BoxMCP` has no tool `ech`: did you mean `echo`?
+      line 2: `import os` is not possible: programs have no files and no environment: use a tool
+    ");
+}
+
+#[test]
+fn a_plan_shows_the_decisions_and_runs_nothing() {
+    let rules =
+        "[[rules]]\ntool = \"box/echo\"\naction = \"allow\"\n[[rules]]\ntool = \"box/fail\"\naction = \"deny\"\n";
+    let Some(env) = machine(rules) else { return };
+    let program = "for i in range(3): device.BoxMCP.echo(n=i)\ndevice.BoxMCP.sleep(ms=1)\ndevice.BoxMCP.fail()\n";
+    assert_snapshot!(env.run_with_input(&["run", "--plan", "-"], program), @"
+    exit status 7
+    --- stdout
+    line 1: box/echo runs, maybe several times
+    line 2: box/sleep asks you
+    line 3: box/fail is refused
+      `box/fail` may not be called: rule `box/fail` (deny, user layer) at [ROOT]/home/.config/helve/helve.toml:9:8
+    --- stderr
+    error: the program would not run:
+      line 3: `box/fail` is refused (DENIED): it is not allowed by the person's rules
+    ");
+}
+
+#[test]
+fn the_python_of_the_settings_is_used_and_no_projects() {
+    let Some(env) = machine(ALLOW) else { return };
+    let own = env.read("home/.config/helve/helve.toml");
+    env.write("home/.config/helve/helve.toml", &format!("{own}\n[settings.code]\npython = \"/nowhere/python3\"\n"));
+    let told = env.run_with_input(&["run", "-"], "1");
+    assert!(told.starts_with("exit status 2") && told.contains("`/nowhere/python3`"), "{told}");
+    assert!(env.run_with_input(&["run", "--python", "python3", "-"], "1").starts_with("exit status 0"));
+    assert!(env.run(&["doctor"]).contains("note code mode needs Python 3.10 or newer: `/nowhere/python3`"));
+    env.write("home/.config/helve/helve.toml", &own);
+    env.write("project/helve.toml", "[settings.code]\npython = \"/nowhere/python3\"\n");
+    let told = env.run_with_input(&["run", "-"], "1");
+    assert!(told.contains("a project cannot say `code`") && told.contains("\n1\n"), "{told}");
+    assert!(env.run(&["doctor"]).contains("ok   programs run in Python 3."));
+}
+
+#[test]
+fn a_prompt_keeps_variables_and_lines() {
+    let Some(env) = machine(ALLOW) else { return };
+    let mut person = Person::at(&env, &["run", "-i"]);
+    person.sees(">>> ");
+    person.types("x = device.BoxMCP.echo(n=20)['n']\r");
+    person.sees(">>> ");
+    person.types("x + 1\r");
+    person.sees("21");
+    person.sees(">>> ");
+    // The line before, with one character more.
+    person.types("\u{1b}[A0\r");
+    person.sees("30");
+    person.sees(">>> ");
+    person.types("y\r");
+    person.sees("NameError");
+    person.sees(">>> ");
+    person.types("\u{4}");
+    assert!(person.sees_the_end().starts_with("exit status 0"));
+}
+
+/// An agent that talks to `helve serve` by its streams.
+struct Agent {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    lines: BufReader<ChildStdout>,
+    next: u64,
+    /// Notifications, in order.
+    heard: Vec<Value>,
+}
+
+/// What agents see the tool as.
+const RUN_CODE: &str = "run_code";
+
+impl Agent {
+    fn start(env: &TestEnv, arguments: &[&str]) -> Self {
+        let mut command = env.command(arguments);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take().unwrap());
+        let mut agent = Self { child, stdin, lines: BufReader::new(stdout), next: 0, heard: Vec::new() };
+        let client = json!({"name": "agent", "version": "1"});
+        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
+        agent.request("initialize", &params);
+        agent.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        agent
+    }
+
+    fn write(&mut self, message: &Value) {
+        let stdin = self.stdin.as_mut().expect("it is not closed");
+        stdin.write_all(format!("{message}\n").as_bytes()).expect("helve reads");
+    }
+
+    fn send(&mut self, method: &str, params: &Value) -> u64 {
+        self.next += 1;
+        self.write(&json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params}));
+        self.next
+    }
+
+    fn request(&mut self, method: &str, params: &Value) -> Value {
+        let id = self.send(method, params);
+        self.answer(id)
+    }
+
+    fn answer(&mut self, id: u64) -> Value {
+        loop {
+            let mut line = String::new();
+            assert!(self.lines.read_line(&mut line).unwrap() > 0, "helve ended");
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message["id"] == id {
+                return message;
+            }
+            self.heard.push(message);
+        }
+    }
+
+    fn run_code(&mut self, code: &str) -> Value {
+        let params = json!({"name": RUN_CODE, "arguments": {"code": code}, "_meta": {"progressToken": "p"}});
+        self.request("tools/call", &params)["result"].clone()
+    }
+
+    /// Starts a program that says `here` and then never ends; gives the interpreter's process.
+    fn hang(&mut self, code: &str) -> (u64, Vec<u32>) {
+        let before = descendants_of(self.child.id());
+        let params = json!({"name": RUN_CODE, "arguments": {"code": code}, "_meta": {"progressToken": "p"}});
+        let id = self.send("tools/call", &params);
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let new: Vec<u32> =
+                descendants_of(self.child.id()).into_iter().filter(|process| !before.contains(process)).collect();
+            let is_python = |process: &&u32| {
+                let spent = fs_err::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+                let name = spent.split(['(', ')']).nth(1).unwrap_or_default().to_owned();
+                // It computes: not while it is being started.
+                let used = spent.rsplit(')').next().and_then(|rest| rest.split(' ').nth(12)?.parse::<u64>().ok());
+                name.starts_with("python") && used.is_some_and(|ticks| ticks > 30)
+            };
+            if new.iter().any(|process| is_python(&process)) {
+                return (id, new);
+            }
+            assert!(Instant::now() < deadline, "the program does not compute");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+fn text(result: &Value) -> String {
+    result["content"][0]["text"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn an_agent_gets_run_code_beside_the_tools_or_with_the_search_alone() {
+    let Some(env) = machine(ALLOW) else { return };
+    let names = |arguments: &[&str]| {
+        let mut agent = Agent::start(&env, arguments);
+        let listed = agent.request("tools/list", &json!({}));
+        let tools = listed["result"]["tools"].as_array().unwrap();
+        tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&["serve", "--discover", "code"]), ["search_tools", RUN_CODE]);
+    let beside = names(&["serve", "--code"]);
+    assert!(beside.contains(&RUN_CODE.to_owned()) && beside.contains(&"box__echo".to_owned()), "{beside:?}");
+    assert!(!names(&["serve"]).contains(&RUN_CODE.to_owned()));
+    // Denied, it is not offered.
+    let own = env.read("home/.config/helve/helve.toml");
+    let denied = format!("[[rules]]\ntool = \"helve/run_code\"\naction = \"deny\"\n{own}");
+    env.write("home/.config/helve/helve.toml", &denied);
+    assert!(!names(&["serve", "--code"]).contains(&RUN_CODE.to_owned()));
+}
+
+#[test]
+fn an_agent_hears_how_far_a_program_is() {
+    let Some(env) = machine(ALLOW) else { return };
+    let mut agent = Agent::start(&env, &["serve", "--code"]);
+    agent.request("logging/setLevel", &json!({"level": "info"}));
+    let result = agent.run_code("print('one')\ndevice.BoxMCP.echo(n=1)\nprint('two')\n[1, 2]");
+    assert_eq!(text(&result), "[1,2]\nprinted:\none\ntwo");
+    assert_eq!((&result["structuredContent"], &result["isError"]), (&Value::Null, &Value::Null));
+    let of = |method: &str| agent.heard.iter().filter(|heard| heard["method"] == method).collect::<Vec<_>>();
+    let progress = of("notifications/progress");
+    let message = progress[0]["params"]["message"].as_str().unwrap();
+    assert!(message.starts_with("1: box/echo ") && message.ends_with(" ms"), "{message}");
+    let logged: Vec<&Value> = of("notifications/message").iter().map(|heard| &heard["params"]["data"]).collect();
+    assert!(logged.contains(&&json!("one")), "{logged:?}");
+    let failed = agent.run_code("device.BoxMCP.echo(n=1)\n{}['x']");
+    assert_eq!(failed["isError"], true);
+    assert_snapshot!(timeless(&text(&failed)), @"
+    KeyError: no key 'x' (line 2) (TOOL_ERROR)
+    calls made:
+    1: box/echo [N] ms
+    ");
+}
+
+/// C10: what is left to agents is not left to programs, whichever way one gets there.
+#[test]
+fn what_no_rule_mentions_asks_in_a_program_whatever_is_left_to_agents() {
+    let record = |env: &TestEnv| env.home().join("record.jsonl");
+    let Some(env) = machine("[settings]\nunlisted = \"allow\"\n") else { return };
+    let scenario = Scenario { record_to: Some(record(&env)), ..Scenario::dual() };
+    let config =
+        format!("[servers.box]\n{}\n[settings]\nunlisted = \"allow\"\n", crate::support::started_by(&scenario));
+    env.write("home/.config/helve/helve.toml", &config);
+    let programs = [
+        "device.BoxMCP.sleep(ms=1)",
+        "getattr(device.BoxMCP, 'sle' + 'ep')(ms=1)",
+        "f = device.BoxMCP.sleep\nf(ms=1)",
+        "import asyncio\nawait asyncio.gather(device.BoxMCP.sleep(ms=1))",
+        "devices.local.BoxMCP.sleep(ms=1)",
+        "device['box']['sleep'](ms=1)",
+        "list(map(lambda m: device.BoxMCP.sleep(ms=m), [1]))",
+        "import threading\nt = threading.Thread(target=lambda: device.BoxMCP.sleep(ms=1))\nt.start()\nt.join()\ndevice.BoxMCP.sleep(ms=1)",
+    ];
+    let doors: [&[&str]; 6] = [
+        &["serve", "--code"],
+        &["serve", "--code", "--unlisted", "allow"],
+        &["serve", "--discover", "code", "--unlisted", "allow"],
+        &["serve", "--code", "--manage", "--unlisted", "allow"],
+        &["serve", "--code", "--discover", "search", "--unlisted", "allow"],
+        &["serve", "--code", "--prefix", "none", "--unlisted", "allow"],
+    ];
+    for arguments in doors {
+        let mut agent = Agent::start(&env, arguments);
+        for program in programs {
+            for name in [RUN_CODE, "helve__run_code"] {
+                let direct = json!({"name": name, "arguments": {"code": program}});
+                let answer = agent.request("tools/call", &direct);
+                assert!(
+                    answer["error"].is_object() || answer["result"]["isError"] == true,
+                    "{arguments:?} {program}: {answer}"
+                );
+                let through = json!({"name": "call_tool", "arguments": {"name": name, "arguments": {"code": program}}});
+                let answer = agent.request("tools/call", &through);
+                assert!(
+                    answer["error"].is_object() || answer["result"]["isError"] == true,
+                    "{arguments:?} {program}: {answer}"
+                );
+            }
+        }
+    }
+    for program in programs {
+        assert!(!env.run_with_input(&["run", "-"], program).starts_with("exit status 0"), "{program}");
+    }
+    let recorded = fs_err::read_to_string(record(&env)).unwrap_or_default();
+    assert!(!recorded.contains("tools/call"), "{recorded}");
+    // The same tool called directly is left to the agent.
+    let mut agent = Agent::start(&env, &["serve", "--code"]);
+    let direct = agent.request("tools/call", &json!({"name": "box__sleep", "arguments": {"ms": 1}}));
+    assert!(direct["result"].is_object(), "{direct}");
+}
+
+/// A program that sits in C code and hears nothing.
+const HUNG: &str = "9 ** 9 ** 9";
+
+#[tokio::test]
+async fn a_program_that_hangs_ends_with_its_call() {
+    let Some(env) = machine(ALLOW) else { return };
+    let mut agent = Agent::start(&env, &["serve", "--code"]);
+    let (id, processes) = agent.hang(HUNG);
+    agent.write(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
+    let left = wait_until_dead(&processes, GONE_WITHIN).await;
+    assert!(left.is_empty(), "{left:?}");
+    // And helve goes on.
+    assert_eq!(text(&agent.run_code("1 + 1")), "2");
+}
+
+#[tokio::test]
+async fn a_program_that_hangs_ends_with_its_client() {
+    let Some(env) = machine(ALLOW) else { return };
+    let mut agent = Agent::start(&env, &["serve", "--code"]);
+    let (_, processes) = agent.hang(HUNG);
+    agent.stdin = None;
+    let left = wait_until_dead(&processes, GONE_WITHIN).await;
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[tokio::test]
+async fn a_program_that_hangs_ends_with_helve() {
+    let Some(env) = machine(ALLOW) else { return };
+    let mut agent = Agent::start(&env, &["serve", "--code"]);
+    let (_, processes) = agent.hang(HUNG);
+    agent.child.kill().unwrap();
+    let left = wait_until_dead(&processes, GONE_WITHIN).await;
+    assert!(left.is_empty(), "{left:?}");
+    assert!(!alive(agent.child.id()) || agent.child.wait().is_ok());
+}
+
+/// What a program has called is taken back upstream when nobody wants its value any more.
+#[tokio::test]
+async fn the_calls_of_a_program_are_cancelled_with_it() {
+    let Some(env) = machine(ALLOW) else { return };
+    let record = env.home().join("record.jsonl");
+    let scenario = Scenario { record_to: Some(record.clone()), ..Scenario::dual() };
+    let config = format!("[servers.box]\n{}\n{ALLOW}", crate::support::started_by(&scenario));
+    env.write("home/.config/helve/helve.toml", &config);
+    let mut agent = Agent::start(&env, &["serve", "--code"]);
+    let code = "import asyncio\nawait asyncio.gather(*[device.BoxMCP.sleep(ms=600000) for _ in range(3)])";
+    let id = agent.send("tools/call", &json!({"name": RUN_CODE, "arguments": {"code": code}}));
+    let until = |what: &str, wanted: usize| {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let recorded = fs_err::read_to_string(&record).unwrap_or_default();
+            if recorded.matches(what).count() >= wanted {
+                return;
+            }
+            assert!(Instant::now() < deadline, "not {wanted} of {what}:\n{recorded}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    };
+    until("tools/call", 3);
+    agent.write(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
+    until("notifications/cancelled", 3);
+}
