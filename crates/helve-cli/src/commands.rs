@@ -3,6 +3,7 @@
 mod add;
 mod add_json;
 mod allow;
+mod approvals;
 mod ask;
 mod bridge;
 mod builtin;
@@ -84,6 +85,7 @@ pub(crate) enum Verb {
     Servers(servers::Args),
     Serve(serve::Args),
     Hub(hub::Args),
+    Approvals(approvals::Args),
     Hubs(hubs::Args),
     Join(join::Args),
     Leave(leave::Args),
@@ -225,6 +227,7 @@ fn dispatch(context: &Context, verb: Option<Verb>) -> Result<(), Failure> {
         Some(Verb::Servers(args)) => servers::run(context, &args),
         Some(Verb::Serve(args)) => serve::run(context, args),
         Some(Verb::Hub(args)) => hub::run(context, args),
+        Some(Verb::Approvals(args)) => approvals::run(context, args),
         Some(Verb::Hubs(args)) => hubs::run(context, &args),
         Some(Verb::Join(args)) => join::run(context, &args),
         Some(Verb::Leave(args)) => leave::run(context, &args),

@@ -166,6 +166,7 @@ fn draft(context: &Context, configuration: &Configuration, args: &RuleArgs, acti
         action,
         origin: Origin::CommandLine,
         layer: place.layer,
+        by: None,
     };
     check_readable(context, configuration, &as_read)?;
     let elsewhere = |rule: &&Rule| rule.layer == place.layer && file_of(&rule.origin) != Some(place.path.as_path());

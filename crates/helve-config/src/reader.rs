@@ -403,6 +403,7 @@ impl FileReader<'_> {
             action,
             origin: self.source.origin(span.start),
             layer: self.place.layer,
+            by: None,
         }
     }
 }

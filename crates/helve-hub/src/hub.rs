@@ -12,13 +12,17 @@ use helve_setup::Setup;
 use helve_store::{Moment, Retention, Seen, Store};
 
 use crate::bodies::BodySeal;
+use crate::desk::Desk;
 use crate::devices::Devices;
 use crate::error::HubError;
 use crate::feed::Feeds;
 use crate::live::Live;
+use crate::masks::Masks;
 use crate::metrics::Metrics;
 use crate::sessions::Sessions;
 use crate::tokens::Tokens;
+use crate::verbs::sign_in::Logins;
+use crate::verbs::tools::Tries;
 
 /// How often old calls are deleted, and uses of tokens are put down.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
@@ -60,11 +64,15 @@ pub struct Hub {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) live: Arc<Live>,
     pub(crate) sessions: Sessions,
+    pub(crate) masks: Masks,
+    pub(crate) logins: Logins,
+    pub(crate) tries: Tries,
     pub(crate) feeds: Feeds,
     pub(crate) devices: Devices,
     pub(crate) setup: Arc<Setup>,
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) face: Arc<HttpFace>,
+    pub(crate) desk: Arc<Desk>,
     /// Opens what was kept of calls.
     pub(crate) seal: Arc<BodySeal>,
     clock: fn() -> SystemTime,
@@ -84,23 +92,32 @@ impl Hub {
         setup: Arc<Setup>,
         gateway: Arc<Gateway>,
         face: Arc<HttpFace>,
+        desk: Arc<Desk>,
         clock: fn() -> SystemTime,
     ) -> Arc<Self> {
         let started = Moment::from(clock());
+        // A machine without random numbers gives no link either, so that nobody ever sees a mark made of this.
+        let mut key = [0; 32];
+        if let Err(error) = getrandom::fill(&mut key) {
+            tracing::error!(%error, "the machine gives no random numbers");
+        }
         let seal = Arc::new(BodySeal::new(Arc::clone(&setup)));
-        let (sessions, feeds, devices) = (Sessions::default(), Feeds::default(), Devices::default());
         Arc::new(Self {
             options,
             store,
             tokens,
             metrics,
             live,
-            sessions,
-            feeds,
-            devices,
+            sessions: Sessions::default(),
+            masks: Masks::new(key),
+            logins: Logins::default(),
+            tries: Tries::default(),
             setup,
             gateway,
             face,
+            desk,
+            feeds: Feeds::default(),
+            devices: Devices::default(),
             seal,
             clock,
             started,
@@ -190,6 +207,9 @@ impl Hub {
 
     fn sweep(&self) {
         self.tokens.note_used(&self.store);
+        if let Err(error) = self.desk.sweep() {
+            tracing::warn!(%error, "old approvals could not be ended");
+        }
         self.devices.note(&self.store);
         loop {
             match self.store.sweep(self.options.retention, self.now()) {

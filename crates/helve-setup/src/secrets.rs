@@ -38,6 +38,14 @@ pub fn secret_record(name: &str) -> String {
     format!("secret {name}")
 }
 
+/// What a server's secret is kept under.
+#[must_use]
+pub fn secret_name(server: &str, name: &str) -> String {
+    let is_part = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-' | '.');
+    let whole = format!("{server}.{name}");
+    whole.chars().map(|character| if is_part(character) { character } else { '-' }).take(128).collect()
+}
+
 impl Secrets {
     /// Those of the person whose setup this is.
     #[must_use]

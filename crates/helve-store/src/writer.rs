@@ -91,6 +91,9 @@ impl Writer {
             drop(answer.send(work(connection)));
         }));
         self.orders.send(order).map_err(|_| StoreError::Closed)?;
+        if let Some(thread) = &self.thread {
+            thread.thread().unpark();
+        }
         answered.recv().map_err(|_| StoreError::Closed)?
     }
 }
@@ -126,9 +129,10 @@ impl Writing {
                     Err(_) => return,
                 }
             } else {
-                // Asleep and not waiting for the queue, so that handing in a call needs to wake nobody.
+                // Parked and not waiting for the queue, so that handing in a call needs to wake nobody. Whoever waits for
+                // something to be done does wake it.
                 if batch.len() < BATCH {
-                    std::thread::sleep(GATHER);
+                    std::thread::park_timeout(GATHER);
                 }
                 match orders.recv_timeout(Duration::ZERO) {
                     Ok(order) => order,

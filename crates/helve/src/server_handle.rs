@@ -398,7 +398,8 @@ impl ServerHandle {
 
     async fn wait_for_session(&self, deadline: Instant) -> Result<Arc<Session>, CallError> {
         let mut status = self.status.subscribe();
-        let restarted_by = Instant::now() + self.restart_wait;
+        let began = Instant::now();
+        let restarted_by = began + self.restart_wait;
         // What was so before this call may have changed since; what it just found out has not.
         let mut may_try = matches!(&*status.borrow(), ServerStatus::NeedsAuth { .. });
         loop {
@@ -437,7 +438,11 @@ impl ServerHandle {
                         ErrorCode::Timeout,
                         format!("the server `{server}` was still not connected when the call's time was over"),
                     );
-                    return Err(error.at_server(server).with_hint(Hint::ShowServer { server: server.clone() }));
+                    let had = in_tenths(deadline.saturating_duration_since(began));
+                    return Err(error
+                        .at_server(server)
+                        .with_hint(Hint::ShowServer { server: server.clone() })
+                        .with_hint(self.raise_call_timeout(had)));
                 }
             }
         }
@@ -525,6 +530,11 @@ impl ServerHandle {
         }
         .at_server(server)
     }
+}
+
+/// A time as a person would say it: what was spent before the server was waited for is no part of it.
+fn in_tenths(time: Duration) -> Duration {
+    Duration::from_secs_f64((time.as_secs_f64() * 10.0).round() / 10.0)
 }
 
 /// Why calls to a server in this state cannot be made.

@@ -23,3 +23,4 @@ mod support;
 mod trust;
 mod trust_keys;
 mod unreadable;
+mod written;

@@ -22,6 +22,7 @@ const DECIDES_NOTHING: &[(&str, &str)] = &[
     ("environment", "a project cannot say which of the person's variables a server gets: it is refused"),
     ("hubs", "a project cannot join a hub for the person: it is refused"),
     ("settings.sandbox", "a project cannot say how projects are confined: it is refused"),
+    ("settings.notify", "a project cannot say who hears of calls that wait: it is refused"),
     ("settings.vault_key", "a project cannot say which program prints the key of the vault: it is refused"),
     ("settings.code", "a project cannot say which Python runs programs: it is refused"),
     ("settings.sampling.command", "a project cannot say which program answers for a model: it is refused"),

@@ -123,6 +123,8 @@ pub struct TrustEntry {
     pub file: String,
     /// What it would do, as in `runs npx -y @example/server`.
     pub does: String,
+    /// Everything else that a yes covers, a line each.
+    pub details: Vec<String>,
     /// The words it would run, one by one.
     pub words: Vec<String>,
 }
@@ -160,17 +162,23 @@ pub struct Approval {
     pub rule: String,
     /// Where it is written.
     pub place: Option<String>,
+    /// Who may answer, in words.
+    pub answerers: String,
     /// As in `as it was when last approved`; a warning if it is not.
     pub definition: String,
     /// Whether it changed since.
     pub is_changed: bool,
     /// The exact arguments.
     pub arguments: Tree,
+    /// What was answered about the same tool before, newest first.
+    pub before: Vec<SettledApproval>,
 }
 
 /// A question that was answered.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SettledApproval {
+    /// Names the question.
+    pub id: String,
     /// The server.
     pub server: String,
     /// The tool.
@@ -199,8 +207,12 @@ pub enum ApprovalState {
     Denied,
     /// Nobody answered in time.
     Expired,
-    /// The caller took it back.
+    /// Whoever asked may not ask any more.
     Withdrawn,
+    /// Allowed, and the call has not been made again yet.
+    Unused,
+    /// Allowed, and nobody made the call in time.
+    Lapsed,
 }
 
 /// The page without a session: status 401, no data, no redirect.

@@ -23,6 +23,7 @@ const DECIDES_NOTHING: &[&str] = &[
     "settings.code",
     "settings.sampling.command",
     "settings.sandbox",
+    "settings.notify",
     "settings.vault_key",
     "settings.unlisted",
     "settings.unlisted_tokens",
