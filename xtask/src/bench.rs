@@ -2,6 +2,7 @@
 
 mod gateways;
 mod peers;
+mod spokes;
 
 use std::path::Path;
 use std::process::Command;
@@ -28,6 +29,7 @@ enum What {
     Pure(Pure),
     Sandbox(Sandbox),
     Serve(Serve),
+    Spokes(spokes::Spokes),
     Wire(Wire),
 }
 
@@ -162,6 +164,7 @@ impl Bench {
             What::Pure(pure) => pure.run(root),
             What::Sandbox(sandbox) => sandbox.run(root),
             What::Serve(serve) => serve.run(root),
+            What::Spokes(spokes) => spokes.run(root),
             What::Wire(wire) => wire.run(root),
         }
     }

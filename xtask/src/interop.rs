@@ -42,11 +42,14 @@ pub(crate) struct Interop {
     /// Have clients visit and nothing else; only those with the name given by `--only`
     #[arg(long)]
     agents: bool,
+    /// Have clients visit through a spoke, through a hub, and nothing else; only those with the name given by `--only`
+    #[arg(long, conflicts_with = "agents")]
+    spokes: bool,
     /// Have the agents' own command lines add helve, and nothing else
-    #[arg(long, conflicts_with_all = ["agents", "only"])]
+    #[arg(long, conflicts_with_all = ["agents", "only", "spokes"])]
     command_lines: bool,
     /// Visit the server on FastMCP directly and through helve, and the sloppy servers, and nothing else
-    #[arg(long, conflicts_with_all = ["agents", "only", "command_lines"])]
+    #[arg(long, conflicts_with_all = ["agents", "only", "command_lines", "spokes"])]
     workshop: bool,
     /// Install the servers and clients and stop there
     #[arg(long)]
@@ -86,6 +89,12 @@ impl Interop {
             return Ok(());
         }
         let mark = process::mark();
+        if self.spokes {
+            let helve = &self.program(root)?;
+            let tell = |subject: &str, means: &str, outcome| told.add(subject, means, outcome);
+            agents.visit_spokes(helve, &servers, self.only.as_deref(), &mark, tell)?;
+            return told.end();
+        }
         if !self.agents {
             self.visit_servers(&servers, &parsers, &scratch, &mark, &mut told)?;
         }

@@ -32,6 +32,9 @@ pub struct LoginWish {
     pub fresh: bool,
     /// How long the person may take; `None`: five minutes on a page, and as long as it is good with a code.
     pub time: Option<Duration>,
+    /// Where the browser is sent back to, if whoever begins the login receives it there; `None`: at this machine. It counts
+    /// for [`crate::SignIn::begin`] alone.
+    pub redirect: Option<String>,
     /// By a code that the person types on a page elsewhere, where the authorization server offers that (RFC 8628).
     pub device: bool,
 }
@@ -153,16 +156,25 @@ pub(crate) async fn prepare(
 ) -> Result<Begun> {
     let scopes = if without.scopes { Vec::new() } else { scopes_for(settings, wish, challenge, found, before) };
     let choice = choose(ports.store.as_ref(), settings, &found.server, without.kept_client).await?;
+    let elsewhere = wish.redirect.as_deref().filter(|_| way == Way::Pasting);
     let (client, reception, redirect) = match choice {
+        // Q13 the other way round: a client that was registered for another address is refused there.
+        Choice::Use(client)
+            if client.origin == ClientOrigin::Registered
+                && elsewhere.is_some_and(|address| client.redirect.as_deref() != Some(address)) =>
+        {
+            registered(ports, settings, found, &scopes, way, elsewhere).await?
+        }
+        Choice::Use(client) if elsewhere.is_some() => (client, None, elsewhere.unwrap_or_default().to_owned()),
         Choice::Use(client) => match place(settings, client.redirect.as_deref(), way).await {
             Ok((reception, redirect)) => (client, reception, redirect),
             // Q13: the port of the registration is taken; another port takes another registration.
             Err(_) if client.origin == ClientOrigin::Registered && settings.callback.port.is_none() => {
-                registered(ports, settings, found, &scopes, way).await?
+                registered(ports, settings, found, &scopes, way, None).await?
             }
             Err(error) => return Err(error),
         },
-        Choice::Register => registered(ports, settings, found, &scopes, way).await?,
+        Choice::Register => registered(ports, settings, found, &scopes, way, elsewhere).await?,
     };
     let now = unix((ports.clock)());
     let (url, pending) = begin(found, settings.pkce, client, &redirect, &scopes, now)?;
@@ -233,8 +245,12 @@ async fn registered(
     found: &Found,
     scopes: &[String],
     way: Way,
+    elsewhere: Option<&str>,
 ) -> Result<(Client, Option<Reception>, String)> {
-    let (reception, redirect) = place(settings, None, way).await?;
+    let (reception, redirect) = match elsewhere {
+        Some(address) => (None, address.to_owned()),
+        None => place(settings, None, way).await?,
+    };
     let client = register(ports, settings, &found.server, &redirect, scopes, BROWSER_GRANTS).await?;
     Ok((client, reception, redirect))
 }

@@ -79,6 +79,8 @@ pub enum Purpose {
     Token,
     /// Giving a token back.
     Revocation,
+    /// Telling somebody that something waits for them.
+    Notice,
     /// A code for a person to type elsewhere.
     Device,
 }
@@ -119,6 +121,14 @@ impl HttpRequest {
     }
 }
 
+impl HttpRequest {
+    /// Something to be told to an address that a person named.
+    #[must_use]
+    pub const fn notice(url: Url, json: String) -> Self {
+        Self { purpose: Purpose::Notice, url, headers: Vec::new(), body: Some(Body::Json(json)) }
+    }
+}
+
 impl std::fmt::Display for Purpose {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match self {
@@ -127,6 +137,7 @@ impl std::fmt::Display for Purpose {
             Self::Registration => "the registration endpoint",
             Self::Token => "the token endpoint",
             Self::Revocation => "the revocation endpoint",
+            Self::Notice => "the address that is told",
             Self::Device => "the device endpoint",
         })
     }

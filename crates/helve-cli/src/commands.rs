@@ -3,6 +3,7 @@
 mod add;
 mod add_json;
 mod allow;
+mod approvals;
 mod ask;
 mod bridge;
 mod builtin;
@@ -18,9 +19,12 @@ mod expand;
 mod explain;
 mod get;
 mod hub;
+mod hubs;
 mod import;
 mod init;
+mod join;
 mod keep;
+mod leave;
 mod login;
 mod logout;
 mod logs;
@@ -81,6 +85,10 @@ pub(crate) enum Verb {
     Servers(servers::Args),
     Serve(serve::Args),
     Hub(hub::Args),
+    Approvals(approvals::Args),
+    Hubs(hubs::Args),
+    Join(join::Args),
+    Leave(leave::Args),
     Keep(keep::Args),
     Builtin(builtin::Args),
     Expand(expand::Args),
@@ -219,6 +227,10 @@ fn dispatch(context: &Context, verb: Option<Verb>) -> Result<(), Failure> {
         Some(Verb::Servers(args)) => servers::run(context, &args),
         Some(Verb::Serve(args)) => serve::run(context, args),
         Some(Verb::Hub(args)) => hub::run(context, args),
+        Some(Verb::Approvals(args)) => approvals::run(context, args),
+        Some(Verb::Hubs(args)) => hubs::run(context, &args),
+        Some(Verb::Join(args)) => join::run(context, &args),
+        Some(Verb::Leave(args)) => leave::run(context, &args),
         Some(Verb::Keep(args)) => keep::run(context, &args),
         Some(Verb::Builtin(args)) => builtin::run(context, &args),
         Some(Verb::Expand(args)) => expand::run(context, &args),

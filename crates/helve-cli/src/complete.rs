@@ -1,8 +1,8 @@
 //! `helve __complete`: what could come next on a command line, for the scripts of `helve completions`.
 //!
 //! Commands, options and their values come from the definition of the command line. An argument whose value is called
-//! `SERVER` gets the configured servers, one called `TOOL` gets their tools, and one called `PROMPT` the beginnings of
-//! their names: nobody keeps lists of prompts. What stands in arguments and URIs is another module's.
+//! `SERVER` gets the configured servers, one called `TOOL` gets their tools, one called `HUB` the hubs that were joined, and
+//! one called `PROMPT` the beginnings of their names: nobody keeps lists of prompts. What stands in arguments and URIs is another module's.
 
 mod arguments;
 
@@ -127,6 +127,7 @@ impl Asked {
 fn with_names(context: &Context, command: clap::Command, asked: &Asked) -> clap::Command {
     let servers = servers(context);
     let tools = tools(context, &servers);
+    let hubs = hubs(context);
     let prompts: Vec<String> = servers.iter().map(|server| format!("{server}/")).collect();
     command.mut_subcommands(|verb| {
         verb.mut_args(|argument| {
@@ -134,6 +135,7 @@ fn with_names(context: &Context, command: clap::Command, asked: &Asked) -> clap:
                 Some("SERVER") => servers.clone(),
                 Some("TOOL") => tools.clone(),
                 Some("PROMPT") => prompts.clone(),
+                Some("HUB") => hubs.clone(),
                 Some("KEY=VALUE" | "URI|KEY=VALUE") => return argument.add(asked.completer(arguments::Kind::Word)),
                 Some("URI") => return argument.add(asked.completer(arguments::Kind::Uri)),
                 _ => return argument,
@@ -146,6 +148,11 @@ fn with_names(context: &Context, command: clap::Command, asked: &Asked) -> clap:
 fn servers(context: &Context) -> Vec<String> {
     let Ok(configuration) = context.load() else { return Vec::new() };
     configuration.servers.iter().map(|server| server.name.to_string()).collect()
+}
+
+fn hubs(context: &Context) -> Vec<String> {
+    let Ok(configuration) = context.load() else { return Vec::new() };
+    configuration.hubs.iter().map(|hub| hub.place.to_string()).collect()
 }
 
 /// The tools whose names are known without starting anything, and the beginnings of the others.

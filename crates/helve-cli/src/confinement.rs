@@ -18,7 +18,7 @@ pub(crate) struct Confinement {
 impl Confinement {
     pub(crate) fn new(context: &Context) -> Self {
         let surroundings = Surroundings::default().with(|surroundings| {
-            surroundings.environment = context.env.variables();
+            surroundings.environment = context.env.variables().into();
             surroundings.working_directory = Some(context.env.working_directory().to_owned());
             surroundings.confining = context.setup.confining();
         });
@@ -135,17 +135,6 @@ pub(crate) fn written(context: &Context, sandbox: &SandboxSpec) -> Vec<String> {
 pub(crate) fn choices() -> impl TypedValueParser<Value = Choice> {
     PossibleValuesParser::new(Choice::ALL.map(Choice::as_str))
         .map(|word| word.parse().unwrap_or(Choice::In(Profile::Strict)))
-}
-
-/// Why this system confines no program at all. `None` where it can.
-pub(crate) fn why_not(context: &Context) -> Option<String> {
-    let Some(confining) = context.setup.confining() else {
-        return Some("this system cannot confine a program: sandboxes need Linux".to_owned());
-    };
-    match confining.machine() {
-        Ok(machine) => machine.why_not().map(|refusal| refusal.to_string()),
-        Err(error) => Some(error.chain()),
-    }
 }
 
 fn profile(spec: &ServerSpec) -> String {

@@ -18,6 +18,7 @@ use crate::options::GlobalOptions;
 use crate::printer::Printer;
 use crate::questions::Asked;
 use crate::redact;
+use crate::running::block_on;
 
 /// An error about a name lists the others up to this many.
 const MAX_LISTED_NAMES: usize = 12;
@@ -92,6 +93,22 @@ impl Context {
         let configuration = self.setup.read_configuration();
         self.printer.words.learn(&configuration);
         self.setup.check_named_files(&configuration)?;
+        Ok(configuration)
+    }
+
+    /// The same for verbs that list or call: hubs of which nothing was heard for a while are asked which servers they have,
+    /// and the person hears which are away.
+    pub(crate) fn load_with_hubs(&self) -> Result<Configuration, Failure> {
+        let mut configuration = self.load()?;
+        let due = self.setup.hubs_due(&configuration);
+        if !due.is_empty() {
+            block_on(async {
+                self.setup.look_at_hubs(&due).await;
+                Ok(())
+            })?;
+            configuration = self.load()?;
+        }
+        self.setup.tell_away(&configuration);
         Ok(configuration)
     }
 

@@ -98,6 +98,10 @@ impl HintWords {
             Hint::CheckConfiguration => "`helve doctor` says which".to_owned(),
             Hint::PollInstead => "poll the resource instead: `helve poll`, or the tool SubscribePolling".to_owned(),
             Hint::NameDialect => "`--dialect` says it: `--dialect mcp-json`".to_owned(),
+            Hint::ShowHubs => "`helve hubs` shows how your hubs are doing".to_owned(),
+            Hint::JoinAgain { place } => {
+                format!("make a token on the hub's page, then `helve join URL --as {place}`")
+            }
             Hint::KeepSecret { name } => format!("`helve secret set {}` keeps one", word(name)),
             other => other.to_string(),
         }

@@ -19,7 +19,7 @@ const MAX_ATTEMPTS: usize = 3;
 /// Loads the configuration for a verb that starts servers, and asks for what those that are meant need. Where nobody
 /// can be asked they stay off, and the configuration says how to give what they need.
 pub(crate) fn load(context: &Context, is_meant: impl Fn(&ServerName) -> bool) -> Result<Configuration, Failure> {
-    let configuration = context.load()?;
+    let configuration = context.load_with_hubs()?;
     let questions = questions(&configuration, is_meant);
     if questions.is_empty() || !context.console.can_ask() {
         return Ok(configuration);

@@ -76,7 +76,8 @@ fn environment() -> io::Result<Environment> {
         .with_variables(std::env::vars_os())
         .with_temporary_directory(std::env::temp_dir())
         .with_clock(std::time::SystemTime::now)
-        .with_certificates(certificates::of_system);
+        .with_certificates(certificates::of_system)
+        .with_device(rustix::system::uname().nodename().to_string_lossy());
     if let Some(home) = std::env::home_dir().filter(|home| home.is_absolute()) {
         environment = environment.with_home(home);
     }

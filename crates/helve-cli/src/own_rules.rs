@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use helve_config::edit::{NewRule, RuleChange, edit_rules, edit_rules_text};
 use helve_config::trust::hash_content;
 use helve_config::{Configuration, Dialect, FilePlace, read_text};
-use helve_model::name::{Spelling, parse_slash};
+use helve_model::name::{PlaceName, Spelling, parse_written};
 use helve_model::text::one_line;
 use helve_model::{Action, CallKind, ErrorCode, Layer, Origin, QualifiedName, Rule, ServerName, ToolName};
 use helve_policy::{
@@ -166,6 +166,7 @@ fn draft(context: &Context, configuration: &Configuration, args: &RuleArgs, acti
         action,
         origin: Origin::CommandLine,
         layer: place.layer,
+        by: None,
     };
     check_readable(context, configuration, &as_read)?;
     let elsewhere = |rule: &&Rule| rule.layer == place.layer && file_of(&rule.origin) != Some(place.path.as_path());
@@ -201,12 +202,14 @@ fn meant(context: &Context, configuration: &Configuration, text: &str, kind: Cal
     let plan = context.setup.plan(configuration)?;
     let is_server = |name: &str| plan.servers.iter().any(|planned| planned.spec.name.as_str() == name);
     if is_server(text) {
-        let server = ServerName::new(text).map_err(|error| Failure::usage(error.to_string()))?;
+        let planned = plan.servers.iter().find(|planned| planned.spec.name.as_str() == text);
+        let server = planned.map_or_else(|| ServerName::from(text), |planned| planned.spec.name.clone());
         return Ok(Meant { text: format!("{}/*", Spelling::Slash.render_server(&server)), name: None });
     }
+    let is_place = |word: &str| configuration.hubs.iter().any(|hub| hub.place.as_str() == word);
     let text = own_spelling(configuration, text);
     let is_glob = text.contains(['*', '?', '[', ']', '{', '}']);
-    let slashed = parse_slash(&text).or_else(|| {
+    let slashed = parse_written(&text, is_place).or_else(|| {
         let (server, tool) = text.split_once(':').filter(|(server, _)| is_server(server))?;
         Some(QualifiedName::new(ServerName::new(server).ok()?, ToolName::new(tool)))
     });
@@ -239,7 +242,10 @@ fn unescaped(name: &QualifiedName) -> Option<QualifiedName> {
         }
         Some(plain)
     };
-    let server = ServerName::new(plain(name.server.as_str())?).ok()?;
+    let server = match name.server.place() {
+        None => ServerName::new(plain(name.server.as_str())?).ok()?,
+        Some(place) => ServerName::placed(&PlaceName::new(place).ok()?, plain(name.server.without_place())?).ok()?,
+    };
     Some(QualifiedName::new(server, ToolName::new(plain(name.tool.as_str())?)))
 }
 
@@ -316,7 +322,9 @@ fn several(
         let found = alone.for_tool(Subject::unknown(name.clone(), CallKind::Tool)).foresee(Caller::Agent);
         matches!(found, Some((_, Ground { decider: Decider::Rule(_), .. })))
     };
-    let names = catalog::known_names(context, configuration).into_iter().filter_map(|name| parse_slash(&name));
+    let is_place = |word: &str| configuration.hubs.iter().any(|hub| hub.place.as_str() == word);
+    let names = catalog::known_names(context, configuration).into_iter();
+    let names = names.filter_map(|name| parse_written(&name, is_place));
     Ok(names
         .filter(is_meant)
         .map(|name| {

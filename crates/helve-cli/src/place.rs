@@ -8,14 +8,12 @@ use std::path::Path;
 use clap::ValueEnum;
 use helve_config::document::{self, Format};
 use helve_config::edit::{Change, EditError, Edited, edit_file};
-use helve_config::trust::TrustSubject;
 use helve_config::{Configuration, ConfiguredServer, Dialect, FilePlace, Source, discover};
-use helve_model::sandbox::Choice;
 use helve_model::{ErrorCode, Layer, ServerName, text};
-use helve_setup::file_of;
-use helve_setup::store::trust::TrustFile;
+use helve_setup::{OwnFile, file_of};
 
-use crate::confinement;
+pub(crate) use helve_setup::name_in_file;
+
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -41,28 +39,24 @@ pub(crate) fn target(context: &Context, scope: Option<Scope>) -> Result<FilePlac
     }
     let scope = scope.unwrap_or_else(|| {
         let project = discover::own_project_file(context.environment(), discover::PROJECT_FILE);
-        if project.path.is_file() && !stands_at_home(context) { Scope::Project } else { Scope::User }
+        if project.path.is_file() && !context.setup.stands_at_home() { Scope::Project } else { Scope::User }
     });
     own_file(context, scope)
 }
 
 /// helve's own file of a scope, whether it exists or not.
 pub(crate) fn own_file(context: &Context, scope: Scope) -> Result<FilePlace, Failure> {
-    let name = match scope {
-        Scope::User => {
-            return discover::own_user_file(context.environment()).ok_or_else(|| {
-                Failure::other("there is no home directory for your own helve.toml").hint("set HOME or XDG_CONFIG_HOME")
-            });
+    let which = match scope {
+        Scope::User => OwnFile::User,
+        Scope::Project | Scope::Local if context.setup.stands_at_home() => {
+            return Err(
+                Failure::usage("your home directory is not a project").hint("use `--scope user`, or go to a project")
+            );
         }
-        Scope::Project => discover::PROJECT_FILE,
-        Scope::Local => discover::LOCAL_FILE,
+        Scope::Project => OwnFile::Project,
+        Scope::Local => OwnFile::Local,
     };
-    if stands_at_home(context) {
-        return Err(
-            Failure::usage("your home directory is not a project").hint("use `--scope user`, or go to a project")
-        );
-    }
-    Ok(discover::own_project_file(context.environment(), name))
+    Ok(context.setup.own_file(which)?)
 }
 
 /// The file named with `--config`, when there is one.
@@ -96,12 +90,6 @@ pub(crate) fn file_at(configuration: &Configuration, path: &Path) -> Option<File
     configuration.files.iter().find(|file| file.place.path == path).map(|file| file.place.clone())
 }
 
-/// A server's name as its file has it: `github@cursor` is `github` there.
-pub(crate) fn name_in_file(server: &ConfiguredServer) -> &str {
-    let name = server.name.as_str();
-    name.strip_suffix(server.application).and_then(|name| name.strip_suffix('@')).unwrap_or(name)
-}
-
 /// Changes one server in a file.
 pub(crate) fn edit(context: &Context, place: &FilePlace, server: &str, change: &Change) -> Result<Edited, Failure> {
     edit_file(place, None, server, change).map_err(|error| refused(context, place, server, &error))
@@ -121,42 +109,10 @@ pub(crate) fn new_name(name: &str) -> Result<ServerName, Failure> {
     ServerName::new(name).map_err(|error| Failure::usage(error.to_string()))
 }
 
-/// Remembers that the person stands behind a server they just wrote into a project's file themselves. Its sandbox, where its
-/// entry names none, is `sandbox`; without one it stays as they chose it before, or is the one that their settings propose.
-pub(crate) fn trust_own_edit(
-    context: &Context,
-    place: &FilePlace,
-    server: &str,
-    sandbox: Option<Choice>,
-) -> Result<(), Failure> {
-    if place.layer != Layer::Project {
-        return Ok(());
-    }
-    let configuration = context.load()?;
-    let is_it = |subject: &TrustSubject| matches!(subject, TrustSubject::Server(name) if name == server);
-    let request = configuration.untrusted.iter().find(|request| request.file == place.path && is_it(&request.subject));
-    match request {
-        Some(request) => Ok(context.stores()?.update(|file: &mut TrustFile| {
-            let proposed = || match configuration.settings.sandbox.value {
-                Choice::In(_) if confinement::why_not(context).is_some() => Choice::Off,
-                proposed => proposed,
-            };
-            let sandbox = sandbox.or_else(|| file.last_sandbox(request)).unwrap_or_else(proposed);
-            file.trust(request, Some(sandbox));
-        })?),
-        None => Ok(()),
-    }
-}
-
 /// True when the file is not helve's and the person did not name it.
 pub(crate) fn belongs_to_another(context: &Context, place: &FilePlace) -> bool {
     place.dialect != Dialect::Helve
         && !context.options.files.iter().any(|file| context.env.working_directory().join(file) == place.path)
-}
-
-/// The directory of a person is not a project, and its `helve.toml` would never be read.
-fn stands_at_home(context: &Context) -> bool {
-    context.env.home() == Some(context.env.working_directory())
 }
 
 fn recognise(path: &Path) -> Option<Dialect> {

@@ -3,7 +3,7 @@
 
 use helve_config::Configuration;
 use helve_model::ServerName;
-use helve_model::name::{Spelling, begins_with_server};
+use helve_model::name::{Spelling, begins_with_server, is_code_spelling};
 
 /// The tool a command line names, and the words that are left for its arguments.
 pub(crate) fn tool_and_words<'a>(
@@ -31,7 +31,7 @@ pub(crate) fn may_mean(text: &str, server: &ServerName) -> bool {
 /// The text in helve's own spelling, when it is another program's and a configured server fits.
 pub(crate) fn own_spelling(configuration: &Configuration, text: &str) -> String {
     let colons = text.strip_prefix("mcp:").unwrap_or(text);
-    if text.contains('/') || text.starts_with("mcp__") || text.starts_with("device.") {
+    if text.contains('/') || text.starts_with("mcp__") || is_code_spelling(text) {
         return text.to_owned();
     }
     // The longest name first: `a.b` may be a server.

@@ -232,6 +232,10 @@ impl<'a> Driver<'a> {
             caller: self.context.caller,
             risk: risk.unwrap_or(Risk::Medium),
             sentence: format!("may this program call {} while it runs?", names.join(", ")),
+            decider: None,
+            definition: None,
+            server: None,
+            source: self.context.source.clone(),
         };
         let refused = |code: ErrorCode, why: &str| {
             let message =
@@ -245,6 +249,8 @@ impl<'a> Driver<'a> {
                 None
             }
             ApprovalAnswer::Decline => refused(ErrorCode::Denied, "the person was asked and said no"),
+            ApprovalAnswer::DeclineWith(said) => refused(ErrorCode::Denied, &said),
+            ApprovalAnswer::Later(open) => refused(ErrorCode::ApprovalRequired, &open.said),
             ApprovalAnswer::Unavailable => {
                 refused(ErrorCode::ApprovalRequired, "that needs the person's yes, and they cannot be asked here")
             }

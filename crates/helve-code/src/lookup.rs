@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use helve::{QualifiedName, ToolQuery};
 use helve_model::ErrorCode;
 use helve_model::json::{ObjectWriter, RawJson, quoted};
+use helve_model::name::{CODE_PREFIX, PLACED_CODE_PREFIX};
 use helve_render::{Style, documented, first_line, signature};
 
 use crate::frame;
@@ -28,11 +29,14 @@ pub(crate) fn answer(devices: &Devices, lookup: &Lookup) -> String {
             frame::line(frame::answer(find.id).raw("ok", found(devices, &find.queries, limit)))
         }
         Lookup::Names(names) => {
-            let prefix = names.server.as_ref().map(|server| format!("device.{server}."));
+            let prefix = names.server.as_ref().map(|server| match server.split('.').next() {
+                Some("devices") => format!("{server}."),
+                _ => format!("{CODE_PREFIX}{server}."),
+            });
             let mut all: Vec<String> = devices
                 .tools()
                 .filter_map(|(name, _)| {
-                    let rest = name.strip_prefix(prefix.as_deref().unwrap_or("device."))?;
+                    let rest = name.strip_prefix(prefix.as_deref().unwrap_or(CODE_PREFIX))?;
                     rest.split('.').next().map(ToOwned::to_owned)
                 })
                 .collect();
@@ -44,7 +48,12 @@ pub(crate) fn answer(devices: &Devices, lookup: &Lookup) -> String {
                 .name
                 .strip_prefix("devices.local.")
                 .map_or_else(|| describe.name.clone(), |rest| format!("device.{rest}"));
-            let parts = name.strip_prefix("device.").unwrap_or(&name).split_once('.');
+            let parts = match name.strip_prefix(PLACED_CODE_PREFIX) {
+                // `devices.hub.GithubMCP` is a server.
+                Some(rest) if rest.matches('.').count() < 2 => None,
+                Some(_) => name.rsplit_once('.'),
+                None => name.strip_prefix(CODE_PREFIX).unwrap_or(&name).split_once('.'),
+            };
             let found = match parts {
                 Some((server, tool)) => devices.find(server, tool),
                 None => return frame::line(frame::answer(describe.id).text("text", &of_server(devices, &name))),
@@ -87,13 +96,14 @@ fn found(devices: &Devices, queries: &[String], limit: usize) -> RawJson {
 
 /// The signatures of one server, or the servers there are.
 fn of_server(devices: &Devices, name: &str) -> String {
-    let server = name.strip_prefix("device.").unwrap_or(name);
+    let server = name.strip_prefix(CODE_PREFIX).unwrap_or(name);
     let lines: Vec<String> = devices
         .tools()
         .filter(|(spelled, _)| {
             spelled
-                .strip_prefix("device.")
-                .and_then(|rest| rest.strip_prefix(server))
+                .strip_prefix(CODE_PREFIX)
+                .unwrap_or(spelled)
+                .strip_prefix(server)
                 .is_some_and(|rest| rest.starts_with('.'))
         })
         .map(|(_, tool)| signature(&tool.schema_entry(tool.name().tool.as_str()), Style::Python, SIGNATURE_TOKENS))

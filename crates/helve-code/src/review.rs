@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use helve::{CallContext, Foreseen, Host, QualifiedName, Snapshot, ToolEntry};
-use helve_model::name::Spelling;
+use helve_model::name::{CODE_PREFIX, PLACED_CODE_PREFIX, Spelling};
 use helve_model::text::nearest;
-use helve_model::{ErrorCode, Risk};
+use helve_model::{ErrorCode, Risk, ServerName};
 
 use crate::binding;
 use crate::frame::{Plan, Site};
@@ -110,11 +110,17 @@ impl Devices {
 
     /// The tool of this name, if there is one that programs can call. Those that a rule denies are found, too.
     pub(crate) fn find(&self, server: &str, tool: &str) -> Result<&Arc<ToolEntry>, (ErrorCode, String)> {
-        let named = |server: &str| format!("device.{server}.{tool}");
-        let found = self.snapshot.tool(&named(server)).ok().or_else(|| {
-            // By its own name, too: `device["brave-search"]`.
-            let own = self.snapshot.server(server)?;
-            self.snapshot.tool(&named(&Spelling::Code.render_server(own.name()))).ok()
+        let found = self.snapshot.tool(&spelled(server, tool)).ok().or_else(|| {
+            // By its own name, too: `device["brave-search"]`, `devices.hub["brave-search"]`.
+            let own = match server.strip_prefix(PLACED_CODE_PREFIX) {
+                None => self.snapshot.server(server).filter(|own| own.name().place().is_none()),
+                Some(placed) => {
+                    let (place, name) = placed.split_once('.')?;
+                    let own = self.snapshot.server(&format!("{place}/{name}"));
+                    own.filter(|own| own.name().place() == Some(place))
+                }
+            };
+            self.snapshot.tool(&spelled(&worker_name(own?.name()), tool)).ok()
         });
         match found {
             Some(found) if found.name().server.as_str() != OWN && self.context.scope.includes(found.name()) => {
@@ -127,7 +133,8 @@ impl Devices {
     fn missing(&self, server: &str, tool: &str) -> (ErrorCode, String) {
         let names: Vec<String> = self.tools().map(|(name, _)| name).collect();
         let parts: Vec<(&str, &str)> =
-            names.iter().filter_map(|name| name.strip_prefix("device.")?.split_once('.')).collect();
+            names.iter().filter_map(|name| name.strip_prefix(CODE_PREFIX).unwrap_or(name).rsplit_once('.')).collect();
+        let shown = |server: &str| spelled(server, "").trim_end_matches('.').to_owned();
         let mut own: Vec<&str> = parts.iter().filter(|(of, _)| *of == server).map(|(_, tool)| *tool).collect();
         if own.is_empty() {
             let mut servers: Vec<&str> = parts.iter().map(|(server, _)| *server).collect();
@@ -135,21 +142,36 @@ impl Devices {
             let wanted = if server.ends_with("MCP") { server.to_owned() } else { format!("{server}MCP") };
             let meant = servers.iter().find(|known| known.eq_ignore_ascii_case(&wanted)).copied();
             let message = match meant.or_else(|| nearest(&wanted, servers.iter().copied())) {
-                Some(near) => format!("there is no server `device.{server}`: did you mean `device.{near}`?"),
-                None => format!("there is no server `device.{server}`: search_skills(\"…\") finds tools"),
+                Some(near) => format!("there is no server `{}`: did you mean `{}`?", shown(server), shown(near)),
+                None => format!("there is no server `{}`: search_skills(\"…\") finds tools", shown(server)),
             };
             return (ErrorCode::ServerNotFound, message);
         }
         own.sort_unstable();
         let message = match nearest(tool, own.iter().copied()) {
-            Some(near) => format!("`device.{server}` has no tool `{tool}`: did you mean `{near}`?"),
+            Some(near) => format!("`{}` has no tool `{tool}`: did you mean `{near}`?", shown(server)),
             None => {
                 own.truncate(8);
-                format!("`device.{server}` has no tool `{tool}`: it has {}", own.join(", "))
+                format!("`{}` has no tool `{tool}`: it has {}", shown(server), own.join(", "))
             }
         };
         (ErrorCode::ToolNotFound, message)
     }
+}
+
+/// A tool as programs spell it, its server as the worker names it: `GithubMCP`, or `devices.hub.GithubMCP` of a hub.
+pub(crate) fn spelled(server: &str, tool: &str) -> String {
+    if server.starts_with(PLACED_CODE_PREFIX) {
+        format!("{server}.{tool}")
+    } else {
+        format!("{CODE_PREFIX}{server}.{tool}")
+    }
+}
+
+/// A server as the worker names it.
+pub(crate) fn worker_name(server: &ServerName) -> String {
+    let place = if server.place().is_some() { PLACED_CODE_PREFIX } else { "" };
+    format!("{place}{}", Spelling::Code.render_server(server))
 }
 
 /// Looks at a plan.
@@ -193,7 +215,7 @@ pub(crate) fn review(host: &Host, devices: &Devices, plan: &Plan, there: &[Strin
             }
         };
         let foreseen = host.prepare(Arc::clone(entry)).foresee(context);
-        let spelled = format!("device.{server}.{tool}");
+        let spelled = spelled(server, tool);
         if let Foreseen::Denied(error) = &foreseen {
             let told = error.to_agent();
             put(*line, error.code(), told.message().to_owned());

@@ -9,6 +9,7 @@ use helve_model::json::RawJson;
 
 use crate::frame::{self, CallFrame, Describe, Done, Failed, Find, Frame, Names, Plan};
 use crate::limits::Limits;
+use crate::review::spelled;
 
 /// What is to be done.
 #[derive(Debug)]
@@ -230,7 +231,7 @@ impl Run {
             return self.finish(Ending::Nonsense("two calls of one number".to_owned()));
         }
         let bytes = call.args.as_str().len() + call.positional.as_str().len();
-        let tool = format!("device.{}.{}", call.server, call.tool);
+        let tool = spelled(&call.server, &call.tool);
         self.calls.push(CallMade {
             tool: helve_model::text::cut(&tool, 200).into_owned(),
             end: None,
@@ -252,7 +253,7 @@ impl Run {
     }
 
     fn open(&mut self, call: &CallFrame, now: Instant) {
-        let spelled = format!("device.{}.{}", call.server, call.tool);
+        let spelled = spelled(&call.server, &call.tool);
         let taken: Vec<usize> = self.open.values().map(|(index, _)| *index).collect();
         let is_it = |(index, made): &(usize, &CallMade)| {
             made.end.is_none() && made.duration.is_zero() && !taken.contains(index) && spelled.starts_with(&*made.tool)

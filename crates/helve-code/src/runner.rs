@@ -17,7 +17,7 @@ use crate::engine::{Engine, NoEngine, Worker};
 use crate::frame::{self, Plan};
 use crate::limits::Limits;
 use crate::report::Report;
-use crate::review::{Devices, Review, review};
+use crate::review::{Devices, Review, review, worker_name};
 use crate::run::{Action, Run};
 use crate::slots::Slots;
 use crate::tool;
@@ -211,7 +211,7 @@ fn within(context: &CallContext) -> CallContext {
 pub(crate) async fn arrive(host: &Host, plan: &Plan) {
     let snapshot = host.snapshot();
     for entry in snapshot.servers().filter(|entry| entry.all_tools().next().is_none()) {
-        let spelled = helve_model::name::Spelling::Code.render_server(entry.name());
+        let spelled = worker_name(entry.name());
         if plan.calls.iter().any(|site| site.2 == spelled) {
             drop(host.ready(entry.name().as_str(), SERVER_COMES_WITHIN).await);
         }

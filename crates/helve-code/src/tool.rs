@@ -7,13 +7,12 @@ use std::time::Duration;
 
 use helve::{BoxFuture, CallError, CallOutcome, Host, Tool, ToolContext, ToolFailure, Toolbox, definition};
 use helve_model::json::ObjectWriter;
-use helve_model::name::Spelling;
 use helve_model::{ErrorCode, Outcome, ServerName, ToolDefinition};
 use helve_policy::Permit;
 use serde_json::json;
 
 use crate::report::Report;
-use crate::review::OWN;
+use crate::review::{OWN, worker_name};
 use crate::runner::{Listener, Runner, Session};
 
 /// A program ends by its own limits; this one is never reached.
@@ -88,7 +87,7 @@ fn servers(host: &Host) -> String {
     for server in all.iter().take(SERVERS_NAMED) {
         let tools = server.tools().count();
         let separator = if text.is_empty() { "" } else { ", " };
-        let _ = write!(text, "{separator}{}", Spelling::Code.render_server(server.name()));
+        let _ = write!(text, "{separator}{}", worker_name(server.name()));
         if tools > 0 {
             let _ = write!(text, " ({tools})");
         }

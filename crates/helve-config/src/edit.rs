@@ -5,11 +5,15 @@
 //! for and no other server may have changed. What cannot be edited safely is refused with the line to edit by hand.
 
 mod carry;
+mod hubs;
 mod json;
+mod masking;
 mod render;
 mod rules;
 mod toml;
+mod typed;
 mod write;
+mod written;
 mod yaml;
 
 use std::fmt;
@@ -28,9 +32,13 @@ use crate::reader::{FilePlace, ROOTS, read_text};
 use crate::source::Source;
 
 pub use carry::{CarriedServer, LiteralSecret, carry};
+pub use hubs::{HubChange, edit_hub, edit_hub_text};
+pub use masking::mask_secrets;
 pub use render::{NewServer, NewTransport};
 pub use rules::{NewRule, RuleChange, edit_rules, edit_rules_text, find_rule};
+pub use typed::{Snippet, Typed, read_typed};
 pub use write::{Edited, edit_file, restore_file};
+pub use written::{WrittenServer, written_server};
 
 use render::Written;
 
@@ -49,6 +57,8 @@ pub enum Change {
     SwitchOff,
     /// Add a server that another file configures; in helve's own file only.
     Carry(Box<CarriedServer>),
+    /// Take these keys out of its entry, however the file spells them.
+    Clear(Vec<ServerKey>),
     /// Remove it.
     Remove,
 }
@@ -138,6 +148,7 @@ pub fn edit_text(place: &FilePlace, text: &str, server: &str, change: &Change) -
         (Some((_, node)), Change::Update(new)) => Action::Modify(render::update(place.dialect, new, node)?),
         (Some((_, node)), Change::Enable) => Action::Modify(switch(place.dialect, node, true)),
         (Some((_, node)), Change::Disable | Change::SwitchOff) => Action::Modify(switch(place.dialect, node, false)),
+        (Some((_, node)), Change::Clear(keys)) => Action::Modify(cleared(place.dialect, node, keys)),
         (Some(_), Change::Remove) => Action::Remove,
         (None, _) => {
             let names = server_names(place, &document);
@@ -171,6 +182,22 @@ pub fn spelled_key(place: &FilePlace, text: &str, server: &str, key: ServerKey) 
     let Ok(document) = document::parse(&source, place.dialect.format_of(&place.path)) else { return usual() };
     let Some((_, node)) = find(place, &document, server) else { return usual() };
     place.dialect.spellings(key).find(|spelling| node.get(spelling.key).is_some()).or_else(usual)
+}
+
+/// The steps that take keys out of an entry.
+fn cleared(dialect: Dialect, node: &Node, keys: &[ServerKey]) -> Vec<Step> {
+    let spellings = keys.iter().flat_map(|key| dialect.spellings(*key));
+    spellings.filter(|known| node.get(known.key).is_some()).map(|known| Step::Unset(known.key.to_owned())).collect()
+}
+
+/// Whether an entry says that it is on, or off.
+fn switch_state(dialect: Dialect, node: &Node) -> Option<bool> {
+    let shape = dialect.shape();
+    node.entries().iter().find_map(|entry| match (shape.field_of(&entry.key)?, &entry.node.value) {
+        (Field::Enabled, document::Value::Bool(flag)) => Some(*flag),
+        (Field::Disabled, document::Value::Bool(flag)) => Some(!*flag),
+        _ => None,
+    })
 }
 
 /// The steps that switch an entry on or off.
@@ -291,6 +318,7 @@ fn is_as_asked(place: &FilePlace, before: &str, after: &str, server: &str, chang
         }),
         Change::Enable => found.is_some_and(|server| server.disabled_by.is_none()),
         Change::Carry(carried) => carried.arrived(place, after, server),
+        Change::Clear(_) => found.is_some(),
         Change::Disable | Change::SwitchOff => found.is_some_and(|server| server.disabled_by.is_some()),
         Change::Add(asked) | Change::Update(asked) => {
             let spec = found.and_then(|server| server.spec.as_ref());

@@ -285,6 +285,7 @@ fn approval(values: &mut Values<'_, '_>, tool: &str, action: Action, span: Span)
         action,
         origin: values.origin(span),
         layer: values.server.layer,
+        by: None,
     };
     values.server.rules.push(rule);
 }

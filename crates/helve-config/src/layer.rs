@@ -15,6 +15,7 @@ use crate::diagnostic::{Code, Diagnostic, Severity, quoted};
 use crate::dialect::Dialect;
 use crate::environment::variable;
 use crate::grants;
+use crate::hub::{self, ConfiguredHub};
 use crate::reader::{FileContent, FilePlace, block};
 use crate::reading::Budget;
 use crate::server::{AsWritten, ConfiguredServer, Input, Switch, SwitchKind};
@@ -28,6 +29,8 @@ pub struct Configuration {
     pub servers: Vec<ConfiguredServer>,
     /// The servers that are hidden by others.
     pub shadowed: Vec<Shadowed>,
+    /// The hubs that the person joined.
+    pub hubs: Vec<ConfiguredHub>,
     /// The settings that hold.
     pub settings: Settings,
     /// The rules that count, highest layer first.
@@ -100,6 +103,7 @@ pub fn merge(mut contents: Vec<FileContent>, command_line: CommandLine, store: &
     let mut merged = Configuration {
         servers: Vec::new(),
         shadowed: Vec::new(),
+        hubs: hub::merged(&contents),
         settings: Settings::default(),
         rules: command_line.rules,
         withheld_rules: Vec::new(),
@@ -148,6 +152,7 @@ pub fn merge(mut contents: Vec<FileContent>, command_line: CommandLine, store: &
     for server in merged.servers.iter_mut().filter(|server| server.layer != Layer::Project) {
         grants::apply(&grants, server);
     }
+    hub::give_way(&mut merged.hubs, &merged.servers, &mut merged.diagnostics);
     merged.add_server_rules();
     merged.collect_server_problems();
     merged

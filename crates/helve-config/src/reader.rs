@@ -16,6 +16,7 @@ use crate::entry;
 use crate::environment::{Environment, variable};
 use crate::field::{Field, Unit};
 use crate::grants::Grant;
+use crate::hub::ConfiguredHub;
 use crate::interpolate::Scope;
 use crate::secret;
 use crate::server::{AsWritten, Blocker, ConfiguredServer, Input, Switch};
@@ -75,6 +76,8 @@ pub struct FileContent {
     pub inputs: Vec<Input>,
     /// What is wrong with it; what is wrong with a server is with the server.
     pub diagnostics: Vec<Diagnostic>,
+    /// The hubs it joins.
+    pub hubs: Vec<ConfiguredHub>,
     pub(crate) switches: Vec<Switch>,
     pub(crate) grants: Vec<Grant>,
 }
@@ -101,6 +104,7 @@ pub(crate) fn read_within(
         rules: Vec::new(),
         inputs: Vec::new(),
         diagnostics: Vec::new(),
+        hubs: Vec::new(),
         switches: Vec::new(),
         grants: Vec::new(),
     };
@@ -399,6 +403,7 @@ impl FileReader<'_> {
             action,
             origin: self.source.origin(span.start),
             layer: self.place.layer,
+            by: None,
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::discover;
 use crate::entry::sandbox;
 use crate::field::{Field, Known};
 use crate::grants;
+use crate::hub;
 
 /// The JSON Schema of `helve.toml`.
 #[must_use]
@@ -96,6 +97,15 @@ fn root(key: &str) -> Value {
                 "properties": properties(grants::KEYS, |_| texts("Variables to hand on when they are set."))
             }
         }),
+        "hubs" => json!({
+            "description": "Hubs that you joined, by the name of the place their servers stand in. Not in a project's file.",
+            "type": "object",
+            "additionalProperties": {
+                "type": "object",
+                "additionalProperties": false,
+                "properties": properties(hub::KEYS, |_| text("The hub's address: https://hub.example.com."))
+            }
+        }),
         "settings" => json!({ "$ref": "#/$defs/settings" }),
         _ => text("Where this schema is."),
     }
@@ -145,6 +155,9 @@ fn setting(key: &str) -> Value {
             "enum": sandbox::profile_names(),
             "default": "standard"
         }),
+        "notify" => texts(
+            "Addresses (https) that hear of each call that waits for a person at the hub: its id, whose it is, the tool and a link, never the arguments. Counts in your own files only.",
+        ),
         "vault_key" => {
             text("The program that prints the key of the vault, as ${cmd:…}; counts in your own files only.")
         }
@@ -198,6 +211,10 @@ fn rule(key: &str) -> Value {
             let kinds = ["tool", "resource", "prompt", "method"];
             json!({ "description": "Which kind of call.", "default": "tool", "enum": kinds })
         }
+        "by" => json!({
+            "description": "Under helve hub, who may answer where the rule asks: anyone (the agent's own form counts) or page (a person on the page or at a terminal). Without it, page for calls of high risk. `anyone` in a project's file does not count.",
+            "enum": ["anyone", "page"]
+        }),
         "who" => {
             let one = json!({ "type": "string", "pattern": "^(local|token:.+|agent:.+)$" });
             json!({

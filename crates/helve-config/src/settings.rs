@@ -60,6 +60,8 @@ pub struct Settings {
     pub import: Setting<Import>,
     /// The directories that servers are told to work in.
     pub roots: Setting<Vec<PathBuf>>,
+    /// Addresses that hear of calls that wait for a person at the hub. Files of the person's own alone say it.
+    pub notify: Setting<Vec<String>>,
     /// The program that prints the key of the vault; `None`: the key is elsewhere. A file of the person's own alone says it.
     pub vault_key: Setting<Option<String>>,
     /// The Python that programs of models run in, a path or a name on the search path; `None`: the first that is found. A file
@@ -120,6 +122,8 @@ pub struct SettingsPatch {
     pub import: Option<Setting<Import>>,
     /// See [`Settings::roots`].
     pub roots: Option<Setting<Vec<PathBuf>>>,
+    /// See [`Settings::notify`].
+    pub notify: Option<Setting<Vec<String>>>,
     /// See [`Settings::vault_key`].
     pub vault_key: Option<Setting<Option<String>>>,
     /// See [`Settings::code_python`].
@@ -168,6 +172,7 @@ impl Settings {
         replace(&mut self.sandbox, patch.sandbox.as_ref());
         replace(&mut self.import, patch.import.as_ref());
         replace(&mut self.roots, patch.roots.as_ref());
+        replace(&mut self.notify, patch.notify.as_ref());
         replace(&mut self.vault_key, patch.vault_key.as_ref());
         replace(&mut self.code_python, patch.code_python.as_ref());
         replace(&mut self.sampling_command, patch.sampling_command.as_ref());
@@ -226,6 +231,7 @@ impl Default for Settings {
             sandbox: built_in(Choice::In(Profile::Standard)),
             import: built_in(Import::All),
             roots: built_in(Vec::new()),
+            notify: built_in(Vec::new()),
             vault_key: built_in(None),
             code_python: built_in(None),
             sampling_command: built_in(Vec::new()),

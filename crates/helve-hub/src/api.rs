@@ -1,53 +1,34 @@
 //! The admin API: `/api/v1/…`, JSON in and out, every route one verb.
 
+mod edits;
+mod openapi;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use helve_model::json::RawJson;
-use helve_store::{Change, Decided, Ended, Moment, Search, Token, TokenKind};
+use helve_store::{Approval, Change, Decided, Ended, Moment, Search, Token, TokenKind};
 use http::{Method, Response, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::actor::Actor;
 use crate::answer::{self, Body};
-use crate::error::HubError;
+use crate::error::{ConflictingTexts, Details, HubError};
 use crate::hub::Hub;
 use crate::tokens::TokenRequest;
+use crate::verbs::approvals::{ApprovalInfo, DefinitionStand};
 use crate::verbs::servers::{ServerInfo, Switch};
-use crate::verbs::{audit, calls, changes, rules, servers, status, tokens, tools};
+use crate::verbs::{approvals, audit, calls, changes, rules, servers, status, tokens, tools};
+
+pub use openapi::openapi;
 
 /// How far a search goes back where nobody says so.
 const WINDOW: Duration = Duration::from_secs(24 * 3600);
 
 /// So many rows where nobody says so.
 const ROWS: usize = 100;
-
-/// Every route, as the document of the interface has it.
-pub(crate) const ROUTES: &[(&str, &str, &str)] = &[
-    ("GET", "/api/v1/status", "How the hub is doing"),
-    ("GET", "/api/v1/servers", "All servers"),
-    ("GET", "/api/v1/servers/{server}", "One server"),
-    ("DELETE", "/api/v1/servers/{server}", "Removes a server's entry"),
-    ("POST", "/api/v1/servers/{server}/enable", "Switches a server on"),
-    ("POST", "/api/v1/servers/{server}/disable", "Switches a server off"),
-    ("POST", "/api/v1/servers/{server}/restart", "Ends a server and starts it again"),
-    ("GET", "/api/v1/servers/{server}/tools", "The tools of a server"),
-    ("GET", "/api/v1/servers/{server}/log", "What a server wrote to its standard error lately"),
-    ("POST", "/api/v1/tools/{server}/{tool}/call", "Calls a tool"),
-    ("GET", "/api/v1/calls", "Finds calls"),
-    ("GET", "/api/v1/calls/{seq}", "One call"),
-    ("GET", "/api/v1/audit", "Whether the chain of records holds"),
-    ("GET", "/api/v1/audit/export", "All records as lines of JSON"),
-    ("POST", "/api/v1/explain", "Why a call is decided as it is"),
-    ("GET", "/api/v1/tokens", "All tokens"),
-    ("POST", "/api/v1/tokens", "Makes a token"),
-    ("DELETE", "/api/v1/tokens/{name}", "Revokes a token"),
-    ("GET", "/api/v1/changes", "What people changed"),
-    ("GET", "/api/v1/changes/{seq}", "One change"),
-    ("GET", "/api/v1/openapi.json", "This interface"),
-];
 
 /// A request to the API, once it is known who sends it.
 pub(crate) struct Call<'a> {
@@ -66,14 +47,27 @@ pub(crate) async fn answer(hub: &Arc<Hub>, actor: Actor, call: Call<'_>) -> Resp
 }
 
 pub(crate) fn refused(error: &HubError) -> Response<Body> {
-    let body = json!({ "error": { "code": error.code(), "message": error.message(), "hints": error.hints() } });
-    answer::json(error.status(), body.to_string())
+    let mut said = json!({ "code": error.code(), "message": error.message(), "hints": error.hints() });
+    match error.details() {
+        Details::None => {}
+        Details::Problems(problems) => {
+            said["problems"] = problems.iter().map(edits::problem_json).collect();
+        }
+        Details::Conflict(texts) => {
+            let ConflictingTexts { file, version, theirs, mine } = texts.as_ref();
+            said["conflict"] = json!({ "file": file, "version": version, "theirs": theirs, "mine": mine });
+        }
+    }
+    answer::json(error.status(), json!({ "error": said }).to_string())
 }
 
 async fn dispatch(hub: &Arc<Hub>, actor: Actor, call: Call<'_>) -> Result<Response<Body>, HubError> {
     let path: Vec<&str> = call.path.iter().map(String::as_str).collect();
     let ok = |value: Value| Ok(answer::json(StatusCode::OK, value.to_string()));
     let done = || Ok(answer::json(StatusCode::OK, json!({ "done": true }).to_string()));
+    if let Some(answered) = edits::dispatch(hub, &actor, &call, &path).await {
+        return answered;
+    }
     match (call.method.as_str(), path.as_slice()) {
         ("GET", ["openapi.json"]) => ok(openapi()),
         ("GET", ["status"]) => {
@@ -110,17 +104,36 @@ async fn dispatch(hub: &Arc<Hub>, actor: Actor, call: Call<'_>) -> Result<Respon
             ok(json!({ "stderr": info.report.stderr }))
         }
         ("POST", ["tools", server, tool, "call"]) => {
-            let arguments = match call.body.as_ref() {
-                b"" => RawJson::empty_object(),
-                body => RawJson::checked(String::from_utf8_lossy(body))
-                    .map_err(|error| HubError::invalid(format!("the arguments are not valid JSON: {error}")))?,
-            };
+            let arguments = edits::arguments(&call.body)?;
             let outcome = tools::call(hub, &actor, &format!("{server}/{tool}"), arguments).await?;
             let mut response = answer::json(StatusCode::OK, outcome.outcome.raw().as_str().to_owned());
             if outcome.outcome.is_error() {
                 *response.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
             }
             Ok(response)
+        }
+        ("GET", ["approvals"]) => {
+            let list = hub.read(move |hub| approvals::list(hub, &actor)).await?;
+            ok(json!({
+                "waiting": list.waiting.iter().map(approval_info_json).collect::<Vec<_>>(),
+                "settled": list.settled.iter().map(approval_json).collect::<Vec<_>>(),
+            }))
+        }
+        ("GET", ["approvals", id]) => {
+            let id = (*id).to_owned();
+            let info = hub.read(move |hub| approvals::one(hub, &actor, &id)).await?;
+            ok(approval_info_json(&info))
+        }
+        ("POST", ["approvals", id, "allow"]) => {
+            let id = (*id).to_owned();
+            let decided = hub.read(move |hub| approvals::allow(hub, &actor, &id)).await?;
+            ok(approval_json(&decided))
+        }
+        ("POST", ["approvals", id, "deny"]) => {
+            let id = (*id).to_owned();
+            let said: Deny = if call.body.is_empty() { Deny::default() } else { read(&call.body)? };
+            let decided = hub.read(move |hub| approvals::deny(hub, &actor, &id, said.reason.as_deref())).await?;
+            ok(approval_json(&decided))
         }
         ("GET", ["calls"]) => {
             let search = search_of(hub.now(), call.query)?;
@@ -152,7 +165,8 @@ async fn dispatch(hub: &Arc<Hub>, actor: Actor, call: Call<'_>) -> Result<Respon
             let asked: Explain = read(&call.body)?;
             let arguments = asked.arguments.unwrap_or_else(|| json!({})).to_string();
             let arguments = RawJson::checked(arguments).map_err(|error| HubError::invalid(error.to_string()))?;
-            let explanation = rules::explain(hub, &actor, &asked.tool, &arguments)?;
+            let whose = rules::principal(asked.whose.as_deref().unwrap_or_default())?;
+            let explanation = rules::explain(hub, &actor, &asked.tool, &arguments, &whose)?;
             ok(json!({
                 "tool": explanation.name.to_string(),
                 "action": explanation.action.to_string(),
@@ -205,6 +219,14 @@ async fn switch(hub: &Arc<Hub>, actor: Actor, name: &str, to: Switch, call: &Cal
 struct Explain {
     tool: String,
     arguments: Option<Value>,
+    #[serde(rename = "as")]
+    whose: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Deny {
+    reason: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -334,6 +356,30 @@ fn tools_json(hub: &Hub, server: &str) -> Value {
     json!({ "tools": tools.unwrap_or_default() })
 }
 
+fn approval_json(approval: &Approval) -> Value {
+    let asked = &approval.asked;
+    json!({
+        "id": approval.id, "state": approval.state.word(), "principal": asked.principal, "agent": asked.agent,
+        "server": asked.server, "tool": asked.tool, "kind": asked.kind, "risk": asked.risk, "rule": asked.rule,
+        "place": asked.place, "by": if asked.needs_page { "page" } else { "anyone" }, "definition": asked.definition,
+        "asked_us": asked.asked.micros(), "ends_us": asked.ends.micros(), "decider": approval.decider,
+        "decided_us": approval.decided.map(Moment::micros), "reason": approval.reason,
+    })
+}
+
+fn approval_info_json(info: &ApprovalInfo) -> Value {
+    let mut shown = approval_json(&info.approval);
+    if let Some(object) = shown.as_object_mut() {
+        let arguments = info.arguments.as_deref().and_then(|text| serde_json::from_str::<Value>(text).ok());
+        object.insert("arguments".to_owned(), arguments.unwrap_or(Value::Null));
+        object.insert("callers".to_owned(), json!(info.callers));
+        let changed = matches!(info.definition, DefinitionStand::Changed | DefinitionStand::Outdated);
+        object.insert("definition_changed".to_owned(), json!(changed));
+        object.insert("before".to_owned(), info.before.iter().map(approval_json).collect());
+    }
+    shown
+}
+
 fn token_json(token: &Token) -> Value {
     let kept = &token.token;
     json!({
@@ -373,32 +419,5 @@ pub(crate) fn status_json(status: &status::HubStatus) -> Value {
             "trouble": status.health.trouble,
             "in_place": status.health.is_in_place,
         },
-    })
-}
-
-/// The interface, as a document that other programs read.
-pub(crate) fn openapi() -> Value {
-    let mut paths = serde_json::Map::new();
-    for (method, path, summary) in ROUTES {
-        let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-        let parameters: Vec<Value> = names
-            .map(|name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }))
-            .collect();
-        let operation = json!({
-            "summary": summary,
-            "parameters": parameters,
-            "responses": { "200": { "description": "Done" }, "default": { "description": "Why not: error.code, error.message, error.hints" } },
-        });
-        let entry = paths.entry((*path).to_owned()).or_insert_with(|| json!({}));
-        if let Some(entry) = entry.as_object_mut() {
-            entry.insert(method.to_ascii_lowercase(), operation);
-        }
-    }
-    json!({
-        "openapi": "3.1.0",
-        "info": { "title": "helve hub", "version": "1" },
-        "components": { "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } } },
-        "security": [{ "token": [] }],
-        "paths": paths,
     })
 }

@@ -1,5 +1,5 @@
 //! The door of page, API and operation: every request is checked for whom it is meant and where it comes from, then for who
-//! sends it. A cookie counts at pages and API, an admin token at the API, an agent's token at neither.
+//! sends it. A cookie counts at pages and API, an admin token at the API, an agent's token at the feed alone.
 
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use crate::actor::Actor;
 use crate::answer::{self, Body};
 use crate::api;
 use crate::error::HubError;
+use crate::feed;
 use crate::hub::Hub;
 use crate::page;
 use crate::sessions::Session;
@@ -67,6 +68,7 @@ impl Hub {
             ["readyz"] => self.is_ready(),
             ["metrics"] => self.metrics(&head.headers, peer),
             ["assets", ..] if is_get => asset(head.uri.path()),
+            ["feed"] => feed::answer(&self, &head.method, &head.headers),
             ["sign-in", secret] if is_get => self.sign_in(secret),
             ["api", "v1", ..] => {
                 let actor = match self.api_actor(&head.method, &head.headers) {
@@ -229,7 +231,7 @@ fn forged() -> HubError {
         .hint("go back, load the page again, and try once more")
 }
 
-fn bearer(headers: &HeaderMap) -> Option<&str> {
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
 }

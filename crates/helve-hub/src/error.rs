@@ -3,6 +3,8 @@
 use std::fmt;
 
 use helve::CallError;
+use helve_setup::SetupError;
+use helve_setup::vault::VaultError;
 use helve_store::StoreError;
 use http::StatusCode;
 
@@ -13,11 +15,72 @@ pub struct HubError {
     code: &'static str,
     message: String,
     hints: Vec<String>,
+    details: Details,
+}
+
+/// What an edit that was refused comes with.
+#[derive(Debug, Default)]
+pub(crate) enum Details {
+    #[default]
+    None,
+    /// The file has changed since: what it says now, and what was to be written.
+    Conflict(Box<ConflictingTexts>),
+    /// What is wrong with the text.
+    Problems(Vec<TextProblem>),
+}
+
+/// Two texts of one file, both without secrets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ConflictingTexts {
+    /// The file, as people write it.
+    pub(crate) file: String,
+    /// The version it has now.
+    pub(crate) version: String,
+    pub(crate) theirs: String,
+    pub(crate) mine: String,
+}
+
+/// What is wrong with a text, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TextProblem {
+    /// Line and column, counted from 1.
+    pub(crate) at: Option<(u32, u32)>,
+    pub(crate) message: String,
+    pub(crate) hints: Vec<String>,
+    pub(crate) is_warning: bool,
 }
 
 impl HubError {
     fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
-        Self { status, code, message: message.into(), hints: Vec::new() }
+        Self { status, code, message: message.into(), hints: Vec::new(), details: Details::None }
+    }
+
+    /// The file cannot be written here.
+    pub(crate) fn locked(reason: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, "LOCKED", reason)
+    }
+
+    /// The file has changed since an edit was made.
+    pub(crate) fn changed_meanwhile(texts: ConflictingTexts) -> Self {
+        let message = format!("{} was changed since: nothing was written", texts.file);
+        let error = Self::conflict(message).hint("look at both texts, then save again");
+        Self { details: Details::Conflict(Box::new(texts)), ..error }
+    }
+
+    /// A text has mistakes.
+    pub(crate) fn mistakes(problems: Vec<TextProblem>) -> Self {
+        let first = problems.iter().find(|problem| !problem.is_warning).or(problems.first());
+        let message = match first {
+            Some(TextProblem { at: Some((line, _)), message, .. }) => format!("line {line}: {message}"),
+            Some(problem) => problem.message.clone(),
+            None => "the text has mistakes".to_owned(),
+        };
+        Self { details: Details::Problems(problems), ..Self::invalid(message) }
+    }
+
+    /// What an edit that was refused comes with.
+    pub(crate) const fn details(&self) -> &Details {
+        &self.details
     }
 
     /// What was asked for cannot be understood.
@@ -94,7 +157,21 @@ impl From<CallError> for HubError {
             helve_model::ErrorCode::ToolNotFound | helve_model::ErrorCode::ServerNotFound => StatusCode::NOT_FOUND,
             _ => StatusCode::BAD_GATEWAY,
         };
-        Self { status, code: error.code().as_str(), message: error.chain(), hints: Vec::new() }
+        let hints = error.hints().iter().map(ToString::to_string).collect();
+        Self { hints, ..Self::new(status, error.code().as_str(), error.chain()) }
+    }
+}
+
+impl From<SetupError> for HubError {
+    fn from(error: SetupError) -> Self {
+        let hints = error.hints().iter().map(ToString::to_string).collect();
+        Self { hints, ..Self::failed(error.to_string()) }
+    }
+}
+
+impl From<VaultError> for HubError {
+    fn from(error: VaultError) -> Self {
+        SetupError::from(error).into()
     }
 }
 

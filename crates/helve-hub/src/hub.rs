@@ -12,11 +12,17 @@ use helve_setup::Setup;
 use helve_store::{Moment, Retention, Seen, Store};
 
 use crate::bodies::BodySeal;
+use crate::desk::Desk;
+use crate::devices::Devices;
 use crate::error::HubError;
+use crate::feed::Feeds;
 use crate::live::Live;
+use crate::masks::Masks;
 use crate::metrics::Metrics;
 use crate::sessions::Sessions;
 use crate::tokens::Tokens;
+use crate::verbs::sign_in::Logins;
+use crate::verbs::tools::Tries;
 
 /// How often old calls are deleted, and uses of tokens are put down.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
@@ -58,9 +64,15 @@ pub struct Hub {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) live: Arc<Live>,
     pub(crate) sessions: Sessions,
+    pub(crate) masks: Masks,
+    pub(crate) logins: Logins,
+    pub(crate) tries: Tries,
+    pub(crate) feeds: Feeds,
+    pub(crate) devices: Devices,
     pub(crate) setup: Arc<Setup>,
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) face: Arc<HttpFace>,
+    pub(crate) desk: Arc<Desk>,
     /// Opens what was kept of calls.
     pub(crate) seal: Arc<BodySeal>,
     clock: fn() -> SystemTime,
@@ -80,12 +92,36 @@ impl Hub {
         setup: Arc<Setup>,
         gateway: Arc<Gateway>,
         face: Arc<HttpFace>,
+        desk: Arc<Desk>,
         clock: fn() -> SystemTime,
     ) -> Arc<Self> {
         let started = Moment::from(clock());
-        let sessions = Sessions::default();
+        // A machine without random numbers gives no link either, so that nobody ever sees a mark made of this.
+        let mut key = [0; 32];
+        if let Err(error) = getrandom::fill(&mut key) {
+            tracing::error!(%error, "the machine gives no random numbers");
+        }
         let seal = Arc::new(BodySeal::new(Arc::clone(&setup)));
-        Arc::new(Self { options, store, tokens, metrics, live, sessions, setup, gateway, face, seal, clock, started })
+        Arc::new(Self {
+            options,
+            store,
+            tokens,
+            metrics,
+            live,
+            sessions: Sessions::default(),
+            masks: Masks::new(key),
+            logins: Logins::default(),
+            tries: Tries::default(),
+            setup,
+            gateway,
+            face,
+            desk,
+            feeds: Feeds::default(),
+            devices: Devices::default(),
+            seal,
+            clock,
+            started,
+        })
     }
 
     /// What time it is.
@@ -131,7 +167,7 @@ impl Hub {
         let mut seen = 0;
         loop {
             tokio::select! {
-                event = events.next() => match event {
+                event = events.next() => match event.inspect(|event| self.feeds.heard(event)) {
                     Some(HostEvent::Catalog { generation }) => {
                         if generation != std::mem::replace(&mut seen, generation) {
                             self.live.touch();
@@ -171,6 +207,10 @@ impl Hub {
 
     fn sweep(&self) {
         self.tokens.note_used(&self.store);
+        if let Err(error) = self.desk.sweep() {
+            tracing::warn!(%error, "old approvals could not be ended");
+        }
+        self.devices.note(&self.store);
         loop {
             match self.store.sweep(self.options.retention, self.now()) {
                 Ok(swept) if swept.is_unfinished => {}

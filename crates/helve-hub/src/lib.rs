@@ -13,10 +13,14 @@ mod api;
 mod authenticate;
 mod bodies;
 mod connect_lines;
+mod desk;
+mod devices;
 mod door;
 mod error;
+mod feed;
 mod hub;
 mod live;
+mod masks;
 mod metrics;
 mod page;
 mod recorder;
@@ -26,9 +30,11 @@ mod verbs;
 
 pub use actor::Actor;
 pub use answer::Body;
+pub use api::openapi;
 pub use authenticate::HubAuthenticate;
 pub use bodies::BodySeal;
 pub use connect_lines::{ConnectLine, connect_lines};
+pub use desk::{AgentDesk, Announcement, Desk, DeskTimes};
 pub use door::{Door, LONGEST_BODY};
 pub use error::HubError;
 pub use hub::{Hub, HubOptions, Programs};
@@ -36,6 +42,10 @@ pub use live::Live;
 pub use metrics::Metrics;
 pub use recorder::CallRecorder;
 pub use tokens::{MadeToken, TokenRequest, Tokens};
+pub use verbs::approvals::{
+    ApprovalInfo, ApprovalList, DefinitionStand, allow as allow_call, deny as deny_call, list as list_approvals,
+    one as approval,
+};
 pub use verbs::audit::{back_up, export, verify};
 pub use verbs::status::{HubStatus, status};
 pub use verbs::tokens::{list as list_tokens, make as make_token, revoke as revoke_token};

@@ -31,7 +31,9 @@ impl Live {
         self.changed.send_modify(|number| *number += 1);
     }
 
-    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
+    /// Hears every time that something changed.
+    #[must_use]
+    pub fn subscribe(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
     }
 

@@ -1,33 +1,32 @@
 //! The pages: which view each path shows, and which verb each form does. No logic of its own: verbs decide.
 
+mod add;
+mod approvals;
 mod calls;
+mod edits;
 mod hub;
 mod overview;
+mod rules;
 mod servers;
+mod settings;
 mod shown;
+mod stream;
 mod tokens;
+mod trust;
+mod try_tool;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use bytes::Bytes;
 use helve_page::view::{ErrorPage, Frame, LinkNeeded, Said, Section, Tone};
 use http::{Method, Response, StatusCode};
-use tokio::sync::mpsc;
 
 use crate::actor::Actor;
 use crate::answer::{self, Body};
 use crate::door::SignedIn;
 use crate::error::HubError;
 use crate::hub::Hub;
-use crate::live::Topic;
+use crate::verbs::approvals as verbs;
 use crate::verbs::servers::Switch;
-
-/// A topic is sent at most so often.
-const LIVE_EVERY: Duration = Duration::from_millis(250);
-
-/// An open stream says so often that it is there; a session that ended ends it then, too.
-const LIVE_BEAT: Duration = Duration::from_secs(15);
 
 /// Fields of a query or a form.
 pub(crate) type Fields = [(String, String)];
@@ -62,10 +61,13 @@ pub(crate) async fn answer(
 ) -> Response<Body> {
     let answered = match *method {
         Method::GET | Method::HEAD => get(hub, &signed_in, path, query).await,
-        Method::POST => post(hub, &signed_in, path, fields).await,
+        Method::POST => match edits::post(hub, &signed_in, path, query, fields).await {
+            Some(answered) => answered,
+            None => post(hub, &signed_in, path, fields).await,
+        },
         _ => Err(HubError::not_found("pages are read or posted to")),
     };
-    answered.unwrap_or_else(|error| refused(&error))
+    answered.unwrap_or_else(|error| edits::conflict(hub, &signed_in, path, &error).unwrap_or_else(|| refused(&error)))
 }
 
 async fn get(hub: &Arc<Hub>, signed_in: &SignedIn, path: &[&str], query: &Fields) -> Result<Response<Body>, HubError> {
@@ -77,10 +79,45 @@ async fn get(hub: &Arc<Hub>, signed_in: &SignedIn, path: &[&str], query: &Fields
         }
         ["servers"] => {
             let (frame, filter) = (frame(hub, signed_in, Section::Servers), field(query, "q").to_owned());
-            html(hub.read(move |hub| Ok(helve_page::page::servers(&frame, &servers::list(hub, &filter)?))).await?)
+            html(hub.read(move |hub| Ok(helve_page::page::servers(&frame, &servers::page(hub, &filter)?))).await?)
+        }
+        ["servers", "new"] => {
+            let (frame, typed) = (frame(hub, signed_in, Section::Servers), field(query, "typed").to_owned());
+            html(hub.read(move |hub| Ok(helve_page::page::add(&frame, &add::empty(hub, &typed)))).await?)
         }
         ["servers", name] => server(hub, signed_in, name, "tools", query).await,
-        ["servers", name, tab @ ("log" | "calls")] => server(hub, signed_in, name, tab, query).await,
+        ["servers", name, "tools", tool] => {
+            let frame = frame(hub, signed_in, Section::Servers);
+            let (name, tool, query) = ((*name).to_owned(), (*tool).to_owned(), query.to_vec());
+            let run = field(&query, "run").to_owned();
+            let one = (!run.is_empty()).then(|| hub.tries.find(&run, &signed_in.cookie)).transpose()?;
+            let page = hub.read(move |hub| {
+                let view = match one {
+                    Some(one) => try_tool::run(hub, &one)?,
+                    None => try_tool::view(hub, &name, &tool, &query)?,
+                };
+                Ok(helve_page::page::try_tool(&frame, &view))
+            });
+            html(page.await?)
+        }
+        ["rules"] => {
+            let (frame, query) = (frame(hub, signed_in, Section::Rules), query.to_vec());
+            html(hub.read(move |hub| Ok(helve_page::page::rules(&frame, &rules::view(hub, &query, None)?))).await?)
+        }
+        ["trust"] => {
+            let (frame, file) = (frame(hub, signed_in, Section::Servers), field(query, "file").to_owned());
+            html(hub.read(move |hub| Ok(helve_page::page::trust(&frame, &trust::view(hub, &file)?))).await?)
+        }
+        ["callback"] => edits::signed_in_elsewhere(hub, signed_in, query).await,
+        ["servers", name, tab @ ("settings" | "log" | "calls")] => server(hub, signed_in, name, tab, query).await,
+        ["approvals"] => {
+            let frame = frame(hub, signed_in, Section::Approvals);
+            html(hub.read(move |hub| Ok(helve_page::page::approvals(&frame, &approvals::view(hub)?))).await?)
+        }
+        ["approvals", id] => {
+            let (frame, id) = (frame(hub, signed_in, Section::Approvals), (*id).to_owned());
+            html(hub.read(move |hub| Ok(helve_page::page::approvals(&frame, &approvals::view_of(hub, &id)?))).await?)
+        }
         ["calls"] => {
             let (frame, query) = (frame(hub, signed_in, Section::Calls), query.to_vec());
             html(hub.read(move |hub| Ok(helve_page::page::calls(&frame, &calls::list(hub, &query)?))).await?)
@@ -111,25 +148,7 @@ async fn get(hub: &Arc<Hub>, signed_in: &SignedIn, path: &[&str], query: &Fields
             let frame = frame(hub, signed_in, Section::Hub);
             html(hub.read(move |hub| Ok(helve_page::page::hub(&frame, &hub::view(hub)?))).await?)
         }
-        ["live", "overview"] => {
-            let topic = Arc::clone(hub);
-            Ok(live(hub, signed_in, "overview", move || {
-                overview::view(&topic).map(|view| helve_page::live::overview(&view))
-            }))
-        }
-        ["live", "servers"] => {
-            let topic = Arc::clone(hub);
-            Ok(live(hub, signed_in, "servers", move || {
-                servers::list(&topic, "").map(|view| helve_page::live::servers(&view))
-            }))
-        }
-        ["live", "calls"] => {
-            let (topic, query) = (Arc::clone(hub), query.to_vec());
-            let name = format!("calls {query:?}");
-            Ok(live(hub, signed_in, &name, move || {
-                calls::list(&topic, &query).map(|view| helve_page::live::calls(&view))
-            }))
-        }
+        ["live", topic @ ..] => stream::open(hub, signed_in, topic, query),
         _ => Err(HubError::not_found("There is no such page.")),
     }
 }
@@ -168,6 +187,23 @@ async fn post(
             let fields = fields.to_vec();
             let page = hub.read(move |hub| Ok(helve_page::page::tokens(&frame, &tokens::make(hub, &actor, &fields)?)));
             Ok(answer::html(StatusCode::OK, page.await?))
+        }
+        ["approvals", id, verb @ ("allow" | "deny")] => {
+            let (id, is_allowed) = ((*id).to_owned(), *verb == "allow");
+            let reason = field(fields, &format!("reason:{id}")).to_owned();
+            let decided = hub.read(move |hub| {
+                if is_allowed { verbs::allow(hub, &actor, &id) } else { verbs::deny(hub, &actor, &id, Some(&reason)) }
+            });
+            match decided.await {
+                Ok(decided) if is_allowed => said(hub, signed_in, format!("{} may run, once.", decided.asked.tool)),
+                Ok(decided) => said(hub, signed_in, format!("{} was denied.", decided.asked.tool)),
+                // Whoever was too late reads who was first, and sees the rest of what waits.
+                Err(error) if error.status() == StatusCode::CONFLICT => {
+                    hub.sessions.say(&signed_in.cookie, false, error.message().to_owned());
+                }
+                Err(error) => return Err(error),
+            }
+            Ok(answer::see_other("/approvals"))
         }
         ["tokens", id, "revoke"] => {
             let id = (*id).to_owned();
@@ -210,52 +246,11 @@ fn frame(hub: &Hub, signed_in: &SignedIn, section: Section) -> Frame {
     Frame {
         section,
         csrf: signed_in.session.csrf.clone(),
-        waiting: None,
+        waiting: Some(hub.desk.open()),
         lost_records: hub.store.health().lost,
         said,
         address: address.to_owned(),
     }
-}
-
-/// A stream of what a topic shows: rendered once for everybody, sent when it changes.
-fn live(
-    hub: &Arc<Hub>,
-    signed_in: &SignedIn,
-    name: &str,
-    render: impl Fn() -> Result<String, HubError> + Send + Sync + 'static,
-) -> Response<Body> {
-    let (sender, receiver) = mpsc::channel(4);
-    let (hub, cookie, name) = (Arc::clone(hub), signed_in.cookie.clone(), name.to_owned());
-    let rendering = Arc::clone(&hub);
-    let topic: Topic = Arc::new(move || rendering.live.rendered(&name, || render().unwrap_or_default()));
-    tokio::spawn(async move {
-        let mut changed = hub.live.subscribe();
-        loop {
-            // What looks but does not click keeps no session alive, and ends with it.
-            if !hub.sessions.is_open(&cookie, hub.now()) {
-                return;
-            }
-            let rendered = Arc::clone(&topic);
-            let Ok(event) = tokio::task::spawn_blocking(move || rendered()).await else { return };
-            if sender.send(event).await.is_err() {
-                return;
-            }
-            tokio::time::sleep(LIVE_EVERY).await;
-            loop {
-                match tokio::time::timeout(LIVE_BEAT, changed.changed()).await {
-                    Ok(Ok(())) => break,
-                    Ok(Err(_)) => return,
-                    Err(_) => {
-                        let is_open = hub.sessions.is_open(&cookie, hub.now());
-                        if !is_open || sender.send(Bytes::from_static(b": here\n\n")).await.is_err() {
-                            return;
-                        }
-                    }
-                }
-            }
-        }
-    });
-    answer::events(receiver)
 }
 
 fn number(text: &str) -> Result<i64, HubError> {

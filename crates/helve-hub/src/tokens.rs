@@ -80,6 +80,8 @@ struct Known {
 /// A token that was brought and counts.
 #[derive(Debug, Clone)]
 pub(crate) struct Holder {
+    /// The part of the token that is no secret.
+    pub(crate) id: String,
     pub(crate) principal: Principal,
     pub(crate) name: String,
     pub(crate) kind: TokenKind,
@@ -169,6 +171,7 @@ impl Tokens {
         }
         let token = &token.token;
         Some(Holder {
+            id: token.id.clone(),
             principal: principal.clone(),
             name: token.name.clone(),
             kind: token.kind,

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::name::Spelling;
+use crate::name::{PlaceName, Spelling};
 use crate::text::one_line;
 use crate::{CallKind, Origin, QualifiedName, ServerName};
 
@@ -119,6 +119,13 @@ pub enum Hint {
     PollInstead,
     /// Say which application's form a file has that was named for this run.
     NameDialect,
+    /// Look at which hubs were joined and how they are doing.
+    ShowHubs,
+    /// Join a hub again, with a token that counts.
+    JoinAgain {
+        /// The name it was joined under.
+        place: PlaceName,
+    },
     /// Keep a secret under this name.
     KeepSecret {
         /// Which name.
@@ -265,6 +272,8 @@ impl fmt::Display for Hint {
             Self::CheckConfiguration => formatter.write_str("look for mistakes in the configuration"),
             Self::PollInstead => formatter.write_str("poll the resource instead"),
             Self::NameDialect => formatter.write_str("say which application's form the file has"),
+            Self::ShowHubs => formatter.write_str("look at how the hubs are doing"),
+            Self::JoinAgain { place } => write!(formatter, "join the hub `{place}` again, with a token that counts"),
             Self::KeepSecret { name } => write!(formatter, "keep a secret under the name `{}`", one_line(name)),
         }
     }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::name::PlaceName;
+
 /// A reference in a text, to be filled when a server starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LateReference {
@@ -26,6 +28,13 @@ pub enum LateSource {
     },
     /// The first line that a program prints: `${cmd:…}`.
     Command(String),
+    /// The token of a hub that was joined. No file can ask for it: it goes to that hub, and nowhere else.
+    Hub {
+        /// The place of its servers.
+        place: PlaceName,
+        /// Its address, as it was joined.
+        url: String,
+    },
 }
 
 impl LateReference {
@@ -64,6 +73,7 @@ impl fmt::Display for LateSource {
             Self::Secret(name) => write!(formatter, "${{secret:{name}}}"),
             Self::Keyring { service, account } => write!(formatter, "${{keyring:{service}/{account}}}"),
             Self::Command(command) => write!(formatter, "${{cmd:{command}}}"),
+            Self::Hub { place, .. } => write!(formatter, "${{hub:{place}}}"),
         }
     }
 }

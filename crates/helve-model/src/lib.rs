@@ -42,7 +42,7 @@ pub use origin::{Layer, Origin};
 pub use outcome::{Outcome, OutcomeView, PromptMessage, PromptOutcome, ReadOutcome};
 pub use owner::Owner;
 pub use principal::{Principal, PrincipalKind};
-pub use rule::{Action, CallKind, Risk, Rule, Who};
+pub use rule::{Action, Answerers, CallKind, Risk, Rule, Who};
 pub use sandbox::SandboxSpec;
 pub use secret_set::{HIDDEN, REDACTED, SecretSet, mark_redacted};
 pub use spec::{

@@ -69,6 +69,54 @@ fn bare_names_resolve_where_only_one_server_has_them() {
     assert_eq!(table.resolve("entirely different"), Resolution::Unknown(vec![]));
 }
 
+fn placed(place: &str, server: &str, tool: &str) -> QualifiedName {
+    let place = PlaceName::new(place).unwrap();
+    QualifiedName::new(ServerName::placed(&place, server).unwrap(), ToolName::new(tool))
+}
+
+#[test]
+fn a_place_stands_in_front_in_every_spelling() {
+    let names = [placed("hub", "github", "create_issue"), placed("hub", "io.github/x:y", "get-time")];
+    let table = NameTable::new(names);
+    let spelled = |identity: &QualifiedName| {
+        let all: Vec<String> = Spelling::ALL.iter().map(|spelling| table.spell(identity, *spelling).unwrap()).collect();
+        format!("{}  {}\n", all.join("  "), function_name(identity))
+    };
+    insta::assert_snapshot!(table.identities().iter().map(spelled).collect::<String>(), @"
+    hub/github/create_issue  hub/github:create_issue  mcp__hub__github__create_issue  devices.hub.GithubMCP.create_issue  mcp__hub__github__create_issue
+    hub/io.github%2Fx%3Ay/get-time  hub/io.github%2Fx%3Ay:get-time  mcp__hub__io_github_x_y__get-time  devices.hub.IoGithubXYMCP.get_u2d_time  mcp__hub__io_u2e_github_u2f_x_u3a_y__get_u2d_time
+    ");
+    let server = &table.identities()[0].server;
+    assert_eq!((server.as_str(), server.place(), server.without_place()), ("hub/github", Some("hub"), "github"));
+    for spelling in Spelling::ALL {
+        assert!(begins_with_server(&spelling.render(&table.identities()[0]), server), "{spelling:?}");
+    }
+    assert!(!begins_with_server("device.hub.GithubMCP.create_issue", server), "`device` is never a hub's");
+}
+
+#[test]
+fn a_place_is_a_plain_word() {
+    for word in ["hub", "team_a", "h2"] {
+        assert_eq!(PlaceName::new(word).unwrap().as_str(), word);
+    }
+    let long = "h".repeat(33);
+    let others = ["", "Hub", "2h", "_h", "h_", "a__b", "a-b", "a/b", "a.b", "é", "local", "device", "class", &long];
+    for text in others {
+        assert_eq!(PlaceName::new(text), Err(NotAPlaceName), "{text:?}");
+    }
+}
+
+#[test]
+fn a_bare_name_is_a_local_one_where_there_is_one() {
+    let (local, remote) = (name("git", "log"), placed("hub", "git", "log"));
+    let table = NameTable::new([local.clone(), remote.clone(), placed("hub", "git", "only_there")]);
+    assert_eq!(table.resolve("log"), Resolution::Found(&local));
+    assert_eq!(table.resolve("only_there"), Resolution::Found(&placed("hub", "git", "only_there")));
+    assert_eq!(table.resolve("device.GitMCP.log"), Resolution::Found(&local));
+    assert_eq!(table.resolve("devices.hub.GitMCP.log"), Resolution::Found(&remote));
+    assert!(matches!(table.resolve("device.GitMCP.only_there"), Resolution::Unknown(_)));
+}
+
 /// Names as hostile servers would choose them: separators, escapes, hash look-alikes, any unicode.
 fn part() -> impl Strategy<Value = String> {
     prop_oneof!["[a-c_/:%.-]{0,6}", "(a|b|_|__|/|:|%2F|%|_u2d_|_u_|class|é| ){0,6}", "[a-z_]{50,80}", any::<String>(),]
@@ -127,10 +175,48 @@ proptest! {
     }
 
     #[test]
+    fn places_are_injective_read_back_and_change_no_local_name(
+        local in proptest::collection::vec((part(), part()), 0..8),
+        remote in proptest::collection::vec((prop_oneof![Just("hub"), Just("a"), Just("b_c")], part(), part()), 1..8),
+    ) {
+        // As whoever puts a catalog together sees to: no local server has a place's name, nor that of one in it.
+        let is_free = |server: &str| !["hub", "a", "b_c"].contains(&server.split('/').next().unwrap_or_default());
+        let local: Vec<QualifiedName> = local
+            .iter()
+            .filter(|(server, _)| is_free(server))
+            .filter_map(|(server, tool)| Some(QualifiedName::new(ServerName::new(server).ok()?, ToolName::new(tool))))
+            .collect();
+        let remote = remote.iter().filter_map(|(place, server, tool)| {
+            let place = PlaceName::new(place).unwrap();
+            Some(QualifiedName::new(ServerName::placed(&place, server).ok()?, ToolName::new(tool)))
+        });
+        let alone = NameTable::new(local.clone());
+        let table = NameTable::new(local.into_iter().chain(remote));
+        let mut seen = HashSet::new();
+        for identity in table.identities() {
+            for spelling in Spelling::ALL {
+                let spelled = table.spell(identity, spelling).unwrap();
+                prop_assert!(seen.insert(spelled.clone()), "{spelled} twice");
+                prop_assert_eq!(table.resolve(&spelled), Resolution::Found(identity));
+                if identity.server.place().is_none() {
+                    prop_assert_eq!(alone.spell(identity, spelling), Some(spelled));
+                } else if spelling == Spelling::Code {
+                    prop_assert!(spelled.starts_with(PLACED_CODE_PREFIX));
+                } else if spelling == Spelling::Slash {
+                    let parsed = parse_placed(&spelled).unwrap();
+                    prop_assert_eq!(&parsed, identity);
+                    prop_assert_eq!(parsed.server.place(), identity.server.place());
+                }
+            }
+        }
+    }
+
+    #[test]
     fn arbitrary_text_resolves_without_panic(text in any::<String>()) {
         let table = NameTable::new([name("a", "b"), name("c/d", "e:f")]);
         drop(table.resolve(&text));
         drop(parse_slash(&text));
+        drop(parse_placed(&text));
     }
 }
 

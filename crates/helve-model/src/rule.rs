@@ -23,6 +23,17 @@ pub struct Rule {
     pub origin: Origin,
     /// In which layer it was written.
     pub layer: Layer,
+    /// Who may answer where it says *ask* and calls wait at a desk. `None`: as the risk of the call says.
+    pub by: Option<Answerers>,
+}
+
+/// Who may answer a question about a call that waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Answerers {
+    /// Whoever is behind the agent, by its own form, or a person elsewhere.
+    Anyone,
+    /// A person on the page or at a terminal: a form is the agent's to fill in.
+    Page,
 }
 
 /// Whose calls a rule speaks of.
@@ -103,6 +114,15 @@ impl fmt::Display for Risk {
             Self::Low => "low",
             Self::Medium => "medium",
             Self::High => "high",
+        })
+    }
+}
+
+impl fmt::Display for Answerers {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Anyone => "anyone",
+            Self::Page => "page",
         })
     }
 }

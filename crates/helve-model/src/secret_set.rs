@@ -88,6 +88,13 @@ impl SecretSet {
         }
     }
 
+    /// From now on nothing is said that another set knows.
+    pub fn add_all(&self, other: &Self) {
+        // Copied first: never two locks at once.
+        let values = other.state.read().unwrap_or_else(PoisonError::into_inner).values.clone();
+        values.iter().for_each(|value| self.add(value));
+    }
+
     /// True when no value is known.
     pub fn is_empty(&self) -> bool {
         !self.has_some.load(Ordering::Acquire)

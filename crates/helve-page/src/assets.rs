@@ -22,7 +22,7 @@ pub struct Asset {
 /// All of them.
 #[must_use]
 pub fn assets() -> &'static [Asset] {
-    let all: &'static [Asset; 4] = &ASSETS;
+    let all: &'static [Asset; 5] = &ASSETS;
     all
 }
 
@@ -33,19 +33,21 @@ pub(crate) struct Paths {
     pub(crate) script: &'static str,
     pub(crate) events: &'static str,
     pub(crate) icon: &'static str,
+    pub(crate) keys: &'static str,
 }
 
 pub(crate) fn paths() -> Paths {
-    let [style, script, events, icon] = &*ASSETS;
-    Paths { style: &style.path, script: &script.path, events: &events.path, icon: &icon.path }
+    let [style, script, events, icon, keys] = &*ASSETS;
+    Paths { style: &style.path, script: &script.path, events: &events.path, icon: &icon.path, keys: &keys.path }
 }
 
-static ASSETS: LazyLock<[Asset; 4]> = LazyLock::new(|| {
+static ASSETS: LazyLock<[Asset; 5]> = LazyLock::new(|| {
     [
         asset("page", "css", "text/css; charset=utf-8", include_bytes!("../assets/page.css")),
         asset("htmx", "js", "text/javascript; charset=utf-8", include_bytes!("../assets/htmx.min.js")),
         asset("events", "js", "text/javascript; charset=utf-8", include_bytes!("../assets/hx-sse.min.js")),
         asset("icon", "svg", "image/svg+xml", include_bytes!("../assets/icon.svg")),
+        asset("keys", "js", "text/javascript; charset=utf-8", include_bytes!("../assets/keys.js")),
     ]
 });
 

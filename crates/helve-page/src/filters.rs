@@ -152,6 +152,8 @@ pub(crate) fn settled(state: &ApprovalState, _: &dyn Values) -> askama::Result<&
         ApprovalState::Denied => "denied",
         ApprovalState::Expired => "expired",
         ApprovalState::Withdrawn => "withdrawn",
+        ApprovalState::Unused => "allowed, not used yet",
+        ApprovalState::Lapsed => "allowed, not used in time",
     })
 }
 

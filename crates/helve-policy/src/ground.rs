@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use helve_model::text::one_line;
-use helve_model::{Action, CallKind, Hint, Listed, Origin, QualifiedName, Risk};
+use helve_model::{Action, CallKind, Hint, Listed, Origin, QualifiedName, Risk, Rule};
 
 use crate::access::Trust;
 use crate::approval::ApprovalSpan;
@@ -113,6 +113,42 @@ impl Decider {
     }
 }
 
+impl Decider {
+    /// What decided, apart from the line it stands on: two that mean the same ask the same.
+    #[must_use]
+    pub fn meaning(&self) -> String {
+        match self {
+            Self::Rule(source) => {
+                let place = match &source.rule.origin {
+                    Origin::File { path, .. } => path.display().to_string(),
+                    other => other.to_string(),
+                };
+                // As it is, with the place of every rule of its file.
+                let rule = Rule { origin: Origin::BuiltIn, ..source.rule.clone() };
+                format!("rule {rule:?} {:?} in {place}", source.trust)
+            }
+            Self::Listed(list, entry) => format!("list {list:?} {}", entry.glob),
+            Self::NotListed(_) => "not listed".to_owned(),
+            Self::TrustedAnnotation(_) => "trusted annotation".to_owned(),
+            Self::AnnotatedWriting(_) => "annotated writing".to_owned(),
+            Self::Reading(_) => "reading".to_owned(),
+            Self::Default(_) => "default".to_owned(),
+            Self::Unlisted(_) => "unlisted".to_owned(),
+            Self::LeftToAgent(_) => "left to agent".to_owned(),
+            Self::Unopened(_) => "unopened".to_owned(),
+            Self::Typed(_) => "typed".to_owned(),
+            Self::ServerUnknown => "server unknown".to_owned(),
+            Self::ServerDisabled(_) => "server disabled".to_owned(),
+            Self::ServerUntrusted(_) => "server untrusted".to_owned(),
+            Self::ChangedSincePinned => "changed since pinned".to_owned(),
+            Self::Approved(span) => format!("approved {span}"),
+            Self::Declined => "declined".to_owned(),
+            Self::OutOfScope(left_out) => format!("out of scope {left_out}"),
+            Self::AllowAll => "allow all".to_owned(),
+        }
+    }
+}
+
 impl fmt::Display for Decider {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -171,6 +207,9 @@ impl fmt::Display for SourcedRule {
             (None, _) => {}
             (Some(risk), Action::Allow) => write!(formatter, " up to {risk} risk")?,
             (Some(risk), Action::Deny | Action::Ask) => write!(formatter, " from {risk} risk up")?,
+        }
+        if let Some(by) = rule.by {
+            write!(formatter, ", answered by {by}")?;
         }
         let untrusted = if self.trust == Trust::Untrusted { "untrusted " } else { "" };
         write!(formatter, " ({}, {untrusted}{} layer) at {}", rule.action, rule.layer, rule.origin)

@@ -28,6 +28,7 @@
 //!     action: Action::Allow,
 //!     origin: Origin::Program,
 //!     layer: Layer::User,
+//!     by: None,
 //! };
 //! let (rules, problems) = RuleSet::compile([SourcedRule { rule, trust: Trust::Trusted }], [server]);
 //! assert!(problems.is_empty());

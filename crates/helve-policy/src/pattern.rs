@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use helve_model::name::{CODE_PREFIX, PROVIDER_PREFIX};
+use helve_model::ServerName;
+use helve_model::name::{CODE_PREFIX, PLACED_CODE_PREFIX, PROVIDER_PREFIX, PlaceName};
 
 use crate::glob::has_wildcard;
 
@@ -13,7 +14,7 @@ pub(crate) enum View {
     Identity,
     /// `mcp__server__tool`.
     Provider,
-    /// `device.ServerMCP.tool`.
+    /// `device.ServerMCP.tool`, `devices.place.ServerMCP.tool`.
     Code,
     /// Any whole spelling, shortened ones too; only for rules that restrict.
     Whole,
@@ -29,6 +30,28 @@ pub(crate) struct NameGlobs<'text> {
     pub(crate) view: View,
     pub(crate) server: Cow<'text, str>,
     pub(crate) tool: Cow<'text, str>,
+    pub(crate) whose: Whose,
+}
+
+/// Of which servers a text can speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// Any that its glob matches.
+    Anybody,
+    /// Local ones: `device` never means one of a hub.
+    Local,
+    /// Those of hubs.
+    Placed,
+}
+
+impl Whose {
+    pub(crate) fn includes(self, server: &ServerName) -> bool {
+        match self {
+            Self::Anybody => true,
+            Self::Local => server.place().is_none(),
+            Self::Placed => server.place().is_some(),
+        }
+    }
 }
 
 /// What a rule's text names.
@@ -46,7 +69,7 @@ const ANY: Cow<'static, str> = Cow::Borrowed("*");
 
 /// Splits a rule's text into a server glob and a tool glob.
 pub(crate) fn split(text: &str) -> Named<'_> {
-    let globs = |view, server, tool| NameGlobs { view, server, tool };
+    let globs = |view, server, tool| NameGlobs { view, server, tool, whose: Whose::Anybody };
     if matches!(text, "*" | "**") {
         return Named::Tools(vec![globs(View::Identity, ANY, ANY)]);
     }
@@ -77,21 +100,85 @@ pub(crate) fn split(text: &str) -> Named<'_> {
         };
     }
     if let Some(rest) = text.strip_prefix(CODE_PREFIX) {
-        let (server, tool) = match first_outside_brackets(rest, |rest| rest.starts_with('.')) {
-            Some(position) => {
-                let (server, tool) = rest.split_at(position);
-                (server, tool.get(1..).unwrap_or_default().into())
-            }
-            None if rest.contains('.') || rest.is_empty() => return Named::Unsplittable,
-            None => (rest, ANY),
+        return code(rest, 0, Whose::Local);
+    }
+    if let Some(rest) = text.strip_prefix(PLACED_CODE_PREFIX) {
+        let place = first_outside_brackets(rest, |rest| rest.starts_with('.'));
+        return match place {
+            Some(place) => code(rest, place + 1, Whose::Placed),
+            None if rest.contains('.') || rest.is_empty() => Named::Unsplittable,
+            // The whole place.
+            None => Named::Tools(vec![NameGlobs {
+                view: View::Code,
+                server: format!("{rest}.*").into(),
+                tool: ANY,
+                whose: Whose::Placed,
+            }]),
         };
-        return Named::Tools(vec![globs(View::Code, server.into(), tool)]);
     }
-    if text.contains(['/', ':']) || text.contains(PROVIDER_PREFIX) || text.contains(CODE_PREFIX) {
-        return Named::Unsplittable;
-    }
-    Named::Bare
+    let is_spelled = [PROVIDER_PREFIX, CODE_PREFIX, PLACED_CODE_PREFIX].iter().any(|prefix| text.contains(prefix));
+    if text.contains(['/', ':']) || is_spelled { Named::Unsplittable } else { Named::Bare }
 }
+
+/// `ServerMCP.tool`, where the server's name ends at the first dot from `from` on.
+fn code(rest: &str, from: usize, whose: Whose) -> Named<'_> {
+    let (server, tool) = match first_outside_brackets_from(rest, from, |rest| rest.starts_with('.')) {
+        Some(position) => {
+            let (server, tool) = rest.split_at(position);
+            (server, tool.get(1..).unwrap_or_default().into())
+        }
+        None if rest.get(from..).is_none_or(|rest| rest.contains('.') || rest.is_empty()) => {
+            return Named::Unsplittable;
+        }
+        None => (rest, ANY),
+    };
+    Named::Tools(vec![NameGlobs { view: View::Code, server: server.into(), tool, whose }])
+}
+
+/// The ways to read a text as names of a place's servers: `hub/github/create_issue`, `hub/github/*`, and `hub/*` or
+/// `mcp__hub__*` for all of them. None where what stands first is no word that could be a place: a glob there means local
+/// servers and places alike, by their whole names.
+pub(crate) fn placed(text: &str) -> Vec<NameGlobs<'_>> {
+    let is_place = |place: &str| PlaceName::new(place).is_ok();
+    let provider = text.strip_prefix(PROVIDER_PREFIX).map(|rest| rest.split_once("__").unwrap_or((rest, "*")));
+    let (view, border, place, rest) = match (text.split_once('/'), provider) {
+        (Some((place, rest)), _) if is_place(place) => (View::Identity, "/", place, rest),
+        (None, Some((place, rest))) if is_place(place) => (View::Provider, "__", place, rest),
+        _ => return Vec::new(),
+    };
+    let globs = |server: Cow<'_, str>, tool| NameGlobs {
+        view,
+        server: format!("{place}{border}{server}").into(),
+        tool,
+        whose: Whose::Placed,
+    };
+    let is_border = |rest: &str| match view {
+        View::Identity => rest.starts_with(['/', ':']),
+        _ => rest.starts_with(border),
+    };
+    if let Some(position) = first_outside_brackets(rest, is_border) {
+        let (server, tool) = rest.split_at(position);
+        // In the other spelling this is one of the usual readings.
+        let is_new = view == View::Identity;
+        let tool = Cow::Borrowed(tool.get(1..).unwrap_or_default());
+        return if is_new { vec![globs(unescape_server(server), tool)] } else { Vec::new() };
+    }
+    // A star may stand for the end of the server's name and the beginning of the tool's.
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(position) = first_outside_brackets_from(rest, from, |rest| rest.starts_with('*')) {
+        let (server, tool) = (rest.get(..=position).unwrap_or_default(), rest.get(position..).unwrap_or_default());
+        found.push(globs(unescape_server(server), Cow::Borrowed(tool)));
+        from = position + 1;
+        if found.len() == MAX_STARS {
+            break;
+        }
+    }
+    found
+}
+
+/// Stars of one text at which the server's name may end.
+const MAX_STARS: usize = 4;
 
 /// A rule's `pattern`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -21,6 +21,7 @@ fn rule(text: &str) -> Rule {
         action,
         origin: Origin::Program,
         layer: Layer::User,
+        by: None,
     };
     for word in words {
         match word {

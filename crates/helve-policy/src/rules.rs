@@ -13,7 +13,7 @@ use crate::arguments::Condition;
 use crate::glob::{Bits, GlobId, Globs, GlobsBuilder, UnreadableGlob, has_wildcard};
 use crate::glob_spellings;
 use crate::party;
-use crate::pattern::{NameGlobs, Named, View, split};
+use crate::pattern::{NameGlobs, Named, View, Whose, placed, split};
 use crate::place::Directories;
 use crate::place_spellings::{self, HasParent, has_parent_component};
 
@@ -113,6 +113,7 @@ struct Reading {
     view: View,
     tool: GlobId,
     direct: GlobId,
+    whose: Whose,
     /// For messages.
     tool_text: String,
 }
@@ -377,8 +378,9 @@ fn compile_names(
     let mut server_builders: [GlobsBuilder; 4] = Default::default();
     let mut tool_builders: [GlobsBuilder; 4] = Default::default();
     let mut readings: Vec<Reading> = Vec::new();
+    let has_places = servers.iter().any(|(name, _)| name.place().is_some());
     for (index, (_, source)) in rules.iter().enumerate() {
-        for (server_view, globs) in read_name(&source.rule, problems) {
+        for (server_view, globs) in read_name(&source.rule, has_places, problems) {
             let builder = &mut tool_builders[globs.view as usize];
             // Of a tool's name there is one spelling; of a URI there are many.
             let (tool, direct) = match (source.rule.kind, source.rule.action) {
@@ -402,6 +404,7 @@ fn compile_names(
                 view: globs.view,
                 tool,
                 direct,
+                whose: globs.whose,
                 tool_text: globs.tool.into_owned(),
             });
         }
@@ -440,6 +443,7 @@ fn compile_names(
             let globs = &server_globs[reading.server_view as usize].0;
             meant.extend(
                 (0..servers.len())
+                    .filter(|server| reading.whose.includes(&servers[*server].0))
                     .filter(|server| {
                         globs.holds(reading.server, &matched[*server][reading.server_view as usize], action)
                     })
@@ -481,9 +485,10 @@ pub(crate) fn server_text(view: View, server: &ServerName) -> String {
 /// Every way to read a rule's text, each with the view its server glob is written in.
 ///
 /// A rule that restricts is read in every way it can be. A rule that allows is read as what it says, or not at all.
-fn read_name<'rule>(rule: &'rule Rule, problems: &mut Vec<Problem>) -> Vec<(View, NameGlobs<'rule>)> {
-    let everywhere =
-        |view, tool: &'rule str| (View::Identity, NameGlobs { view, server: "*".into(), tool: tool.into() });
+fn read_name<'rule>(rule: &'rule Rule, has_places: bool, problems: &mut Vec<Problem>) -> Vec<(View, NameGlobs<'rule>)> {
+    let everywhere = |view, tool: &'rule str| {
+        (View::Identity, NameGlobs { view, server: "*".into(), tool: tool.into(), whose: Whose::Anybody })
+    };
     let restricts = rule.action != Action::Allow;
     match split(&rule.tool) {
         Named::Tools(globs) => {
@@ -492,6 +497,9 @@ fn read_name<'rule>(rule: &'rule Rule, problems: &mut Vec<Problem>) -> Vec<(View
             // The name as a model sees it may be shortened, and may be cut at another `__`.
             if restricts && spelled && !has_wildcard(&rule.tool) {
                 readings.push(everywhere(View::Whole, &rule.tool));
+            }
+            if has_places {
+                readings.extend(placed(&rule.tool).into_iter().map(|globs| (globs.view, globs)));
             }
             readings
         }

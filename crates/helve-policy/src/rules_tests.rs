@@ -176,6 +176,7 @@ fn any_rule(layers: Vec<(Layer, Trust)>) -> impl Strategy<Value = SourcedRule> {
                 action,
                 origin: origin(layer, 1),
                 layer,
+                by: None,
             },
             trust,
         },
@@ -434,6 +435,78 @@ proptest! {
             prop_assert_eq!(deciding.len(), 1, "{}", explanation);
             prop_assert_eq!(deciding[0].origin.as_ref(), decision.ground().decider.origin());
             prop_assert_eq!(explanation.hints.is_empty(), explanation.action == Action::Allow);
+        }
+    }
+}
+
+/// What a rule alone decides about a tool of a hub, and about a local one.
+fn reaches(rule: &str, action: Action) -> (bool, bool) {
+    let place = helve_model::name::PlaceName::new("hub").unwrap();
+    let servers = [ServerName::placed(&place, "github").unwrap(), ServerName::from("github")];
+    let origin = Origin::Program;
+    let rule = Rule {
+        tool: rule.to_owned(),
+        pattern: None,
+        risk: None,
+        kind: None,
+        who: Vec::new(),
+        by: None,
+        action,
+        origin: origin.clone(),
+        layer: Layer::User,
+    };
+    let access = servers.clone().map(|name| {
+        let http = helve_model::HttpSpec {
+            url: "https://hub.example.com".into(),
+            headers: Default::default(),
+            flavour: Default::default(),
+        };
+        let spec =
+            helve_model::ServerSpec::new(name, helve_model::TransportSpec::Http(http), origin.clone(), Layer::User);
+        ServerAccess::new(&spec, Trust::Trusted)
+    });
+    let (set, _) = RuleSet::compile([SourcedRule { rule, trust: Trust::Trusted }], access);
+    let decided = servers.map(|server| {
+        let name = QualifiedName::new(server, helve_model::ToolName::new("create_issue"));
+        let found = set.for_tool(Subject::unknown(name, CallKind::Tool)).foresee(crate::Caller::Agent);
+        matches!(found, Some((decided, crate::Ground { decider: crate::Decider::Rule(_), .. })) if decided == action)
+    });
+    (decided[0], decided[1])
+}
+
+#[test]
+fn rules_speak_of_a_hub_in_every_spelling_and_never_by_a_local_name() {
+    let hub_alone = [
+        "hub/github/create_issue",
+        "hub/github:create_issue",
+        "hub/github/*",
+        "hub/*",
+        "hub/*_issue",
+        "hub/git*",
+        "hub/*/create_*",
+        "mcp__hub__github__create_issue",
+        "mcp__hub__github__*",
+        "mcp__hub__*",
+        "mcp__hub",
+        "devices.hub.GithubMCP.create_issue",
+        "devices.hub.GithubMCP",
+        "devices.hub.*",
+        "devices.hub",
+    ];
+    let local_alone =
+        ["github/*", "github/create_issue", "mcp__github__*", "device.GithubMCP.*", "device.*.create_issue"];
+    let both = ["*", "*/*", "*/create_issue"];
+    let neither = ["hub", "hub/gitlab/*", "other/*", "devices.other.*", "hub/github/delete_*"];
+    for action in [Action::Deny, Action::Allow] {
+        for (rules, expected) in
+            [(&hub_alone[..], (true, false)), (&local_alone[..], (false, true)), (&both[..], (true, true))]
+        {
+            for rule in rules {
+                assert_eq!(reaches(rule, action), expected, "{action:?} {rule}");
+            }
+        }
+        for rule in neither {
+            assert_eq!(reaches(rule, action), (false, false), "{action:?} {rule}");
         }
     }
 }

@@ -12,7 +12,7 @@ use helve_model::{Action, CallKind, QualifiedName, Risk, ServerName};
 use crate::decision::Refusal;
 use crate::glob::{Bits, GlobId, Globs, GlobsBuilder};
 use crate::ground::{Decider, Ground};
-use crate::pattern::{NameGlobs, Named, View, split};
+use crate::pattern::{NameGlobs, Named, View, Whose, placed, split};
 use crate::rules::{server_text, texts_of};
 
 /// What one agent may see and call at most. Without a narrowing that is everything; nothing made from a scope has more
@@ -90,6 +90,7 @@ struct Reading {
     /// `None`: the program's own tools.
     server: Option<GlobId>,
     tool: GlobId,
+    whose: Whose,
 }
 
 impl Scope {
@@ -189,22 +190,22 @@ impl Names {
             let written: Arc<str> = Arc::from(written.as_str());
             match split(&written) {
                 Named::Tools(named) => {
-                    for NameGlobs { view, server, tool } in named {
+                    for NameGlobs { view, server, tool, whose } in named.into_iter().chain(placed(&written)) {
                         let server = Some(servers[view as usize].add(&server));
                         let tool = tools[view as usize].add(&tool);
-                        readings.push(Reading { written: Arc::clone(&written), view, server, tool });
+                        readings.push(Reading { written: Arc::clone(&written), view, server, tool, whose });
                     }
                 }
                 Named::Bare => {
                     let (view, server) = (View::Identity, None);
                     let tool = tools[view as usize].add(&written);
-                    readings.push(Reading { written: Arc::clone(&written), view, server, tool });
+                    readings.push(Reading { written: Arc::clone(&written), view, server, tool, whose: Whose::Anybody });
                 }
                 Named::Unsplittable => return Err(unreadable("it does not say where the server's name ends")),
             }
         }
         let (servers, tools) = (servers.map(GlobsBuilder::build), tools.map(GlobsBuilder::build));
-        for Reading { written, view, server, tool } in &readings {
+        for Reading { written, view, server, tool, .. } in &readings {
             let broken = |(_, unreadable): &(Globs, Vec<crate::glob::UnreadableGlob>), id: GlobId| {
                 unreadable.iter().find(|broken| broken.id == id).map(|broken| broken.reason.clone())
             };
@@ -229,7 +230,9 @@ impl Names {
             let view = reading.view as usize;
             let of_server =
                 reading.server.map_or(is_own, |server| self.servers[view].holds(server, &servers[view], Action::Allow));
-            of_server && self.tools[view].holds(reading.tool, &tools[view], Action::Allow)
+            of_server
+                && reading.whose.includes(&name.server)
+                && self.tools[view].holds(reading.tool, &tools[view], Action::Allow)
         };
         self.readings.iter().find(names).map(|reading| &reading.written)
     }

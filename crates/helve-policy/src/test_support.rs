@@ -54,7 +54,8 @@ pub(crate) fn rule(line: u32, text: &str) -> SourcedRule {
     };
     let tool = words.next().unwrap().to_owned();
     let origin = origin(layer, line);
-    let mut rule = Rule { tool, pattern: None, risk: None, kind: None, who: Vec::new(), action, origin, layer };
+    let mut rule =
+        Rule { tool, pattern: None, risk: None, kind: None, who: Vec::new(), action, origin, layer, by: None };
     for word in words {
         match word.split_once(':').unwrap() {
             ("pattern", pattern) => rule.pattern = Some(pattern.to_owned()),

@@ -8,29 +8,29 @@
 //! Nothing here knows MCP, configuration files or an async runtime, and nothing is read from the environment.
 
 mod engine;
-#[cfg(target_os = "linux")]
+#[cfg(sandbox)]
 mod engine_calls;
 mod files;
-#[cfg(target_os = "linux")]
+#[cfg(sandbox)]
 mod landlock;
-#[cfg(target_os = "linux")]
+#[cfg(sandbox)]
 mod mounts;
-#[cfg(target_os = "linux")]
+#[cfg(sandbox)]
 mod network;
 mod plan;
 mod policy;
-#[cfg(target_os = "linux")]
+#[cfg(sandbox)]
 mod probe;
 mod protected_places;
 mod report;
 mod rules;
 mod runtime;
-#[cfg(target_os = "linux")]
+#[cfg(sandbox)]
 mod sealed_copies;
-#[cfg(target_os = "linux")]
+#[cfg(sandbox)]
 mod seccomp;
 mod shared;
-#[cfg(target_os = "linux")]
+#[cfg(sandbox)]
 mod stage;
 mod system;
 mod variables;
@@ -40,14 +40,14 @@ pub use files::{Disk, FileKind, Files};
 pub use helve_model::sandbox::{BadHostPattern, HostPattern, Limits, Network, Profile};
 pub use plan::{Plan, PlanRefusal, Private, Subject, plan};
 pub use policy::{Demand, Policy};
-#[cfg(target_os = "linux")]
+#[cfg(sandbox)]
 pub use probe::probe;
 pub use protected_places::PlaceOwner;
 pub use report::{Files as FilesHeld, LeftOut, Metadata, NetworkHeld, Report};
 pub use rules::{Access, BadRules, Calls, Grant, Machine, NetworkRule, Rules};
-#[cfg(target_os = "linux")]
+#[cfg(sandbox)]
 pub use sealed_copies::SealedCopy;
-#[cfg(target_os = "linux")]
+#[cfg(sandbox)]
 pub use stage::{StageError, confine};
 
 /// Where a program finds the proxy that leads to its hosts: a port of its own network namespace.

@@ -5,6 +5,8 @@
 //! Several clients may be behind such a one: what a server asks without saying for which call is put to nobody, unless only
 //! one call is open that it can be about.
 
+mod asking;
+mod lists;
 mod own;
 
 use helve_model::protocol::notifications;
@@ -14,21 +16,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
-use helve::{AgentInfo, Answerer, CallSource, Door, Host, RunApprovals};
+use helve::{AgentInfo, Answerer as _, CallSource, Door, Host, RunApprovals};
+use helve_model::ServerName;
 use helve_model::json::{ObjectWriter, RawJson};
-use helve_model::protocol::code;
 use helve_model::text::cut;
-use helve_model::{Owner, ServerName};
-use helve_wire::plane::AnswerId;
-use helve_wire::{BoxFuture, ClientCapabilities, EraPreference, PeerQuestion, QuestionKind, RpcError};
+use helve_wire::ClientCapabilities;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
 use crate::capabilities;
 use crate::catalog::{Audience, Catalog};
-use crate::change_notices::{ChangeNotice, Level, Listener, Listeners, Notification};
+use crate::change_notices::{Level, Listeners};
 use crate::conversation::Conversation;
-use crate::gate;
 use crate::gateway::Gateway;
 use crate::ledger::Taker;
 use crate::message::Message;
@@ -38,12 +37,12 @@ use crate::owner_store::{Bounds, OwnerStore};
 use crate::pending_questions::PendingQuestions;
 use crate::principal::Principal;
 use crate::reach::Reach;
-use crate::refusal;
 use crate::running::Running;
 use crate::tasks::{OpenTasks, Tasks};
 use crate::watching::Watching;
 use helve_model::sync::lock;
 
+use lists::Told;
 use own::OwnHost;
 pub(crate) use own::Presence;
 
@@ -58,9 +57,6 @@ pub(crate) enum Clients {
     /// Whoever has the same principal and can do the same.
     Several,
 }
-
-/// Changes of a list within this time are told at once, and once more at its end.
-const GATHERED: Duration = Duration::from_millis(500);
 
 /// What is remembered of the tasks that an agent makes for one server.
 const MADE_TASKS: Bounds = Bounds { entries: 1_024, bytes: 256 << 10, time: Duration::from_secs(24 * 60 * 60) };
@@ -111,15 +107,6 @@ pub(crate) struct Agent {
 
 /// A request of an agent is being answered: the agent is not idle.
 pub(crate) struct Present<'a>(&'a Agent);
-
-/// What an agent knows of changed lists.
-#[derive(Default)]
-struct Told {
-    /// The list of tools that it got or was told of last: see [`Catalog::listed`].
-    tools: Option<u64>,
-    /// When it was last told of each list, and whether it will be told once more.
-    lists: [(Option<Instant>, bool); 3],
-}
 
 #[derive(Default)]
 struct State {
@@ -251,47 +238,6 @@ impl Agent {
     /// It sees what this gateway shows.
     pub(crate) fn sees(&self, gateway: Weak<Gateway>) {
         self.gateway.get_or_init(|| gateway);
-    }
-
-    /// It gets this list of tools, and knows of it from then on.
-    pub(crate) fn lists(&self, listed: u64) {
-        lock(&self.told).tools = Some(listed);
-    }
-
-    /// The list of tools that it got or was told of last.
-    pub(crate) fn listed(&self) -> Option<u64> {
-        lock(&self.told).tools
-    }
-
-    /// Before it has asked for a list, it counts as knowing the one of now.
-    fn knows_of_list(&self) {
-        if let Some(now) = self.listed_now() {
-            lock(&self.told).tools.get_or_insert(now);
-        }
-    }
-
-    /// The list of tools that it would get now; `None` when there is nobody to say.
-    fn listed_now(&self) -> Option<u64> {
-        let gateway = self.gateway.get().and_then(Weak::upgrade)?;
-        Some(self.catalog(&gateway).listed(gateway.options.discovery))
-    }
-
-    /// Tells it that a list has changed, if it has changed for this agent.
-    fn announce(&self, news: ChangeNotice) {
-        let hears = {
-            let state = lock(&self.state);
-            state.version.is_some() && !state.has_ended
-        };
-        let is_other = || {
-            let now = self.listed_now();
-            let mut told = lock(&self.told);
-            let is_other = now.is_none() || told.tools != now;
-            told.tools = now;
-            is_other
-        };
-        if hears && (news != ChangeNotice::Tools || is_other()) {
-            self.standalone.send(Message::notification(news.method(), None));
-        }
     }
 
     /// The agent said `initialize`: from now on it hears what happens.
@@ -478,176 +424,11 @@ impl Agent {
     pub(crate) fn private_host(&self, gateway: &Gateway) -> Option<Host> {
         if gateway.has_one_agent() { Some(gateway.host.clone()) } else { self.own_host() }
     }
-
-    /// Where things go that name no request: to the newest one that is open, for somebody reads that stream. `None` when
-    /// nobody would hear them.
-    fn nearest_stream(&self) -> Option<Arc<dyn Outlet>> {
-        let open: Vec<Arc<dyn Outlet>> = lock(&self.state).streams.iter().rev().filter_map(Weak::upgrade).collect();
-        match open.iter().find(|stream| stream.is_heard()) {
-            Some(heard) => Some(Arc::clone(heard)),
-            None => open.is_empty().then(|| Arc::clone(&self.standalone)),
-        }
-    }
-
-    /// Asks the agent by a request on this stream. A task that it makes of the question is the asking server's: no other may
-    /// ask about it.
-    pub(crate) async fn ask(
-        &self,
-        server: &ServerName,
-        question: PeerQuestion,
-        stream: &dyn Outlet,
-    ) -> Result<RawJson, RpcError> {
-        let PeerQuestion { kind, params, .. } = question;
-        gate::question(kind, params.as_ref(), &self.capabilities())?;
-        let owner = Owner::new(self.principal.clone(), server.clone());
-        let is_about_task = matches!(kind, QuestionKind::Task(_));
-        if is_about_task {
-            let id = params.as_ref().and_then(|params| params.member_str("taskId")).unwrap_or_default();
-            if !self.made.has(&owner, &id) {
-                return Err(refusal::invalid_params(format!("Unknown task: {id}")));
-            }
-        }
-        let tasks = self.tasks.get();
-        let params =
-            params.map(|params| tasks.map_or_else(|| params.clone(), |tasks| tasks.for_agent(&owner, &params)));
-        let answer = self.asked.ask(stream, kind.method(), params.as_ref()).await?;
-        let made = answer.member("task").filter(|_| !is_about_task).and_then(|task| task.member_str("taskId"));
-        if let Some(id) = made {
-            self.made.keep(&owner, &id, (), 0);
-        }
-        Ok(tasks.map_or_else(|| answer.clone(), |tasks| tasks.for_server(&owner, &answer)))
-    }
-
-    /// An answer of the agent to something that it was asked.
-    pub(crate) fn answered(&self, id: AnswerId, answer: Result<RawJson, RpcError>) {
-        self.asked.answered(id, answer);
-    }
-
-    /// The call that a server of this agent speaks of. Of one client's calls it is most likely the newest that works, else
-    /// the newest that waits for it; whichever it is, the same client hears of it. Of several clients' calls it is the only
-    /// one that is open, or none: guessing would put one client's question to another.
-    fn nearest_conversation(&self, server: &ServerName, about: Option<QuestionKind>) -> Option<Arc<Conversation>> {
-        let open: Vec<Arc<Conversation>> = {
-            let state = lock(&self.state);
-            let newest_first = state.conversations.iter().rev().filter(|(of, _)| of == server);
-            newest_first.filter_map(|(_, call)| call.upgrade()).collect()
-        };
-        if self.clients == Clients::Several {
-            // A call that waits for its client has asked already; the one that works is the one that asks.
-            let mut working = open.iter().filter(|call| !call.waits_for_the_agent());
-            let ((Some(asking), None, _) | (None, _, [asking])) = (working.next(), working.next(), open.as_slice())
-            else {
-                return None;
-            };
-            return about.is_none_or(|kind| asking.capabilities().allow(kind)).then(|| Arc::clone(asking));
-        }
-        let mut can = open.iter().filter(|call| about.is_none_or(|kind| call.capabilities().allow(kind)));
-        let working = can.clone().find(|call| !call.waits_for_the_agent());
-        working.or_else(|| can.next()).cloned()
-    }
-}
-
-/// What a server asks that is this agent's alone.
-impl Answerer for Agent {
-    fn capabilities(&self) -> ClientCapabilities {
-        self.capabilities.get().cloned().unwrap_or_default()
-    }
-
-    fn era_preference(&self) -> EraPreference {
-        if self.is_asked_in_the_old_way() { EraPreference::Legacy } else { EraPreference::Newest }
-    }
-
-    fn question<'a>(
-        &'a self,
-        server: &'a ServerName,
-        question: PeerQuestion,
-    ) -> BoxFuture<'a, Result<RawJson, RpcError>> {
-        Box::pin(async move {
-            if self.version().is_some() {
-                let method = question.kind.method();
-                let Some(stream) = self.nearest_stream() else { return Err(RpcError::method_not_found(method)) };
-                return self.ask(server, question, &*stream).await;
-            }
-            match self.nearest_conversation(server, Some(question.kind)) {
-                Some(conversation) => conversation.ask(question).await,
-                None if self.clients == Clients::Several => Err(ambiguous()),
-                None => Err(RpcError::method_not_found(question.kind.method())),
-            }
-        })
-    }
-
-    fn log(&self, server: &ServerName, params: &RawJson) {
-        match self.nearest_conversation(server, None) {
-            Some(conversation) => conversation.log(server, params),
-            None => {
-                if let Some(stream) = self.nearest_stream() {
-                    self.hear_log(&*stream, params);
-                }
-            }
-        }
-    }
-}
-
-impl Listener for Agent {
-    fn hear(self: Arc<Self>, news: ChangeNotice) {
-        let wait = {
-            let mut told = lock(&self.told);
-            let Some((last, is_coming)) = told.lists.get_mut(news as usize) else { return };
-            let wait = last.map_or(Duration::ZERO, |last| GATHERED.saturating_sub(last.elapsed()));
-            if std::mem::replace(is_coming, !wait.is_zero()) {
-                return;
-            }
-            if wait.is_zero() {
-                *last = Some(Instant::now());
-            }
-            wait
-        };
-        if wait.is_zero() {
-            return self.announce(news);
-        }
-        let agent = Arc::downgrade(&self);
-        tokio::spawn(async move {
-            tokio::time::sleep(wait).await;
-            let Some(agent) = agent.upgrade() else { return };
-            if let Some(list) = lock(&agent.told).lists.get_mut(news as usize) {
-                *list = (Some(Instant::now()), false);
-            }
-            agent.announce(news);
-        });
-    }
-
-    fn hear_notification(&self, notification: &Notification) {
-        // An agent that cannot be sent to a page is not told that a visit is over.
-        if gate::is_about_a_page(&notification.method) && !self.capabilities().elicitation_url {
-            return;
-        }
-        let hears = {
-            let state = lock(&self.state);
-            state.version.is_some() && !state.has_ended
-        };
-        let params = self.tasks.get().filter(|_| hears).and_then(|tasks| tasks.notice(&self.principal, notification));
-        if let Some(params) = &params {
-            self.open_tasks.hear(params);
-        }
-        // It may belong to a call that is open; if not, the agent hears it all the same.
-        if let Some(params) = params
-            && let Some(stream) = self.nearest_stream()
-        {
-            stream.send(Message::notification(&notification.method, Some(&params)));
-        }
-    }
 }
 
 /// A line of our own in the log of an agent.
 fn log_line(level: &str, text: &str) -> RawJson {
     ObjectWriter::new().text("level", level).text("logger", "helve").text("data", text).finish()
-}
-
-/// Why nobody is asked.
-fn ambiguous() -> RpcError {
-    let message = "nobody was asked: the server does not say for which call it asks, and more than one may be open; make \
-                   the call again while no other is open";
-    RpcError { code: code::SERVER_ERROR, message: message.to_owned(), data: None }
 }
 
 impl Drop for Present<'_> {

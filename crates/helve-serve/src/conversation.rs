@@ -13,7 +13,7 @@ use helve::Answerer;
 use helve_model::ServerName;
 use helve_model::json::{ObjectWriter, RawJson};
 use helve_wire::{BoxFuture, ClientCapabilities, PeerQuestion, Progress, ProgressCallback, QuestionKind, RpcError};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::AbortHandle;
 
 use crate::agent::Agent;
@@ -60,6 +60,9 @@ pub(crate) struct OpenCall {
     asked: u64,
     /// Bytes of what the agent said in it.
     bytes: usize,
+    server: ServerName,
+    /// Says that it has waited for a person long enough to become a task.
+    overdue: Option<Arc<Notify>>,
 }
 
 struct OpenQuestion {
@@ -101,7 +104,14 @@ impl OpenCall {
             open: AtomicUsize::new(0),
         });
         agent.converses(server, &conversation);
-        Self { conversation, digest, questions, open: Vec::new(), asked: 0, bytes }
+        let server = server.clone();
+        Self { conversation, digest, questions, open: Vec::new(), asked: 0, bytes, server, overdue: None }
+    }
+
+    /// The same call, which becomes a task when it is told that it waits too long.
+    pub(crate) fn becoming_task(mut self, overdue: Option<Arc<Notify>>) -> Self {
+        self.overdue = overdue;
+        self
     }
 
     /// Works until the call is done, or something has to be asked: then the result is the question.
@@ -116,6 +126,10 @@ impl OpenCall {
                 biased;
                 outcome = &mut work => return outcome,
                 Some(asked) = self.questions.recv() => self.take(asked),
+                () = told(self.overdue.as_deref()) => {
+                    let Self { conversation, server, .. } = self;
+                    return gateway.held_tasks.keep(gateway, principal, &server, conversation, work);
+                }
             }
         }
         while let Ok(asked) = self.questions.try_recv() {
@@ -160,6 +174,14 @@ impl OpenCall {
                 requests.object(key, request.optional("params", asked.params.as_ref()))
             })
             .into_text()
+    }
+}
+
+/// Waits to be told; without anybody who could, for ever.
+async fn told(overdue: Option<&Notify>) {
+    match overdue {
+        Some(overdue) => overdue.notified().await,
+        None => std::future::pending().await,
     }
 }
 

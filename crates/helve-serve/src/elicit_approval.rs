@@ -14,6 +14,7 @@ use crate::named_questions::{arguments, foreign_name, of_helve};
 pub(crate) struct ElicitingApprover {
     answerer: Arc<dyn Answerer>,
     lasting: Lasting,
+    dismissed: ApprovalAnswer,
 }
 
 /// For how long a person may say yes.
@@ -35,8 +36,19 @@ const NO: &str = "no";
 impl ElicitingApprover {
     /// `None` when the agent cannot ask its person: then it is the host's to decide.
     pub(crate) fn of(answerer: &Arc<dyn Answerer>, lasting: Lasting) -> Option<Arc<dyn Approver>> {
+        Self::made(answerer, lasting, ApprovalAnswer::Decline)
+    }
+
+    /// The form as one of several ways to answer: a yes is for this call alone, and one that is put away leaves the question
+    /// to the others.
+    pub(crate) fn beside_others(answerer: &Arc<dyn Answerer>) -> Option<Arc<dyn Approver>> {
+        Self::made(answerer, Lasting::Once, ApprovalAnswer::Unavailable)
+    }
+
+    fn made(answerer: &Arc<dyn Answerer>, lasting: Lasting, dismissed: ApprovalAnswer) -> Option<Arc<dyn Approver>> {
         let can_ask = answerer.capabilities().elicitation_form;
-        can_ask.then(|| Arc::new(Self { answerer: Arc::clone(answerer), lasting }) as Arc<dyn Approver>)
+        let made = || Arc::new(Self { answerer: Arc::clone(answerer), lasting, dismissed }) as Arc<dyn Approver>;
+        can_ask.then(made)
     }
 }
 
@@ -49,6 +61,7 @@ impl Approver for ElicitingApprover {
                 during: None,
             };
             match self.answerer.question(&request.name.server, question).await {
+                Ok(answer) if answer.member_str("action").as_deref() == Some("cancel") => self.dismissed.clone(),
                 Ok(answer) => read(&answer, self.lasting),
                 Err(_) => ApprovalAnswer::Unavailable,
             }

@@ -4,14 +4,16 @@ use helve_model::protocol::notifications;
 use std::fmt;
 use std::sync::Arc;
 
-use helve::{Answerer, CallContext, CallError, RefusalListener, Turn};
+use helve::{Answerer, Approver, CallContext, CallError, RefusalListener, Turn};
 use helve_model::json::{ObjectWriter, RawJson, strict};
 use helve_model::protocol::meta as meta_key;
 use helve_model::{Owner, ServerName, Validation};
 use helve_policy::Caller;
 use helve_wire::{BoxFuture, ClientCapabilities, PeerQuestion, Progress, ProgressCallback, Relayed, RpcError};
+use tokio::sync::Notify;
 
 use crate::agent::{Agent, Clients};
+use crate::approval_desk::{AskedAgent, PageStyle};
 use crate::assigned_host::AssignedHost;
 use crate::catalog::Catalog;
 use crate::change_notices::Level;
@@ -72,7 +74,9 @@ impl Exchange {
         let task = request.param("task").filter(|_| !assigned.may_be_modern());
         let task = task.map(|task| Relayed { task: Some(task), ..Relayed::default() });
         let on_progress = meta.progress_token.clone().map(|token| relay_progress(Arc::clone(&self.stream), token));
+        let approver = self.approver(&answerer, PageStyle::WithError, None);
         let mut context = self.common_context(assigned, server, answerer, request, meta).with(|context| {
+            context.approver = approver;
             context.on_progress = on_progress;
             context.relayed = task;
         });
@@ -84,7 +88,7 @@ impl Exchange {
         context
     }
 
-    /// What calls of both eras have in common.
+    /// What calls of both eras have in common, but for whoever decides where a rule says *ask*.
     pub(crate) fn common_context(
         &self,
         assigned: &AssignedHost,
@@ -101,7 +105,6 @@ impl Exchange {
         context.more = request.more();
         // What an agent gets directly it gets here: the server knows best what it can make something of.
         context.validation = Validation::Server;
-        context.approver = ElicitingApprover::of(&answerer, self.lasting());
         let (questions, owner) = (&self.gateway.sign_in_questions, self.gateway.options.owner.as_ref());
         context.signs_in = SignInQuestion::of(questions, &self.agent.principal, owner, &answerer);
         context.leaves_unlisted = self.leaves_unlisted();
@@ -120,7 +123,11 @@ impl Exchange {
     /// What a decision needs that is not a call: whom to ask. An agent that is asked by result cannot be asked here.
     pub(crate) fn asking_context(&self, meta: &Meta) -> CallContext {
         let answerer: Arc<dyn Answerer> = Arc::new(self.clone());
-        let approver = ElicitingApprover::of(&answerer, self.lasting()).filter(|_| meta.protocol_version.is_none());
+        let approver = match &self.gateway.options.approvals {
+            Some(desk) if meta.protocol_version.is_some() => Some(desk.approver(AskedAgent::default())),
+            Some(_) => self.approver(&answerer, PageStyle::Never, None),
+            None => ElicitingApprover::of(&answerer, self.lasting()).filter(|_| meta.protocol_version.is_none()),
+        };
         let approvals = Some(self.agent.approvals.clone());
         let (principal, scope) = (self.agent.principal.clone(), self.agent.reach.scope().clone());
         let (leaves_unlisted, refusals) = (self.leaves_unlisted(), self.refusals());
@@ -134,6 +141,22 @@ impl Exchange {
             context.refusals = refusals;
             context.approvals = approvals;
         })
+    }
+
+    /// Whoever decides where a rule says *ask*.
+    pub(crate) fn approver(
+        &self,
+        answerer: &Arc<dyn Answerer>,
+        pages: PageStyle,
+        task: Option<Arc<Notify>>,
+    ) -> Option<Arc<dyn Approver>> {
+        match &self.gateway.options.approvals {
+            Some(desk) => {
+                let form = ElicitingApprover::beside_others(answerer);
+                Some(desk.approver(AskedAgent { form, page: pages.way(answerer), task }))
+            }
+            None => ElicitingApprover::of(answerer, self.lasting()),
+        }
     }
 
     /// For how long a person may say yes where this agent asks them.

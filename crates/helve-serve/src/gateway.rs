@@ -13,12 +13,14 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use crate::agent::{Agent, Clients};
+use crate::approval_desk::ApprovalDesk;
 use crate::assigned_host::LegacyEras;
 use crate::capabilities;
 use crate::catalog::{Audience, Catalog, Catalogs};
 use crate::change_notices::{self, Listeners};
 use crate::conversation::SuspendedCalls;
 use crate::discovery::{self, Discovery};
+use crate::held_tasks::HeldTasks;
 use crate::key::GatewayKey;
 use crate::ledger::Ledger;
 use crate::limits::Limits;
@@ -81,6 +83,8 @@ pub struct Gateway {
     pub(crate) tasks: Arc<Tasks>,
     pub(crate) links: Links,
     pub(crate) suspended_calls: SuspendedCalls,
+    /// Calls that wait for a person as tasks.
+    pub(crate) held_tasks: HeldTasks,
     pub(crate) ledger: Ledger,
     pub(crate) seal: Seal,
     /// Where somebody was asked to sign in.
@@ -114,6 +118,8 @@ pub struct Options {
     pub unlisted: Unlisted,
     /// The hosts' own approver keeps what a person approves for good: they may say so where they are asked.
     pub keeps_approvals: bool,
+    /// Where calls wait that a rule wants asked about; `None`: the agent's own form is the only way to ask.
+    pub approvals: Option<Arc<dyn ApprovalDesk>>,
     /// The user who runs the gateway, as the machine knows them: their agents may put the page of a login to them, as those
     /// on a byte stream may. `None`: no others do.
     pub owner: Option<Principal>,
@@ -175,6 +181,7 @@ impl Default for Options {
             limits: Limits::default(),
             unlisted: Unlisted::default(),
             keeps_approvals: false,
+            approvals: None,
             owner: None,
             observer: None,
             server: ("helve".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
@@ -242,6 +249,7 @@ impl Gateway {
             tasks,
             links: Links::default(),
             suspended_calls: SuspendedCalls::default(),
+            held_tasks: HeldTasks::default(),
             ledger,
             seal,
             sign_in_questions: Arc::default(),
@@ -396,7 +404,7 @@ impl Gateway {
 
     /// What we can do.
     pub(crate) fn offers(&self) -> Offering {
-        Offering::of(&self.host)
+        Offering::of(&self.host).with_tasks(self.options.approvals.is_some())
     }
 
     /// What the servers want a model to know.

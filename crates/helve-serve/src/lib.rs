@@ -9,6 +9,7 @@
 #![warn(missing_docs)]
 
 mod agent;
+mod approval_desk;
 mod assigned_host;
 mod authenticate;
 mod batch;
@@ -23,6 +24,7 @@ mod exchange;
 pub mod face;
 mod gate;
 mod gateway;
+mod held_tasks;
 mod key;
 mod ledger;
 mod limits;
@@ -51,6 +53,7 @@ mod tasks;
 mod tools;
 mod watching;
 
+pub use approval_desk::{ApprovalDesk, AskedAgent, PageQuestion, PageWay};
 pub use authenticate::{Authenticate, KnownTokens, LocalUsers, RequestCredentials, Unauthenticated};
 pub use discovery::Discovery;
 pub use gateway::{Gateway, HostPurpose, HostSource, Options, Unlisted};

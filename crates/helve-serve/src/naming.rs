@@ -76,26 +76,32 @@ const MAX_OWN_PREFIX: usize = 24;
 
 /// The servers' own names, whatever they are: with one server nothing is changed at all.
 fn bare(identities: &[QualifiedName], qualified: impl Fn(&QualifiedName) -> String) -> Vec<String> {
-    let mut tools: Vec<&str> = identities.iter().map(|name| name.tool.as_str()).collect();
-    tools.sort_unstable();
-    let is_shared = |tool: &str| {
-        let from = tools.partition_point(|other| *other < tool);
-        tools.get(from + 1).is_some_and(|next| *next == tool)
+    // Whatever a hub has changes no local name.
+    let sorted = |tools: &mut dyn Iterator<Item = &QualifiedName>| {
+        let mut tools: Vec<String> = tools.map(|name| name.tool.to_string()).collect();
+        tools.sort_unstable();
+        tools
     };
-    let taken = |text: &str| tools.binary_search(&text).is_ok();
+    let all = sorted(&mut identities.iter());
+    let local = sorted(&mut identities.iter().filter(|name| name.server.place().is_none()));
+    let rivals = |name: &QualifiedName| if name.server.place().is_none() { &local } else { &all };
+    let is_shared = |name: &QualifiedName| {
+        let (tools, tool) = (rivals(name), name.tool.as_str());
+        let from = tools.partition_point(|other| other.as_str() < tool);
+        tools.get(from + 1).is_some_and(|next| next == tool)
+    };
     let render = |name: &QualifiedName| {
-        let tool = name.tool.as_str();
-        if !is_shared(tool) {
-            return tool.to_owned();
+        if !is_shared(name) {
+            return name.tool.to_string();
         }
         let mut long = qualified(name);
         // Somebody may have a tool of just that name.
-        while taken(&long) {
+        while rivals(name).binary_search(&long).is_ok() {
             long.push('_');
         }
         long
     };
-    unique_names(identities, render, |name| !is_shared(name.tool.as_str()), usize::MAX)
+    unique_names(identities, render, |name| !is_shared(name), usize::MAX)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use helve::Host;
 use helve_model::json::{ObjectWriter, RawJson, scan};
+use helve_model::protocol::extension;
 use helve_model::{PendingReason, ServerStatus};
 use helve_wire::Greeting;
 
@@ -42,6 +43,14 @@ impl Offering {
             offering.add(&greeting);
         }
         offering
+    }
+
+    /// The same, with tasks of our own: calls that wait for a person become some.
+    pub(crate) fn with_tasks(mut self, has_own: bool) -> Self {
+        if has_own {
+            self.extensions.entry(extension::TASKS.to_owned()).or_insert_with(RawJson::empty_object);
+        }
+        self
     }
 
     fn add(&mut self, greeting: &Greeting) {

@@ -1,11 +1,12 @@
 //! How things that went wrong are told to an agent: as JSON-RPC errors, or as results that its model can act on.
 
 use helve::CallError;
-use helve_model::json::RawJson;
+use helve_model::json::{ObjectWriter, RawJson};
 use helve_model::protocol::code;
 use helve_model::{ErrorCode, Outcome};
 use helve_wire::RpcError;
 
+use crate::approval_desk::elicitation;
 use crate::gate;
 
 pub(crate) fn parse_error() -> RpcError {
@@ -53,6 +54,7 @@ pub(crate) fn of_call(error: &CallError) -> RpcError {
 pub(crate) fn outcome_of_call(error: &CallError) -> Result<RawJson, RpcError> {
     match error.code() {
         _ if error.rpc().is_some() => Err(of_call(error)),
+        _ if error.answer_page().is_some() => Err(with_page(error)),
         ErrorCode::Denied | ErrorCode::ApprovalRequired | ErrorCode::InvalidParams => {
             let told = error.to_agent();
             let hints = told.hints().iter().map(|hint| format!("\nhint: {hint}"));
@@ -61,6 +63,13 @@ pub(crate) fn outcome_of_call(error: &CallError) -> Result<RawJson, RpcError> {
         }
         _ => Err(of_call(error)),
     }
+}
+
+/// The call can be made again once a person has answered on a page: the agent is given the page, in the protocol's own way.
+fn with_page(error: &CallError) -> RpcError {
+    let pages = error.answer_page().map(|page| elicitation(page, error.message()).into_text());
+    let data = ObjectWriter::new().array("elicitations", pages).finish();
+    RpcError { code: code::URL_ELICITATION_REQUIRED, message: error.message().to_owned(), data: Some(data) }
 }
 
 fn plain(code: i64, message: impl Into<String>) -> RpcError {

@@ -10,12 +10,15 @@ use crate::environment::Environment;
 /// The tools that ship inside.
 #[derive(Debug)]
 pub struct ShippedTools {
+    /// Where this process runs.
     pub working_directory: PathBuf,
     /// helve's own directories: what stands there decides what may be done.
     pub own: Vec<PathBuf>,
 }
 
 impl ShippedTools {
+    /// For the person whose environment this is.
+    #[must_use]
     pub fn new(environment: &Environment) -> Self {
         let directories = environment.directories();
         let own = [&directories.config, &directories.state].into_iter().flatten().cloned().collect();

@@ -45,6 +45,8 @@ pub struct Environment {
     program: Option<OwnProgram>,
     clock: fn() -> SystemTime,
     certificates: fn() -> &'static [Vec<u8>],
+    /// What this machine is called.
+    device: Option<String>,
     directories: OwnDirectories,
 }
 
@@ -97,6 +99,7 @@ impl Environment {
             program: None,
             clock: || SystemTime::UNIX_EPOCH,
             certificates: || &[],
+            device: None,
             directories: OwnDirectories::default(),
         }
     }
@@ -143,6 +146,19 @@ impl Environment {
     pub const fn with_certificates(mut self, certificates: fn() -> &'static [Vec<u8>]) -> Self {
         self.certificates = certificates;
         self
+    }
+
+    /// What this machine is called.
+    #[must_use]
+    pub fn with_device(mut self, name: impl Into<String>) -> Self {
+        self.device = Some(name.into());
+        self
+    }
+
+    /// What this machine is called, where somebody said so.
+    #[must_use]
+    pub fn device(&self) -> Option<&str> {
+        self.device.as_deref()
     }
 
     /// The same, standing elsewhere. A path with `..` in it would find the wrong project around it.

@@ -34,11 +34,13 @@ const SHOWN_BYTES: usize = 12;
 pub const STARTING: Duration = Duration::from_secs(10);
 /// How long a process that was told to end may take, with all its servers. One that has to be killed takes some seconds.
 pub const ENDING: Duration = Duration::from_secs(30);
+/// How often somebody looks whether it listens, or has ended.
 pub const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// Where the process for one configuration is found, whether it runs or not.
 #[derive(Debug, Clone)]
 pub struct Place {
+    /// The socket it listens at.
     pub socket: PathBuf,
 }
 

@@ -4,10 +4,12 @@ use std::time::{Duration, SystemTime};
 
 use helve::{Builtins as _, CachedIndex, CallError, Planned, SchemaCache};
 use helve_config::Configuration;
-use helve_model::{ToolDefinition, TransportSpec};
+use helve_model::name::PlaceName;
+use helve_model::{ServerName, ToolDefinition, TransportSpec};
 use helve_wire::ClientCapabilities;
 
 use crate::builtins::ShippedTools;
+use crate::hubs::KeptHub;
 use crate::recipe::asker;
 use crate::setup::Setup;
 
@@ -58,7 +60,12 @@ pub struct KeptLists<'a> {
     ttl: Duration,
     asker: ClientCapabilities,
     freshness: Freshness,
+    /// What is known of the hubs, by their places: they say whether a list is still true.
+    hubs: Vec<(PlaceName, KeptHub)>,
 }
+
+/// How long the list of a hub's server is shown while nothing is heard of the hub.
+const OF_HUBS: Duration = Duration::from_secs(30 * 24 * 3_600);
 
 impl<'a> KeptLists<'a> {
     /// Where nothing is kept, or every server is to be asked, only built-in tools are known.
@@ -76,6 +83,7 @@ impl<'a> KeptLists<'a> {
             ttl: settings.schema_cache_ttl.value,
             asker: asker(settings),
             freshness,
+            hubs: configuration.hubs.iter().filter_map(|hub| Some((hub.place.clone(), setup.kept_hub(hub)?))).collect(),
         }
     }
 
@@ -110,22 +118,34 @@ impl<'a> KeptLists<'a> {
     fn kept(&self, planned: &Planned, depth: Depth) -> Option<(KnownTools, Option<Duration>)> {
         let cache = self.cache.as_ref()?;
         let key = cache.key(&planned.spec, &self.asker);
+        let name = &planned.spec.name;
+        let ttl = if name.place().is_some() { OF_HUBS } else { self.ttl };
         match depth {
             Depth::Names => {
-                let index = cache.load_index(&key, self.now, self.ttl)?;
-                let age = self.counts(index.is_fresh, index.stored_at)?;
+                let index = cache.load_index(&key, self.now, ttl)?;
+                let age = self.counts(name, index.is_fresh, index.stored_at)?;
                 Some((KnownTools::Index(index), age))
             }
             Depth::Definitions => {
-                let server = cache.load(&key, self.now, self.ttl)?;
-                let age = self.counts(server.is_fresh, server.stored_at)?;
+                let server = cache.load(&key, self.now, ttl)?;
+                let age = self.counts(name, server.is_fresh, server.stored_at)?;
                 Some((KnownTools::Definitions(server.tools), age))
             }
         }
     }
 
     /// Whether a list counts: nothing for one that is too old, its age for one that its server would like to be asked for.
-    fn counts(&self, is_fresh: bool, stored_at: SystemTime) -> Option<Option<Duration>> {
+    fn counts(&self, server: &ServerName, is_fresh: bool, stored_at: SystemTime) -> Option<Option<Duration>> {
+        let place = server.place();
+        let hub = self.hubs.iter().find(|(known, _)| Some(known.as_str()) == place).map(|(_, hub)| hub);
+        if let Some(hub) = hub {
+            let age = self.now.duration_since(stored_at).ok();
+            return match &hub.away {
+                None => hub.is_current(server.without_place(), stored_at).then_some(None),
+                // All there is, however old.
+                Some(_) => Some(age),
+            };
+        }
         if is_fresh {
             return Some(None);
         }

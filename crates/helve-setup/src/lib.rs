@@ -23,16 +23,20 @@
 //!
 //! For all others there is [`helve::Host::builder`].
 
+#![warn(missing_docs)]
+
 mod builtins;
 mod code;
 mod credentials;
 pub mod environment;
 mod error;
+mod hubs;
 mod itself;
 pub mod keep;
 mod kept_lists;
 mod keyring;
 mod notice;
+mod own_files;
 mod plan;
 mod program;
 mod recipe;
@@ -42,19 +46,23 @@ mod secrets;
 mod setup;
 mod start_guard;
 pub mod store;
+mod trial;
 pub mod vault;
 
 pub use builtins::ShippedTools;
 pub use credentials::{Credentials, Logins};
 pub use environment::{Environment, OwnDirectories, OwnProgram};
 pub use error::SetupError;
+pub use hubs::{DEVICE_HEADER, HubAway, HubFollower, HubList, HubServer, KeptHub, hub_record};
 pub use itself::Itself;
 pub use kept_lists::{Depth, Freshness, KeptLists, KnownTools, ServerWords};
 pub use notice::{Notice, NoticeSink};
+pub use own_files::{OwnFile, name_in_file};
 pub use plan::{allow_all, compile, held_text, held_word};
 pub use program::{Bounds, Broken, Program, Said};
 pub use recipe::{Lifetime, Recipe, Wanted, from_environment};
 pub use reload::{Reload, Reloader};
 pub use roots::ConfiguredRoots;
-pub use secrets::{Secrets, secret_record};
+pub use secrets::{Secrets, secret_name, secret_record};
 pub use setup::{Choices, Setup, file_of};
+pub use trial::Trial;

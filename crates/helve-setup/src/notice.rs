@@ -3,8 +3,11 @@
 use std::fmt;
 
 use helve_model::Hint;
+use helve_model::name::PlaceName;
+use helve_model::text::one_line;
 
 use crate::error::SetupError;
+use crate::hubs::HubAway;
 
 /// Something that a person should hear.
 #[derive(Debug)]
@@ -27,6 +30,13 @@ pub enum Notice {
     },
     /// Servers should have been kept in the background, and are not.
     NotKept(SetupError),
+    /// A hub does not answer: what is shown of its servers is as it was.
+    HubAway {
+        /// The place of its servers.
+        place: PlaceName,
+        /// Since when, and why.
+        away: HubAway,
+    },
 }
 
 /// Whoever hears notices. The default writes them as log lines.
@@ -50,6 +60,7 @@ impl Notice {
     #[must_use]
     pub fn hint(&self) -> Option<Hint> {
         match self {
+            Self::HubAway { .. } => Some(Hint::ShowHubs),
             Self::TooDeep(_) => Some(Hint::text("one of the servers leads back to helve: remove it, or switch it off")),
             _ => None,
         }
@@ -79,6 +90,10 @@ impl fmt::Display for Notice {
             }
             Self::NotATool { setting, text } => {
                 write!(formatter, "`{text}` in `{setting}` is not a tool: write server/tool")
+            }
+            Self::HubAway { place, away } => {
+                let why = one_line(&away.why);
+                write!(formatter, "the hub `{place}` is away ({why}): what is known of its servers is as it was")
             }
             Self::NotKept(error) => write!(formatter, "servers are not kept running: {error}"),
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use helve::{Plan, Planned, Surroundings};
 use helve_config::trust::ServerTrust;
-use helve_config::{Blocker, Configuration, ConfiguredServer};
+use helve_config::{Blocker, Configuration, ConfiguredServer, FileContent};
 use helve_model::{Action, DisabledReason, Layer, Origin, QualifiedName, Rule, ServerName, ServerSpec, TransportSpec};
 use helve_policy::pin::DefinitionHash;
 use helve_policy::{Problem, RuleSet, ServerAccess, SourcedRule, Trust};
@@ -35,16 +35,10 @@ impl Setup {
             (planned.held, planned.guard) = (self.held(server), start_guard::guard(server));
             servers.push(planned);
         }
-        if self.has_defaults(configuration) {
+        if self.has_defaults(configuration, configuration.servers.iter()) {
             let held = self.choices.no_mcp.then_some(DisabledReason::HostOff);
-            let defaults = helve_builtin::defaults(self.environment.working_directory());
-            let is_free = |spec: &ServerSpec| !configuration.servers.iter().any(|server| server.name == spec.name);
-            servers.extend(
-                defaults
-                    .into_iter()
-                    .filter(is_free)
-                    .map(|spec| Planned::from(spec).with(|planned| planned.held = held.clone())),
-            );
+            let defaults = self.defaults(configuration);
+            servers.extend(defaults.map(|spec| Planned::from(spec).with(|planned| planned.held = held.clone())));
         }
         let hidden = configuration.shadowed.iter().map(|shadowed| &shadowed.server);
         let narrowing = hidden.filter_map(|server| Some(ServerAccess::new(server.spec.as_ref()?, trust_of(server))));
@@ -57,9 +51,30 @@ impl Setup {
         }))
     }
 
+    /// The built-in servers that would serve if it were not for this one, which is configured.
+    #[must_use]
+    pub fn defaults_without(&self, configuration: &Configuration, name: &str) -> Vec<ServerName> {
+        let others = configuration.servers.iter().filter(|server| server.name.as_str() != name);
+        if !self.has_defaults(configuration, others) {
+            return Vec::new();
+        }
+        self.defaults(configuration).map(|spec| spec.name).collect()
+    }
+
+    /// The built-in servers whose names nobody else has.
+    fn defaults(&self, configuration: &Configuration) -> impl Iterator<Item = ServerSpec> {
+        let is_free = |spec: &ServerSpec| !configuration.servers.iter().any(|server| server.name == spec.name);
+        helve_builtin::defaults(self.environment.working_directory()).into_iter().filter(is_free)
+    }
+
     /// True where the built-in servers serve: no other one is configured but helve itself.
-    fn has_defaults(&self, configuration: &Configuration) -> bool {
-        configuration.servers.iter().all(|server| self.is_itself(server))
+    fn has_defaults<'a>(
+        &self,
+        configuration: &Configuration,
+        mut configured: impl Iterator<Item = &'a ConfiguredServer>,
+    ) -> bool {
+        // What a hub has hides nothing local.
+        configured.all(|server| server.name.place().is_some() || self.is_itself(server))
             && self.choices.files.is_empty()
             && configuration.broken_rules().is_none()
     }
@@ -110,7 +125,7 @@ impl Setup {
     #[must_use]
     pub fn compile_for_calls(&self, plan: &Plan) -> (RuleSet, Vec<Problem>) {
         let surroundings = Surroundings::default().with(|surroundings| {
-            surroundings.environment = self.environment.variables();
+            surroundings.environment = self.environment.variables().into();
             surroundings.working_directory = Some(self.environment.working_directory().to_owned());
         });
         let own = plan.servers.iter().map(|planned| ServerAccess {
@@ -119,6 +134,53 @@ impl Setup {
         });
         let rules = plan.rules.iter().flatten().cloned();
         RuleSet::compile(rules, own.chain(plan.narrowing.iter().cloned()))
+    }
+
+    /// All rules, with the trust they have, in the order in which they are asked.
+    ///
+    /// # Errors
+    /// The pins cannot be read.
+    pub fn rules_in_order(&self, configuration: &Configuration) -> Result<Vec<SourcedRule>, SetupError> {
+        let mut rules = self.plan(configuration)?.rules.unwrap_or_default();
+        rules.sort_by_key(|source| match (source.trust, source.rule.layer) {
+            (_, Layer::CommandLine) => 0,
+            (_, Layer::Explicit) => 1,
+            (Trust::Untrusted, _) => 2,
+            (Trust::Trusted, Layer::Project) => 3,
+            (Trust::Trusted, Layer::User) => 4,
+            (Trust::Trusted, Layer::Defaults) => 5,
+        });
+        Ok(rules)
+    }
+
+    /// The rules and lists as calls would meet them if a file said this, with what is wrong with them. The other files stay
+    /// as they are.
+    ///
+    /// # Errors
+    /// The pins cannot be read.
+    pub fn rules_if(
+        &self,
+        configuration: &Configuration,
+        content: &FileContent,
+    ) -> Result<(RuleSet, Vec<Problem>), SetupError> {
+        let place = &content.place;
+        let is_of_file = |origin: &Origin| file_of(origin) == Some(place.path.as_path());
+        let mut plan = self.plan(configuration)?;
+        let mut rules = plan.rules.take().unwrap_or_default();
+        rules.retain(|source| !is_of_file(&source.rule.origin));
+        // helve's own file is asked first in its layer.
+        let position = rules.iter().position(|source| source.rule.layer <= place.layer).unwrap_or(rules.len());
+        let new = content.rules.iter().map(|rule| SourcedRule { rule: rule.clone(), trust: Trust::Trusted });
+        rules.splice(position..position, new);
+        plan.rules = Some(rules);
+        for server in &content.servers {
+            let Some(spec) = &server.spec else { continue };
+            let known = plan.servers.iter_mut().find(|planned| planned.spec.name == spec.name);
+            if let Some(planned) = known.filter(|planned| is_of_file(&planned.spec.origin)) {
+                planned.spec.access = spec.access.clone();
+            }
+        }
+        Ok(self.compile_for_calls(&plan))
     }
 
     /// The project in which definitions of a server are accepted: another one may mean another server by the same name.
@@ -164,6 +226,7 @@ pub fn allow_all() -> SourcedRule {
         action: Action::Allow,
         origin: Origin::Program,
         layer: Layer::CommandLine,
+        by: None,
     };
     SourcedRule { rule, trust: Trust::Trusted }
 }

@@ -36,15 +36,20 @@ pub struct Bounds {
 /// What a program said, once it has ended well.
 #[derive(Debug)]
 pub struct Said {
+    /// Its output.
     pub stdout: Vec<u8>,
+    /// Its other output, as text.
     pub stderr: String,
 }
 
 /// Why a run came to nothing: a sentence about the program, and what it said nevertheless.
 #[derive(Debug)]
 pub struct Broken {
+    /// The sentence.
     pub problem: String,
+    /// Its output until then.
     pub stdout: Vec<u8>,
+    /// Its other output, as text.
     pub stderr: String,
 }
 

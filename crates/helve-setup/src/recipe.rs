@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve::{CallError, Confining, Host, HostBuilder, HostSettings, KeptProgram, Plan, Recorder, Surroundings};
+use helve::{
+    CallError, Confining, Host, HostBuilder, HostSettings, KeptProgram, Plan, Recorder, SecretSource, Surroundings,
+};
 use helve_config::{Configuration, Settings};
-use helve_model::name::parse_slash;
-use helve_model::{DisabledReason, ErrorCode, QualifiedName};
+use helve_model::name::parse_written;
+use helve_model::{DisabledReason, ErrorCode, QualifiedName, SecretSet};
 use helve_policy::Approval;
 use helve_wire::launch::{Launcher, PlainLauncher, WardenLauncher};
 use helve_wire::{ClientCapabilities, Nesting};
@@ -144,9 +146,11 @@ impl Setup {
     }
 
     /// Tools as a setting names them; what is no `server/tool` is told, and left out.
-    fn cacheable(&self, tools: &[String]) -> Vec<QualifiedName> {
+    fn cacheable(&self, configuration: &Configuration) -> Vec<QualifiedName> {
+        let tools = &configuration.settings.cacheable_tools.value;
+        let is_place = |word: &str| configuration.hubs.iter().any(|hub| hub.place.as_str() == word);
         let parse = |tool: &String| {
-            let name = parse_slash(tool);
+            let name = parse_written(tool, is_place);
             if name.is_none() {
                 self.notices.hear(Notice::NotATool { setting: "cacheable_tools", text: tool.clone() });
             }
@@ -179,13 +183,13 @@ impl Recipe {
             host_settings.result_bytes = settings.result_bytes.value.map_or(usize::MAX, |bytes| bytes as usize);
             host_settings.result_cache_ttl = settings.result_cache_ttl.value;
             host_settings.validation = settings.validation.value;
-            host_settings.cacheable = setup.cacheable(&settings.cacheable_tools.value);
+            host_settings.cacheable = setup.cacheable(configuration);
             host_settings.ping_interval = stays.then_some(PING_EVERY);
             host_settings.follow_changes = stays;
         });
         let environment = &setup.environment;
         let surroundings = Surroundings::default().with(|surroundings| {
-            surroundings.environment = environment.variables();
+            surroundings.environment = environment.variables().into();
             surroundings.launcher = launcher(environment);
             surroundings.working_directory = Some(environment.working_directory().to_owned());
             surroundings.cache_directory = setup.lists_directory();
@@ -212,6 +216,19 @@ impl Recipe {
     #[must_use]
     pub fn with_recorder(mut self, recorder: Arc<dyn Recorder>) -> Self {
         self.surroundings.recorder = Some(recorder);
+        self
+    }
+
+    /// Values of late references come from here, and lists are not kept: for a host that is there to try something.
+    pub(crate) fn set_secrets(&mut self, secrets: Arc<dyn SecretSource>) {
+        self.surroundings.secrets = Some(secrets);
+        self.surroundings.cache_directory = None;
+    }
+
+    /// The same, and every secret that a server is started with is known here, too.
+    #[must_use]
+    pub fn with_known_secrets(mut self, known: Arc<SecretSet>) -> Self {
+        self.surroundings.known_secrets = Some(known);
         self
     }
 

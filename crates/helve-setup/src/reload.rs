@@ -76,7 +76,8 @@ fn load_if_changed(setup: &Setup, known: &Marks) -> (Marks, Option<Reload>) {
 }
 
 fn marks(setup: &Setup) -> Marks {
-    let files = setup.candidate_files().into_iter().map(|path| {
+    // A hub whose servers are others is as good as a file that says so.
+    let files = setup.candidate_files().into_iter().chain(setup.kept_hub_files()).map(|path| {
         let mark = file_mark(&path);
         (path, mark)
     });

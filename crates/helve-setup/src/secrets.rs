@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use helve::{CallError, SecretSource};
 use helve_config::{looks_secret, secrets_of};
+use helve_model::name::PlaceName;
 use helve_model::{ErrorCode, Hint, LateSource, SecretSet, ServerSpec};
 use helve_wire::BoxFuture;
 use secrecy::{ExposeSecret as _, SecretString};
 
+use crate::hubs::hub_record;
 use crate::keyring::Keyring;
 use crate::program::{Bounds, Program};
 use crate::setup::Setup;
@@ -34,6 +36,14 @@ pub struct Secrets {
 #[must_use]
 pub fn secret_record(name: &str) -> String {
     format!("secret {name}")
+}
+
+/// What a server's secret is kept under.
+#[must_use]
+pub fn secret_name(server: &str, name: &str) -> String {
+    let is_part = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-' | '.');
+    let whole = format!("{server}.{name}");
+    whole.chars().map(|character| if is_part(character) { character } else { '-' }).take(128).collect()
 }
 
 impl Secrets {
@@ -67,16 +77,29 @@ impl Secrets {
     }
 
     async fn kept(&self, name: &str) -> Result<SecretString, CallError> {
+        let missing = || {
+            CallError::new(ErrorCode::Config, format!("there is no secret `{name}`"))
+                .with_hint(Hint::KeepSecret { name: name.to_owned() })
+        };
+        self.record(secret_record(name), missing).await
+    }
+
+    /// The token of a hub, which was kept for this very address.
+    async fn hub_token(&self, place: &PlaceName, url: &str) -> Result<SecretString, CallError> {
+        let missing = || {
+            CallError::new(ErrorCode::AuthRequired, format!("no token is kept for the hub `{place}` at {url}"))
+                .with_hint(Hint::JoinAgain { place: place.clone() })
+        };
+        self.record(hub_record(place, url), missing).await
+    }
+
+    async fn record(&self, record: String, missing: impl FnOnce() -> CallError) -> Result<SecretString, CallError> {
         let unusable = |message: String| CallError::new(ErrorCode::Config, message);
         let Some(vault) = self.vault.clone() else { return Err(unusable("there is no vault".to_owned())) };
-        let record = secret_record(name);
         let read = tokio::task::spawn_blocking(move || vault.read(&record)).await;
         match read {
             Ok(Ok(Some(value))) => Ok(value),
-            Ok(Ok(None)) => {
-                Err(unusable(format!("there is no secret `{name}`"))
-                    .with_hint(Hint::KeepSecret { name: name.to_owned() }))
-            }
+            Ok(Ok(None)) => Err(missing()),
             Ok(Err(error)) => {
                 let ours = unusable(error.to_string());
                 Err(error.hint().into_iter().fold(ours, |ours, hint| ours.with_hint(hint)))
@@ -112,6 +135,7 @@ impl SecretSource for Secrets {
         Box::pin(async move {
             let value = match source {
                 LateSource::Secret(name) => self.kept(name).await,
+                LateSource::Hub { place, url } => self.hub_token(place, url).await,
                 LateSource::Command(command) => first_line(&self.program, command).await,
                 LateSource::Keyring { service, account } => self.in_keyring(service, account).await,
                 _ => Err(CallError::new(ErrorCode::Config, "this helve does not know this kind of reference")),

@@ -204,7 +204,7 @@ impl Setup {
             Err(_) => TrustFile::default(),
         };
         let environment = self.answered.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let configuration = helve_config::load(LoadRequest {
+        let mut configuration = helve_config::load(LoadRequest {
             environment: &environment,
             discover: !self.choices.only_files,
             files: self.explicit_files(),
@@ -213,6 +213,7 @@ impl Setup {
         });
         let vault_key = configuration.settings.vault_key.value.clone();
         *self.vault_key.lock().unwrap_or_else(PoisonError::into_inner) = VaultKey::Printed(vault_key);
+        self.add_hub_servers(&mut configuration);
         configuration
     }
 

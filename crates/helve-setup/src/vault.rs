@@ -67,7 +67,9 @@ pub enum GivenKey {
 /// What may be known of a record without its key.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CredentialSummary {
+    /// What it is kept under.
     pub name: String,
+    /// What may be shown of it.
     pub facts: Value,
     /// Seconds since 1970.
     pub written: u64,
@@ -237,11 +239,13 @@ impl Vault {
     }
 
     /// Where it is, for whoever has to repair it.
+    #[must_use]
     pub fn shown_place(&self) -> String {
         self.place.shown()
     }
 
     /// Where a key is kept if nobody gives one and the system's keyring takes none.
+    #[must_use]
     pub const fn key_file(&self) -> Option<&PathBuf> {
         self.key_file.as_ref()
     }

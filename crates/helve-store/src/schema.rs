@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use crate::error::StoreError;
 
 /// One step each; the place in the list is its number. A step that was released never changes.
-const STEPS: &[&str] = &[FIRST];
+const STEPS: &[&str] = &[FIRST, APPROVALS, DEVICES];
 
 const FIRST: &str = "
 CREATE TABLE name (
@@ -103,6 +103,44 @@ CREATE TABLE change (
     diff TEXT NOT NULL,
     undoes INTEGER
 ) STRICT;
+";
+
+const APPROVALS: &str = "
+CREATE TABLE approval (
+    id TEXT PRIMARY KEY,
+    digest BLOB NOT NULL,
+    principal TEXT NOT NULL,
+    agent TEXT,
+    server TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    risk TEXT NOT NULL,
+    rule TEXT NOT NULL,
+    place TEXT,
+    answered_by_page INTEGER NOT NULL,
+    definition TEXT,
+    arguments BLOB,
+    state INTEGER NOT NULL,
+    asked INTEGER NOT NULL,
+    ends INTEGER NOT NULL,
+    decider TEXT,
+    decided INTEGER,
+    reason TEXT
+) STRICT;
+CREATE UNIQUE INDEX approval_pending ON approval (digest) WHERE state = 0;
+CREATE INDEX approval_open ON approval (ends) WHERE state IN (0, 1);
+CREATE INDEX approval_tool ON approval (server, tool, asked);
+CREATE INDEX approval_asked ON approval (asked);
+";
+
+const DEVICES: &str = "
+CREATE TABLE device (
+    token TEXT NOT NULL,
+    name TEXT NOT NULL,
+    first INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    PRIMARY KEY (token, name)
+) STRICT, WITHOUT ROWID;
 ";
 
 /// Brings a file to the newest schema.

@@ -9,10 +9,12 @@ use std::time::Duration;
 use helve_model::sync::lock;
 use rusqlite::{Connection, OpenFlags};
 
+use crate::approvals::{self, Approval, AskOutcome, DecideOutcome, NewApproval, OpenApprovals, Verdict};
 use crate::calls::{Call, CallBody, IntoCall};
 use crate::chain::{self, ChainReport};
 use crate::changes::{self, Change, NewChange};
 use crate::definitions::{self, Seen, SeenDefinition};
+use crate::devices::{self, Device};
 use crate::error::StoreError;
 use crate::files::Files;
 use crate::retention::{self, Retained, Retention};
@@ -20,6 +22,7 @@ use crate::search::{self, Found, Search};
 use crate::time::Moment;
 use crate::tokens::{self, NewToken, Token};
 use crate::traffic::{self, Minute, Traffic};
+use crate::usage::{self, RuleUse, Usage};
 use crate::writer::Writer;
 use crate::{backup, schema};
 
@@ -171,6 +174,22 @@ impl Store {
         self.read(|connection| traffic::by_server(connection, from.minute(), until.minute() + 1))
     }
 
+    /// Which tools were called since a moment, for whom and how often; the most used first.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn used_tools(&self, from: Moment) -> Result<Vec<Usage>, StoreError> {
+        self.read(|connection| usage::tools(connection, from))
+    }
+
+    /// What decided calls since a moment, and how often.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn used_rules(&self, from: Moment) -> Result<Vec<RuleUse>, StoreError> {
+        self.read(|connection| usage::rules(connection, from))
+    }
+
     /// How large the store is.
     ///
     /// # Errors
@@ -254,6 +273,22 @@ impl Store {
         self.writer.perform(move |connection| tokens::used(connection, &used))
     }
 
+    /// Notes that devices were seen.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn see_devices(&self, seen: Vec<Device>) -> Result<(), StoreError> {
+        self.writer.perform(move |connection| devices::see(connection, &seen))
+    }
+
+    /// The devices that are remembered, the one seen last first.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn devices(&self) -> Result<Vec<Device>, StoreError> {
+        self.read(devices::all)
+    }
+
     /// Notes a change that somebody made; gives its number.
     ///
     /// # Errors
@@ -296,5 +331,99 @@ impl Store {
     /// The file cannot be read.
     pub fn definitions(&self, server: &str) -> Result<Vec<SeenDefinition>, StoreError> {
         self.read(|connection| definitions::of_server(connection, server))
+    }
+
+    /// Asks about a call, joins the same question that waits, or uses up a yes that was given to the same call. A
+    /// principal has so many questions waiting at most.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn ask_approval(&self, new: NewApproval, most: u64) -> Result<AskOutcome, StoreError> {
+        self.writer.perform(move |connection| approvals::ask(connection, &new, most))
+    }
+
+    /// Answers a question. One that was answered, or has ended, stays as it is.
+    ///
+    /// # Errors
+    /// There is no such question, or the file cannot be written.
+    pub fn decide_approval(
+        &self,
+        id: &str,
+        verdict: Verdict,
+        decider: &str,
+        now: Moment,
+    ) -> Result<DecideOutcome, StoreError> {
+        let (id, decider) = (id.to_owned(), decider.to_owned());
+        self.writer.perform(move |connection| approvals::decide(connection, &id, &verdict, &decider, now))
+    }
+
+    /// Uses up a yes; false when there is none that counts any more.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn spend_approval(&self, id: &str, now: Moment) -> Result<bool, StoreError> {
+        let id = id.to_owned();
+        self.writer.perform(move |connection| approvals::spend(connection, &id, now))
+    }
+
+    /// Takes back what a principal asked and has not used. Gives the ids of the questions.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn withdraw_approvals(&self, principal: &str, reason: &str, now: Moment) -> Result<Vec<String>, StoreError> {
+        let (principal, reason) = (principal.to_owned(), reason.to_owned());
+        self.writer.perform(move |connection| approvals::withdraw(connection, &principal, &reason, now))
+    }
+
+    /// Ends questions and answers whose time is over, and forgets what was settled before `forget`. Gives the ids of
+    /// those that ended.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn sweep_approvals(&self, now: Moment, forget: Moment) -> Result<Vec<String>, StoreError> {
+        self.writer.perform(move |connection| {
+            approvals::forget(connection, forget)?;
+            approvals::end_old(connection, now)
+        })
+    }
+
+    /// One question.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError> {
+        self.read(|connection| approvals::one(connection, id))
+    }
+
+    /// Questions that wait, the newest first.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn pending_approvals(&self, now: Moment, limit: usize) -> Result<Vec<Approval>, StoreError> {
+        self.read(|connection| approvals::pending(connection, now, limit))
+    }
+
+    /// How many questions wait.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn open_approvals(&self, now: Moment) -> Result<OpenApprovals, StoreError> {
+        self.read(|connection| approvals::open(connection, now))
+    }
+
+    /// Questions that wait no longer, the newest first.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn settled_approvals(&self, limit: usize) -> Result<Vec<Approval>, StoreError> {
+        self.read(|connection| approvals::settled(connection, limit))
+    }
+
+    /// What was answered about a tool before, the newest first.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn approvals_of_tool(&self, server: &str, tool: &str, limit: usize) -> Result<Vec<Approval>, StoreError> {
+        self.read(|connection| approvals::of_tool(connection, server, tool, limit))
     }
 }

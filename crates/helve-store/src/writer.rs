@@ -91,6 +91,9 @@ impl Writer {
             drop(answer.send(work(connection)));
         }));
         self.orders.send(order).map_err(|_| StoreError::Closed)?;
+        if let Some(thread) = &self.thread {
+            thread.thread().unpark();
+        }
         answered.recv().map_err(|_| StoreError::Closed)?
     }
 }
@@ -119,10 +122,10 @@ struct Writing {
 impl Writing {
     fn run(mut self, orders: &Receiver<Order>) {
         while let Ok(first) = orders.recv() {
-            // Asleep and not waiting for the queue, so that handing in a call needs to wake nobody. Only once: however many
-            // come meanwhile, the first has waited long enough.
+            // Parked and not waiting for the queue, so that handing in a call needs to wake nobody; whoever waits for
+            // something to be done does wake it. Only once: however many come meanwhile, the first has waited long enough.
             if matches!(first, Order::Call(_)) {
-                std::thread::sleep(GATHER);
+                std::thread::park_timeout(GATHER);
             }
             let mut batch: Vec<Box<dyn IntoCall>> = Vec::new();
             let mut next = Some(first);

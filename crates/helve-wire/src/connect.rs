@@ -1,19 +1,28 @@
 //! From a target to a session: start or reach the server, find out what it speaks, within the time allowed.
 
+#[cfg(feature = "http")]
 use helve_model::protocol::methods;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve_model::{ErrorCode, HttpFlavour, SecretSet, ServerName};
-use secrecy::{ExposeSecret as _, SecretString};
+#[cfg(feature = "http")]
+use helve_model::HttpFlavour;
+use helve_model::{ErrorCode, SecretSet, ServerName};
+#[cfg(feature = "http")]
+use secrecy::ExposeSecret as _;
+use secrecy::SecretString;
 use tokio::io::{AsyncRead, AsyncWrite, ReadHalf, WriteHalf};
 use tokio::time::timeout;
 
-use crate::channel::{Ask, Channel};
+#[cfg(feature = "http")]
+use crate::channel::Ask;
+use crate::channel::Channel;
 use crate::client_info::ClientInfo;
 use crate::dispatch::{Dispatcher, Redaction};
-use crate::era::negotiate::{self, Handshake, HttpKind};
+#[cfg(feature = "http")]
+use crate::era::negotiate::HttpKind;
+use crate::era::negotiate::{self, Handshake};
 use crate::era::{Greeting, ProtocolChoice};
 use crate::error::{Error, Result};
 use crate::handler::{NoHandler, PeerHandler};
@@ -24,7 +33,8 @@ use crate::pending::Closed;
 use crate::request::Times;
 use crate::session::Session;
 use crate::transport::Link;
-use crate::transport::http::{HttpTarget, SseLink, StreamableLink};
+#[cfg(feature = "http")]
+use crate::transport::http::{HttpLink, HttpTarget, SseLink, StreamableLink};
 #[cfg(unix)]
 use crate::transport::stdio::StdioLink;
 use crate::transport::stream::{Source, StreamLink, WhyEnded};
@@ -195,6 +205,7 @@ pub async fn connect_stream(
 /// # Errors
 /// `AUTH_REQUIRED`, with the server's challenge, when it wants credentials; otherwise when it cannot be reached, does
 /// not speak the protocol, or takes longer than `options.startup`.
+#[cfg(feature = "http")]
 pub async fn connect_http(target: &HttpTarget, flavour: HttpFlavour, mut options: ConnectOptions) -> Result<Session> {
     let saved = options.resume.take();
     let start = HttpStart { target, options: &options };
@@ -221,11 +232,13 @@ fn nothing_ran(error: Error) -> Error {
 }
 
 /// What a fresh connection over HTTP is made from.
+#[cfg(feature = "http")]
 pub(crate) struct HttpStart<'a> {
     target: &'a HttpTarget,
     options: &'a ConnectOptions,
 }
 
+#[cfg(feature = "http")]
 impl HttpStart<'_> {
     /// Goes on with an earlier session; `None` when the server does not know it any more.
     async fn resume(&self, saved: SavedSession) -> Option<(Channel, Greeting)> {
@@ -233,7 +246,7 @@ impl HttpStart<'_> {
         let dispatcher = options.dispatcher();
         let link = StreamableLink::new(self.target.clone(), Arc::clone(&dispatcher), &options.limits).ok()?;
         link.resume(saved.id.expose_secret())?;
-        let channel = Channel::new(Link::Streamable(link), dispatcher, options.one_at_a_time);
+        let channel = Channel::new(Link::Http(HttpLink::Streamable(link)), dispatcher, options.one_at_a_time);
         channel.agree(&saved.greeting.negotiated);
         let mut ask = Ask {
             cancellable: false,
@@ -254,14 +267,14 @@ impl HttpStart<'_> {
         let dispatcher = options.dispatcher();
         let link = match kind {
             HttpKind::Streamable => {
-                Link::Streamable(StreamableLink::new(target, Arc::clone(&dispatcher), &options.limits)?)
+                HttpLink::Streamable(StreamableLink::new(target, Arc::clone(&dispatcher), &options.limits)?)
             }
             HttpKind::Sse => {
                 let connecting = SseLink::connect(target, Arc::clone(&dispatcher), &options.limits, options.startup);
-                Link::Sse(connecting.await?)
+                HttpLink::Sse(connecting.await?)
             }
         };
-        Ok(Channel::new(link, dispatcher, options.one_at_a_time))
+        Ok(Channel::new(Link::Http(link), dispatcher, options.one_at_a_time))
     }
 }
 

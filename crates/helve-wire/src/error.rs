@@ -95,6 +95,7 @@ impl Error {
 
     /// Keeps the HTTP status the server answered with.
     #[must_use]
+    #[cfg(feature = "http")]
     pub(crate) fn with_http_status(mut self, status: u16) -> Self {
         self.0.http_status = Some(status);
         self

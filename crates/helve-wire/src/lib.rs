@@ -31,9 +31,11 @@ pub mod plane {
 }
 
 pub use client_info::ClientInfo;
+#[cfg(feature = "http")]
+pub use connect::connect_http;
 #[cfg(unix)]
 pub use connect::connect_stdio;
-pub use connect::{ConnectOptions, SavedSession, connect_http, connect_stream};
+pub use connect::{ConnectOptions, SavedSession, connect_stream};
 pub use era::{Era, EraPreference, Greeting, NegotiatedVersion, OtherEra, ProtocolChoice};
 pub use error::{Error, Result, RpcError};
 pub use handler::{
@@ -47,4 +49,5 @@ pub use request::Times;
 pub use session::{
     CacheHint, CacheScope, CallOptions, Changes, CompletionSubject, Diagnostics, Listing, LogLevel, Relayed, Session,
 };
-pub use transport::http::{AfterRefusal, HeaderSource, HttpTarget, Outgoing, Proxies, Refused};
+#[cfg(feature = "http")]
+pub use transport::http::{AfterRefusal, Feed, FeedEvent, HeaderSource, HttpTarget, Outgoing, Proxies, Refused};

@@ -8,6 +8,7 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+#[cfg(feature = "http")]
 use http::HeaderValue;
 use tokio::time::Instant;
 
@@ -115,6 +116,7 @@ impl Nesting {
     }
 
     /// The same as headers have it: the depth, and the trail.
+    #[cfg(feature = "http")]
     pub(crate) fn headers(&self) -> (HeaderValue, HeaderValue) {
         let depth = match self.below() {
             1 => HeaderValue::from_static("1"),

@@ -1,5 +1,6 @@
 //! The ways to a peer, behind one enum.
 
+#[cfg(feature = "http")]
 pub(crate) mod http;
 pub(crate) mod line;
 #[cfg(unix)]
@@ -13,7 +14,8 @@ use crate::error::Result;
 use crate::launch::ExitReport;
 use crate::pending::{Answer, Listener};
 use crate::request::{Outgoing, Times};
-use crate::transport::http::{HttpProtocol, SseLink, StreamableLink};
+#[cfg(feature = "http")]
+use crate::transport::http::HttpLink;
 #[cfg(unix)]
 use crate::transport::stdio::StdioLink;
 use crate::transport::stream::StreamLink;
@@ -26,10 +28,9 @@ pub(crate) enum Link {
     /// A program that was started.
     #[cfg(unix)]
     Stdio(StdioLink),
-    /// Streamable HTTP.
-    Streamable(StreamableLink),
-    /// HTTP+SSE.
-    Sse(SseLink),
+    /// A server over HTTP.
+    #[cfg(feature = "http")]
+    Http(HttpLink),
 }
 
 /// What goes over HTTP is kept apart: its futures are the larger ones by far, and no call to a program shall carry room for
@@ -45,8 +46,8 @@ impl Link {
             Self::Stream(link) => link.exchange(request, times, listener).await,
             #[cfg(unix)]
             Self::Stdio(link) => link.stream().exchange(request, times, listener).await,
-            Self::Streamable(link) => Box::pin(link.exchange(request, times, listener)).await,
-            Self::Sse(link) => Box::pin(link.exchange(request, times, listener)).await,
+            #[cfg(feature = "http")]
+            Self::Http(link) => Box::pin(link.exchange(request, times, listener)).await,
         }
     }
 
@@ -55,8 +56,8 @@ impl Link {
             Self::Stream(link) => link.notify(message).await,
             #[cfg(unix)]
             Self::Stdio(link) => link.stream().notify(message).await,
-            Self::Streamable(link) => Box::pin(link.notify(message)).await,
-            Self::Sse(link) => Box::pin(link.notify(message)).await,
+            #[cfg(feature = "http")]
+            Self::Http(link) => Box::pin(link.notify(message)).await,
         }
     }
 
@@ -66,40 +67,69 @@ impl Link {
             Self::Stream(link) => link.dropped(),
             #[cfg(unix)]
             Self::Stdio(link) => link.stream().dropped(),
-            Self::Streamable(_) | Self::Sse(_) => 0,
+            #[cfg(feature = "http")]
+            Self::Http(_) => 0,
         }
     }
 
     /// What both sides speak from now on.
     pub(crate) fn agree(&self, negotiated: &NegotiatedVersion) {
-        if let Self::Streamable(link) = self {
-            let speech = negotiated.era.speech();
-            link.set_protocol(HttpProtocol { version: negotiated.version.clone(), speech });
+        match self {
+            #[cfg(feature = "http")]
+            Self::Http(link) => link.agree(negotiated),
+            // On a stream every message is written the same way in all versions.
+            _ => {
+                let _: &NegotiatedVersion = negotiated;
+            }
         }
     }
 
     /// Opens the stream on which a legacy HTTP server speaks unasked, if it has one.
     pub(crate) async fn open_stream(&self) {
-        if let Self::Streamable(link) = self {
-            Box::pin(link.open_stream()).await;
+        match self {
+            #[cfg(feature = "http")]
+            Self::Http(link) => Box::pin(link.open_stream()).await,
+            _ => {}
         }
     }
 
     pub(crate) const fn is_http(&self) -> bool {
-        matches!(self, Self::Streamable(_))
+        match self {
+            #[cfg(feature = "http")]
+            Self::Http(link) => link.is_streamable(),
+            _ => false,
+        }
+    }
+
+    /// Is it the older of the two HTTP transports?
+    pub(crate) const fn is_sse(&self) -> bool {
+        match self {
+            #[cfg(feature = "http")]
+            Self::Http(link) => !link.is_streamable(),
+            _ => false,
+        }
     }
 
     /// Is there a session that the server could forget?
     pub(crate) fn has_session(&self) -> bool {
-        matches!(self, Self::Streamable(link) if link.session_id().is_some())
+        match self {
+            #[cfg(feature = "http")]
+            Self::Http(link) => link.session_id().is_some(),
+            _ => false,
+        }
     }
 
     /// The id of the server's session, which from now on outlives the connection.
     pub(crate) fn leave_session_open(&self) -> Option<String> {
-        let Self::Streamable(link) = self else { return None };
-        let id = link.session_id()?;
-        link.leave_open();
-        Some(id)
+        match self {
+            #[cfg(feature = "http")]
+            Self::Http(link) => {
+                let id = link.session_id()?;
+                link.leave_open();
+                Some(id)
+            }
+            _ => None,
+        }
     }
 
     /// The newest part of a program's stderr.
@@ -107,7 +137,7 @@ impl Link {
         match self {
             #[cfg(unix)]
             Self::Stdio(link) => link.stderr().text(),
-            Self::Stream(_) | Self::Streamable(_) | Self::Sse(_) => String::new(),
+            _ => String::new(),
         }
     }
 
@@ -116,7 +146,7 @@ impl Link {
     pub(crate) fn exit(&self) -> Option<ExitReport> {
         match self {
             Self::Stdio(link) => link.exit(),
-            Self::Stream(_) | Self::Streamable(_) | Self::Sse(_) => None,
+            _ => None,
         }
     }
 
@@ -126,8 +156,8 @@ impl Link {
             Self::Stream(link) => link.close(),
             #[cfg(unix)]
             Self::Stdio(link) => link.abandon(),
-            Self::Streamable(link) => link.abandon(),
-            Self::Sse(link) => link.abandon(),
+            #[cfg(feature = "http")]
+            Self::Http(link) => link.abandon(),
         }
     }
 
@@ -136,8 +166,8 @@ impl Link {
             Self::Stream(link) => link.close(),
             #[cfg(unix)]
             Self::Stdio(link) => link.close().await,
-            Self::Streamable(link) => Box::pin(link.close()).await,
-            Self::Sse(link) => Box::pin(link.close()).await,
+            #[cfg(feature = "http")]
+            Self::Http(link) => Box::pin(link.close()).await,
         }
     }
 }

@@ -5,10 +5,12 @@ use std::sync::{Arc, Mutex};
 
 use helve_model::json::RawJson;
 use helve_model::{CallKind, Principal, QualifiedName, Risk};
-use helve_policy::{Approval, Approvals, Caller};
+use helve_policy::pin::DefinitionHash;
+use helve_policy::{Approval, Approvals, Caller, Decider, ServerIdentity};
 use helve_wire::BoxFuture;
 
 use crate::error::CallError;
+use crate::record::CallSource;
 use helve_model::sync::lock;
 
 /// Decides calls for which a rule says *ask*.
@@ -29,7 +31,7 @@ pub trait RefusalListener: Send + Sync {
 }
 
 /// A call that waits for an answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct ApprovalRequest {
     /// What is to be called.
     pub name: QualifiedName,
@@ -45,6 +47,14 @@ pub struct ApprovalRequest {
     pub risk: Risk,
     /// The whole question, as a sentence that says who decided to ask.
     pub sentence: String,
+    /// What wants it asked; `None` for a question about several calls at once.
+    pub decider: Option<Decider>,
+    /// The definition that a yes would be for; `None` for what has none.
+    pub definition: Option<DefinitionHash>,
+    /// The server that a yes would be for.
+    pub server: Option<ServerIdentity>,
+    /// Where the call comes from.
+    pub source: CallSource,
 }
 
 /// What the person says.
@@ -61,8 +71,38 @@ pub enum ApprovalAnswer {
     },
     /// No.
     Decline,
+    /// No, and this is what the caller is told: who said so, and why.
+    DeclineWith(String),
+    /// Nobody has answered yet, and the call does not run: what the caller is told to do.
+    Later(OpenQuestion),
     /// Nobody is there to ask.
     Unavailable,
+}
+
+/// A question that stays open after the call that raised it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OpenQuestion {
+    /// What the caller is told: how the question is called, until when it is open, what to do.
+    pub said: String,
+    /// A page where a person can answer it, for a caller that can show one.
+    pub page: Option<AnswerPage>,
+}
+
+/// A page where a person can answer a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnswerPage {
+    /// What the question is called.
+    pub id: String,
+    /// Where the page is.
+    pub url: String,
+}
+
+impl OpenQuestion {
+    /// A question of which the caller is told this.
+    pub fn new(said: impl Into<String>, page: Option<AnswerPage>) -> Self {
+        Self { said: said.into(), page }
+    }
 }
 
 /// What somebody said yes to for as long as they are there: one of several whom a host calls for. Cheap to clone; every

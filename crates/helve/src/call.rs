@@ -9,6 +9,7 @@ pub(crate) mod reading;
 mod record;
 mod relaying;
 mod shape;
+#[cfg(feature = "tls")]
 mod sign_in;
 pub(crate) mod whereabouts;
 
@@ -36,6 +37,7 @@ use dispatch::Sent;
 pub use foresee::Foreseen;
 pub use reading::ResourceOutcome;
 use record::Recording;
+#[cfg(feature = "tls")]
 pub use sign_in::SignsIn;
 
 /// What an agent hears behind a refusal that its person can do something about.
@@ -78,6 +80,7 @@ pub struct CallContext {
     /// Where approvals are kept that last for the run; `None`: with the host, for everybody it calls for.
     pub approvals: Option<RunApprovals>,
     /// The person behind the caller, who may sign in when the server wants it; `None`: the call ends with `AUTH_REQUIRED`.
+    #[cfg(feature = "tls")]
     pub signs_in: Option<Arc<dyn SignsIn>>,
     /// Hands out turns at the server; `None`: the host's own limit of calls in flight is all there is.
     pub turns: Option<Arc<dyn Turns>>,
@@ -134,6 +137,7 @@ impl CallContext {
             leaves_unlisted: false,
             refusals: None,
             approvals: None,
+            #[cfg(feature = "tls")]
             signs_in: None,
             turns: None,
             answerer: None,
@@ -251,14 +255,17 @@ impl PreparedCall {
         context: &CallContext,
         recording: &mut Recording<'_>,
     ) -> Result<CallOutcome, CallError> {
-        let Some(person) = &context.signs_in else { return self.run(arguments, context, recording).await };
-        match self.run(arguments.clone(), context, recording).await {
-            Err(error) if error.needs_login() => {
-                Box::pin(sign_in::sign_in(&self.host, &self.tool, person.as_ref(), error)).await?;
-                self.run(arguments, context, recording).await
-            }
-            result => result,
+        #[cfg(feature = "tls")]
+        if let Some(person) = &context.signs_in {
+            return match self.run(arguments.clone(), context, recording).await {
+                Err(error) if error.needs_login() => {
+                    Box::pin(sign_in::sign_in(&self.host, &self.tool, person.as_ref(), error)).await?;
+                    self.run(arguments, context, recording).await
+                }
+                result => result,
+            };
         }
+        self.run(arguments, context, recording).await
     }
 
     async fn run(
@@ -288,9 +295,10 @@ impl PreparedCall {
         } else {
             Whereabouts::default()
         };
+        let around = whereabouts.clone();
         let permit = match authorize::decide(host, tool.policy(), arguments, whereabouts, context, recording)? {
             Answer::Approved(permit) => permit,
-            Answer::Open(question) => Box::pin(authorize::ask(host, context, question)).await?,
+            Answer::Open(question) => Box::pin(authorize::ask(host, tool.policy(), context, question, around)).await?,
         };
         let mut cache_key = shape::cache_key(host, tool, &permit, context);
         if let Some(outcome) = shape::from_cache(host, cache_key.as_ref()) {

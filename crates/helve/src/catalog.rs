@@ -9,7 +9,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use helve_model::json::RawJson;
-use helve_model::name::{CODE_PREFIX, Resolution, Spelling, begins_with_server, parse_slash};
+use helve_model::name::{
+    CODE_PREFIX, PLACED_CODE_PREFIX, Resolution, Spelling, begins_with_server, parse_placed, parse_slash,
+};
 use helve_model::text::nearest;
 use helve_model::{
     Definition as _, ErrorCode, Hint, NameTable, QualifiedName, RecordedBodies, ServerName, ServerSpec, ServerStatus,
@@ -180,10 +182,22 @@ impl Snapshot {
     /// The tool of this `server/tool`. Most names have nothing to unescape, and are looked up as they stand.
     fn find_written(&self, text: &str) -> Option<&Arc<ToolEntry>> {
         let border = text.bytes().position(|byte| matches!(byte, b'/' | b'%' | b':'));
-        match border.and_then(|border| text.split_at_checked(border)) {
-            Some((server, rest)) if let Some(tool) = rest.strip_prefix('/') => self.servers.get(server)?.find(tool),
-            _ => self.find(&parse_slash(text)?),
-        }
+        let local = match border.and_then(|border| text.split_at_checked(border)) {
+            Some((server, rest)) if let Some(tool) = rest.strip_prefix('/') => {
+                self.servers.get(server).and_then(|server| server.find(tool))
+            }
+            _ => parse_slash(text).and_then(|name| self.find(&name)),
+        };
+        // A local server comes first, should a place ever have its name.
+        local.or_else(|| self.find(&parse_placed(text)?))
+    }
+
+    /// What a text in the spelling of `server/tool` names: a hub's where it says so and no local server has that name.
+    fn named(&self, text: &str) -> Option<QualifiedName> {
+        let local = parse_slash(text).or_else(|| parse_slash(&text.replacen(':', "/", 1)));
+        let is_local = local.as_ref().is_some_and(|name| self.servers.contains_key(&name.server));
+        let is_place = |name: &QualifiedName| self.servers.keys().any(|server| server.place() == name.server.place());
+        if is_local { local } else { parse_placed(text).filter(is_place).or(local) }
     }
 
     /// The tool a text names, in any spelling.
@@ -243,7 +257,7 @@ impl Snapshot {
     }
 
     fn unknown(&self, text: &str, near: &[&QualifiedName]) -> CallError {
-        let named = parse_slash(text).or_else(|| parse_slash(&text.replacen(':', "/", 1)));
+        let named = self.named(text);
         let error = match &named {
             Some(name) if let Some(server) = self.servers.get(&name.server) => {
                 if let Some(unavailable) = server.unavailable() {
@@ -292,7 +306,15 @@ impl Snapshot {
 
     /// The parts of a text in the spelling that code has, and the server it can only be.
     fn device<'a>(&self, text: &'a str) -> Option<(&'a str, &'a str, Option<&ServerName>)> {
-        let (device, tool) = text.strip_prefix(CODE_PREFIX)?.split_once('.')?;
+        let (device, tool) = match text.strip_prefix(CODE_PREFIX) {
+            Some(rest) => rest.split_once('.')?,
+            None => {
+                let rest = text.strip_prefix(PLACED_CODE_PREFIX)?;
+                let behind_place = rest.find('.')? + 1;
+                let border = behind_place + rest.get(behind_place..)?.find('.')?;
+                (rest.get(..border)?, rest.get(border + 1..)?)
+            }
+        };
         let mut servers = self.servers().map(|server| server.name());
         Some((device, tool, servers.find(|server| Spelling::Code.render_server(server) == device)))
     }

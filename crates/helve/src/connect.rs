@@ -6,18 +6,21 @@ use std::ffi::OsString;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use helve_model::name::PlaceName;
 use helve_model::{ConfigText, ErrorCode, Hint, HttpSpec, SecretSet, ServerKey, ServerSpec, StdioSpec, TransportSpec};
-#[cfg(target_os = "linux")]
+#[cfg(sandbox)]
 use helve_wire::launch::SandboxedLauncher;
 use helve_wire::launch::{Launched, Launcher, ServerCommand, child_environment};
 use helve_wire::{
-    ConnectOptions, EraPreference, HttpTarget, NegotiatedVersion, PeerHandler, ProtocolChoice, SavedSession, Session,
-    connect_http, connect_stdio,
+    ConnectOptions, EraPreference, NegotiatedVersion, PeerHandler, ProtocolChoice, SavedSession, Session, connect_stdio,
 };
+#[cfg(feature = "http")]
+use helve_wire::{HttpTarget, connect_http};
+#[cfg(feature = "http")]
 use secrecy::SecretString;
 use tokio::sync::oneshot;
 
-#[cfg(target_os = "linux")]
+#[cfg(sandbox)]
 use crate::confine;
 use crate::error::CallError;
 use crate::late_references::fill_and_hide;
@@ -83,6 +86,9 @@ pub(crate) async fn connect(
     let hidden = Arc::new(SecretSet::new());
     let filled = fill_and_hide(spec, surroundings.secrets.as_deref(), &hidden).await?;
     let spec = filled.as_ref().unwrap_or(spec);
+    if let Some(known) = &surroundings.known_secrets {
+        known.add_all(&hidden);
+    }
     // A server that has no secrets is heard as it is.
     options.secrets = (!hidden.is_empty()).then(|| Arc::clone(&hidden));
     options.leaves_results = spec.leaves_results;
@@ -106,13 +112,13 @@ pub(crate) async fn connect(
                 command.environment.set(name, value);
             }
             let launcher = Guarding { launcher: surroundings.launcher.as_ref(), alive };
-            #[cfg(target_os = "linux")]
+            #[cfg(sandbox)]
             let sandbox = confine::of_spec(spec, stdio, surroundings)?.map(Arc::new);
-            #[cfg(target_os = "linux")]
+            #[cfg(sandbox)]
             if let (Some(begun), Some(_)) = (&begun, &sandbox) {
                 command.sealed = begun.copies(&spec.name).await?;
             }
-            #[cfg(target_os = "linux")]
+            #[cfg(sandbox)]
             let connected = match &sandbox {
                 Some(sandbox) => {
                     let launcher = SandboxedLauncher::new(&launcher, Arc::clone(sandbox));
@@ -120,7 +126,7 @@ pub(crate) async fn connect(
                 }
                 None => connect_stdio(&launcher, &command, options).await,
             };
-            #[cfg(not(target_os = "linux"))]
+            #[cfg(not(sandbox))]
             let connected = {
                 refuse_sandbox(spec)?;
                 connect_stdio(&launcher, &command, options).await
@@ -140,7 +146,7 @@ pub(crate) async fn connect(
                 let error = CallError::from_wire(as_written(error), &spec.name);
                 slow_to_start(missed_variables::explain(error, spec, surroundings), spec, settings)
             };
-            #[cfg(target_os = "linux")]
+            #[cfg(sandbox)]
             let explained = |error: helve_wire::Error| match &sandbox {
                 Some(sandbox) => {
                     let words = format!("{error} {}", error.hints().join("\n"));
@@ -153,26 +159,16 @@ pub(crate) async fn connect(
             };
             connected.map_err(explained)?
         }
+        // Kept apart: it is the larger one by far, and nobody who starts programs shall hold room for it.
+        #[cfg(feature = "http")]
         TransportSpec::Http(http) => {
-            let as_written = |error: helve_wire::Error| error.reworded(|text| as_written(text, &http.url));
-            let target = target(http).map_err(|error| CallError::from_wire(as_written(error), &spec.name))?;
-            let mut target = target.with_nesting(surroundings.nesting.clone());
-            if http.url.expose().starts_with("https:") {
-                target = target.with_system_certificates((surroundings.certificates)());
-            }
-            if let Some(proxies) = &surroundings.proxies {
-                target = target.with_proxies(proxies.clone());
-            }
-            if let Some(sign_ins) = &surroundings.sign_ins
-                && let Some(headers) = sign_ins.headers(spec, &hidden)?
-            {
-                target = target.with_header_source(headers);
-                // Its tokens come and go while it is connected.
-                options.secrets = Some(hidden);
-            }
-            // Kept apart: it is the larger one by far, and nobody who starts programs shall hold room for it.
-            let connected = Box::pin(connect_http(&target, http.flavour, options)).await;
-            connected.map_err(|error| slow_to_start(explain_http(as_written(error), spec, http), spec, settings))?
+            Box::pin(connect_over_http(spec, http, settings, surroundings, options, hidden)).await?
+        }
+        #[cfg(not(feature = "http"))]
+        TransportSpec::Http(http) => {
+            let message = format!("{} cannot be reached: this program was built without HTTP", http.url.written());
+            let error = CallError::new(ErrorCode::Config, message).at_server(&spec.name);
+            return Err(error.with_hint("build it with the features `http` and `tls`"));
         }
         TransportSpec::Builtin(builtin) => {
             return Err(CallError::new(
@@ -183,6 +179,38 @@ pub(crate) async fn connect(
         }
     };
     Ok(session)
+}
+
+/// Makes one attempt to connect to a server at an address.
+#[cfg(feature = "http")]
+#[cfg_attr(not(feature = "tls"), expect(unused_mut, unused_variables, reason = "for what tells of signing in"))]
+async fn connect_over_http(
+    spec: &ServerSpec,
+    http: &HttpSpec,
+    settings: &HostSettings,
+    surroundings: &Surroundings,
+    mut options: ConnectOptions,
+    hidden: Arc<SecretSet>,
+) -> Result<Session, CallError> {
+    let as_written = |error: helve_wire::Error| error.reworded(|text| as_written(text, &http.url));
+    let target = target(http).map_err(|error| CallError::from_wire(as_written(error), &spec.name))?;
+    let mut target = target.with_nesting(surroundings.nesting.clone());
+    if http.url.expose().starts_with("https:") {
+        target = target.with_system_certificates((surroundings.certificates)());
+    }
+    if let Some(proxies) = &surroundings.proxies {
+        target = target.with_proxies(proxies.clone());
+    }
+    #[cfg(feature = "tls")]
+    if let Some(sign_ins) = &surroundings.sign_ins
+        && let Some(headers) = sign_ins.headers(spec, &hidden)?
+    {
+        target = target.with_header_source(headers);
+        // Its tokens come and go while it is connected.
+        options.secrets = Some(hidden);
+    }
+    let connected = connect_http(&target, http.flavour, options).await;
+    connected.map_err(|error| slow_to_start(explain_http(as_written(error), spec, http), spec, settings))
 }
 
 /// A session with a program that somebody else keeps. It was started from what was trusted, by whoever keeps it; where nothing
@@ -217,12 +245,12 @@ impl Launcher for Kept {
 }
 
 /// A program that is to be confined is not started where nothing confines it.
-#[cfg(not(target_os = "linux"))]
-fn refuse_sandbox(spec: &ServerSpec) -> Result<(), CallError> {
+#[cfg(not(sandbox))]
+pub(crate) fn refuse_sandbox(spec: &ServerSpec) -> Result<(), CallError> {
     if spec.sandbox.as_ref().is_none_or(|sandbox| !sandbox.is_on()) {
         return Ok(());
     }
-    let message = "this system cannot confine a program: sandboxes need Linux";
+    let message = "a program cannot be confined here: sandboxes need Linux";
     let hint = format!("`sandbox = \"off\"` of the server `{}` at {} starts it unconfined", spec.name, spec.origin);
     Err(CallError::new(ErrorCode::Config, message).at_server(&spec.name).with_hint(hint))
 }
@@ -260,6 +288,7 @@ fn as_written(text: &str, configured: &ConfigText) -> String {
     }
 }
 
+#[cfg(feature = "http")]
 fn target(http: &HttpSpec) -> helve_wire::Result<HttpTarget> {
     let target = HttpTarget::new(http.url.expose())?;
     http.headers.iter().try_fold(target, |target, (name, value)| {
@@ -268,8 +297,12 @@ fn target(http: &HttpSpec) -> helve_wire::Result<HttpTarget> {
 }
 
 /// A server that refused: which variable its credentials came from is known here.
+#[cfg(feature = "http")]
 fn explain_http(error: helve_wire::Error, spec: &ServerSpec, http: &HttpSpec) -> CallError {
     let refused = error.code() == ErrorCode::AuthRequired;
+    if let Some(hint) = hub_hint(spec, &error) {
+        return CallError::from_wire(error, &spec.name).with_hint(hint);
+    }
     let by_sign_in = login_hint(&error, spec);
     let ours = CallError::from_wire(error, &spec.name);
     match by_sign_in {
@@ -281,9 +314,31 @@ fn explain_http(error: helve_wire::Error, spec: &ServerSpec, http: &HttpSpec) ->
 
 /// What to do about an error of signing in; `None` when it is not one, and no hint when signing in does not help.
 pub(crate) fn login_hint(error: &helve_wire::Error, spec: &ServerSpec) -> Option<Option<Hint>> {
-    let cause = std::error::Error::source(error)?.downcast_ref::<helve_auth::AuthError>()?;
-    let helps = *cause.kind() == helve_auth::ErrorKind::LoginRequired;
+    let helps = login_helps(error)?;
     Some(helps.then(|| Hint::SignIn { server: spec.name.clone() }))
+}
+
+/// Whether a login mends an error of signing in; `None` when it is not one.
+#[cfg(feature = "tls")]
+pub(crate) fn login_helps(error: &helve_wire::Error) -> Option<bool> {
+    let cause = std::error::Error::source(error)?.downcast_ref::<helve_auth::AuthError>()?;
+    Some(*cause.kind() == helve_auth::ErrorKind::LoginRequired)
+}
+
+/// Nobody signs in without TLS.
+#[cfg(not(feature = "tls"))]
+pub(crate) const fn login_helps(_error: &helve_wire::Error) -> Option<bool> {
+    None
+}
+
+/// What to do about a server of a hub that cannot be reached or refuses: both are about the hub.
+pub(crate) fn hub_hint(spec: &ServerSpec, error: &helve_wire::Error) -> Option<Hint> {
+    let place = PlaceName::new(spec.name.place()?).ok()?;
+    match error.code() {
+        ErrorCode::AuthRequired => Some(Hint::JoinAgain { place }),
+        ErrorCode::TransportError | ErrorCode::Timeout => Some(Hint::ShowHubs),
+        _ => None,
+    }
 }
 
 /// A server that took too long: which time that was is known here.

@@ -4,13 +4,14 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
-use helve_auth::AuthError;
 use helve_model::json::RawJson;
 use helve_model::{ErrorCode, Hint, QualifiedName, ServerName, ToolName, text};
 use helve_policy::{Decider, Ground, Refusal};
 use helve_wire::RpcError;
 use serde_json::{Map, Value};
 
+use crate::ask::{AnswerPage, OpenQuestion};
+use crate::connect::login_helps;
 use crate::tool::ToolFailure;
 
 /// Why there is no outcome.
@@ -40,6 +41,8 @@ struct Inner {
     retry_after: Option<Duration>,
     /// The name that the caller knows the tool by, where that is not `server/tool`.
     known_as: Option<String>,
+    /// Where a person can answer what the call needs answered.
+    answer_page: Option<AnswerPage>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
@@ -69,6 +72,7 @@ impl CallError {
             last_words: None,
             retry_after: None,
             known_as: None,
+            answer_page: None,
             source: None,
         }))
     }
@@ -290,8 +294,7 @@ impl CallError {
         ours.0.may_have_run = error.may_have_run();
         ours.0.challenge = error.challenge().map(ToOwned::to_owned);
         ours.0.last_words = error.last_words().map(|line| text::one_line(line).into_owned());
-        let by_sign_in = error.source().and_then(|cause| cause.downcast_ref::<AuthError>());
-        ours.0.needs_login = by_sign_in.is_some_and(|cause| *cause.kind() == helve_auth::ErrorKind::LoginRequired);
+        ours.0.needs_login = login_helps(&error) == Some(true);
         // The message is the wire error's own; its causes follow it.
         match error.source() {
             Some(_) => ours.with_source(WireCause(error)),
@@ -312,6 +315,37 @@ impl CallError {
         };
         ours.0.agent_message = Some(AgentMessage::OfTool(format!("is refused ({}): {why}", refusal.code())));
         ours
+    }
+
+    /// A refusal by a person who said why.
+    pub(crate) fn declined(refusal: &Refusal, said: &str) -> Self {
+        let mut ours = Self::from_refusal(refusal);
+        ours.0.message = format!("{}; {said}", ours.0.message);
+        ours.0.agent_message = Some(AgentMessage::OfTool(format!("is refused ({}): {said}", refusal.code())));
+        ours
+    }
+
+    /// Nobody has answered yet: the call was not made, and can be made again.
+    pub(crate) fn still_open(refusal: &Refusal, open: OpenQuestion) -> Self {
+        let mut ours = Self::new(refusal.code(), open.said).at(refusal.name());
+        ours.0.ground = Some(refusal.ground().clone());
+        ours.0.answer_page = open.page;
+        ours
+    }
+
+    /// What was asked about is not what would run now.
+    pub(crate) fn changed_while_asked(refusal: &Refusal) -> Self {
+        let said = "not run: the tool's definition or the rule about it changed while the call waited for an answer; \
+                    call again, and it is decided anew";
+        let mut ours = Self::new(refusal.code(), said).at(refusal.name());
+        ours.0.ground = Some(refusal.ground().clone());
+        ours
+    }
+
+    /// A page where a person can let the call run when it is made again.
+    #[must_use]
+    pub fn answer_page(&self) -> Option<&AnswerPage> {
+        self.0.answer_page.as_ref()
     }
 
     /// The same for an agent, which is told the code, what happened and what it can do itself, and neither the file, the
@@ -344,6 +378,7 @@ impl CallError {
             last_words: None,
             retry_after: inner.retry_after,
             known_as: None,
+            answer_page: None,
             source: None,
         }))
     }
@@ -373,6 +408,7 @@ impl CallError {
             last_words: inner.last_words.clone(),
             retry_after: inner.retry_after,
             known_as: inner.known_as.clone(),
+            answer_page: inner.answer_page.clone(),
             source: error.source().map(|source| source.to_string().into()),
         }))
     }

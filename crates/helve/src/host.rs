@@ -10,9 +10,10 @@ use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 use helve_model::json::RawJson;
-use helve_model::name::CODE_PREFIX;
+use helve_model::name::is_code_spelling;
+use helve_model::sync::lock;
 use helve_model::{ErrorCode, PendingReason, QualifiedName, ServerName, ServerStatus};
-use helve_policy::Problem;
+use helve_policy::{Approval, Problem};
 use helve_wire::Times;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
@@ -119,6 +120,12 @@ impl Host {
     #[must_use]
     pub fn approver(&self) -> Arc<dyn Approver> {
         Arc::clone(&self.shared.approver)
+    }
+
+    /// Takes back every approval that `is_meant` picks, of those that count for all calls of this host.
+    pub fn forget_approvals(&self, is_meant: impl Fn(&Approval) -> bool) {
+        let mut approvals = lock(&self.shared.approvals);
+        *approvals = approvals.iter().filter(|approval| !is_meant(approval)).cloned().collect();
     }
 
     /// Listens to what happens from now on.
@@ -311,7 +318,7 @@ impl Host {
     }
 
     /// The hosts that a server in a sandbox asked for in vain.
-    #[cfg(target_os = "linux")]
+    #[cfg(sandbox)]
     #[must_use]
     pub fn refused_hosts(&self, name: &str) -> Vec<String> {
         let confining = self.shared.surroundings.confining.as_ref();
@@ -571,7 +578,7 @@ fn unlisted(name: &str, snapshot: &Snapshot) -> Vec<Arc<ServerHandle>> {
 
 /// True for a name in the spelling of code, which several servers may share, while it is not known which of them has it.
 fn is_undecided(name: &str, snapshot: &Snapshot) -> bool {
-    name.starts_with(CODE_PREFIX) && is_contested(name, snapshot)
+    is_code_spelling(name) && is_contested(name, snapshot)
 }
 
 fn contested(name: &str) -> CallError {

@@ -1,15 +1,16 @@
 //! What there is: the servers of the plan and who keeps each, the rules, and the snapshot made from them.
 
+mod native;
+
 use std::collections::{BTreeMap, HashMap};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use arc_swap::ArcSwap;
 use futures_util::future::join_all;
 use helve_model::{
-    BuiltinSpec, DisabledReason, ErrorCode, Failure, Hint, PendingReason, QualifiedName, ServerName, ServerSpec,
-    ServerStatus, TransportSpec,
+    DisabledReason, ErrorCode, Failure, Hint, PendingReason, QualifiedName, ServerName, ServerSpec, ServerStatus,
+    TransportSpec,
 };
 use helve_policy::pin::DefinitionHash;
 use helve_policy::{Approvals, Problem, RuleSet, ServerAccess, SourcedRule, Trust};
@@ -21,7 +22,8 @@ use crate::answerer::Answerer;
 use crate::ask::Approver;
 use crate::builder::HostBuilder;
 use crate::call::whereabouts;
-use crate::catalog::{Listed, ServerCatalog, ServerEntry, Snapshot};
+use crate::catalog::{ServerCatalog, ServerEntry, Snapshot};
+use crate::common_parts::CommonParts;
 use crate::error::CallError;
 use crate::event::{EventSink, HostEvent};
 use crate::handler::ServerHandler;
@@ -40,6 +42,7 @@ use crate::status::ServerReport;
 use crate::supervisor::Supervisor;
 use crate::tool::Toolbox;
 use helve_model::sync::lock;
+use native::native_catalog;
 
 /// Ends the supervisors, who hold no more than weak references, with the last host.
 pub(crate) struct StopOnDrop(pub(crate) Arc<HostCore>);
@@ -70,7 +73,8 @@ pub(crate) struct HostCore {
 
 #[derive(Default)]
 struct HostState {
-    servers: BTreeMap<ServerName, Supervised>,
+    /// Boxed: there are many hosts with one server, and a map keeps room for many.
+    servers: BTreeMap<ServerName, Box<Supervised>>,
     /// Servers that left the plan and were told to end.
     stopping: Vec<(Arc<ServerHandle>, AbortHandle)>,
     /// What each server has, ready for the next snapshot.
@@ -78,7 +82,7 @@ struct HostState {
     /// Native tools the program put in; they are not part of any plan.
     toolboxes: BTreeMap<ServerName, Toolbox>,
     narrowing: Vec<ServerAccess>,
-    rules: Vec<SourcedRule>,
+    rules: Arc<[SourcedRule]>,
     rule_set: Option<RuleSet>,
     problems: Vec<Problem>,
     pins: HashMap<QualifiedName, DefinitionHash>,
@@ -92,8 +96,7 @@ struct Supervised {
     kept: Kept,
 }
 
-/// What the plan says of it. Whatever is made of the server shares its spec: there are many hosts with one server, and a map keeps
-/// room for many.
+/// What the plan says of it. Whatever is made of the server shares its spec.
 struct Placed {
     spec: Arc<ServerSpec>,
     trust: Trust,
@@ -109,15 +112,13 @@ enum Kept {
 }
 
 impl Placed {
+    fn new(Planned { spec, trust, held, guard }: Planned, parts: &CommonParts) -> Self {
+        Self { spec: parts.spec(spec), trust, held, guard }
+    }
+
     fn to_planned(&self) -> Planned {
         let Self { spec, trust, held, guard } = self;
         Planned { spec: ServerSpec::clone(spec), trust: *trust, held: held.clone(), guard: guard.clone() }
-    }
-}
-
-impl From<Planned> for Placed {
-    fn from(Planned { spec, trust, held, guard }: Planned) -> Self {
-        Self { spec: Arc::new(spec), trust, held, guard }
     }
 }
 
@@ -216,14 +217,14 @@ impl HostCore {
         }
         state.narrowing = plan.narrowing;
         if let Some(rules) = plan.rules {
-            state.rules = rules;
+            state.rules = self.surroundings.common.rules(rules);
         }
         if let Some(pins) = plan.pins {
             state.pins = pins;
         }
 
         let mut old = std::mem::take(&mut state.servers);
-        for planned in plan.servers.into_iter().map(Placed::from) {
+        for planned in plan.servers.into_iter().map(|planned| Placed::new(planned, &self.surroundings.common)) {
             let name = planned.spec.name.clone();
             if name.as_str().is_empty() {
                 changes.errors.push((name, CallError::new(ErrorCode::Config, "a server has no name")));
@@ -240,7 +241,7 @@ impl HostCore {
                     if let Kept::Remote { handle, .. } = &running.kept {
                         handle.set_guard(planned.guard.clone());
                     }
-                    Supervised { planned, kept: running.kept }
+                    Box::new(Supervised { planned, kept: running.kept })
                 }
                 other => {
                     match other {
@@ -251,7 +252,7 @@ impl HostCore {
                         None => changes.added.push(name.clone()),
                     }
                     let kept = self.keep(&planned, state.predecessor(&name), &mut changes.errors);
-                    Supervised { planned, kept }
+                    Box::new(Supervised { planned, kept })
                 }
             };
             state.servers.insert(name, supervised);
@@ -290,23 +291,6 @@ impl HostCore {
 
     pub(crate) fn problems(&self) -> Vec<Problem> {
         lock(&self.state).problems.clone()
-    }
-
-    pub(crate) fn change_toolbox(
-        &self,
-        name: &ServerName,
-        change: impl FnOnce(Option<Toolbox>) -> Toolbox,
-    ) -> Result<(), CallError> {
-        let mut state = lock(&self.state);
-        if state.servers.contains_key(name) {
-            let message = format!("a configured server has the name `{name}`, which native tools are to have");
-            return Err(CallError::new(ErrorCode::Config, message).at_server(name));
-        }
-        let toolbox = change(state.toolboxes.remove(name));
-        state.toolboxes.insert(name.clone(), toolbox);
-        self.compile(&mut state);
-        self.publish_state(&mut state);
-        Ok(())
     }
 
     /// Somebody to keep a server, who begins when the one that had the name before is gone: the two may want the same
@@ -353,21 +337,6 @@ impl HostCore {
         Kept::Remote { handle, task: tokio::spawn(supervisor.run()).abort_handle() }
     }
 
-    /// The tools that ship inside, for a server that asks for them.
-    fn open(&self, spec: &ServerSpec, builtin: &BuiltinSpec) -> Result<Arc<ServerCatalog>, CallError> {
-        let Some(builtins) = &self.builtins else {
-            return Err(CallError::new(ErrorCode::Config, "this program has no built-in tools").at_server(&spec.name));
-        };
-        // Code that is not ours, run in the middle of a change of ours: what it breaks must stay its own.
-        match catch_unwind(AssertUnwindSafe(|| builtins.open(spec, builtin))) {
-            Ok(opened) => opened.map(|toolbox| native_catalog(&toolbox)),
-            Err(_) => {
-                let message = format!("the built-in tools `{}` panicked while they were opened", builtin.kind);
-                Err(CallError::new(ErrorCode::ServerUnavailable, message).at_server(&spec.name))
-            }
-        }
-    }
-
     fn first_status(&self, planned: &Placed) -> ServerStatus {
         if !self.mcp && !matches!(planned.spec.transport, TransportSpec::Builtin(_)) {
             ServerStatus::Disabled(DisabledReason::HostOff)
@@ -391,10 +360,8 @@ impl HostCore {
             ServerAccess { enabled: true, directories, ..ServerAccess::new(spec, *trust) }
         });
         let toolboxes = state.toolboxes.values().map(Toolbox::server_access);
-        let (rule_set, problems) = RuleSet::compile(
-            state.rules.iter().cloned(),
-            servers.chain(toolboxes).chain(state.narrowing.iter().cloned()),
-        );
+        let servers = servers.chain(toolboxes).chain(state.narrowing.iter().cloned()).collect();
+        let (rule_set, problems) = self.surroundings.common.compiled(&state.rules, servers);
         let rule_set = rule_set.denying_unlisted(self.settings.denies_unlisted);
         let mut entries = BTreeMap::new();
         for (name, server) in &state.servers {
@@ -478,7 +445,7 @@ impl HostCore {
 
     pub(crate) fn handles(&self) -> Vec<Arc<ServerHandle>> {
         let state = lock(&self.state);
-        let handle = |server: &Supervised| match &server.kept {
+        let handle = |server: &Box<Supervised>| match &server.kept {
             Kept::Remote { handle, .. } => Some(Arc::clone(handle)),
             Kept::Native { .. } => None,
         };
@@ -511,63 +478,6 @@ impl HostCore {
             handle.tell(Command::Toggled);
         }
         Ok(())
-    }
-
-    /// Opens tools that run in this process anew.
-    pub(crate) fn reopen(&self, name: &str) -> Result<(), CallError> {
-        let mut state = lock(&self.state);
-        let state = &mut *state;
-        let server = state.servers.get(name).ok_or_else(|| unknown_server(name))?;
-        match &server.kept {
-            Kept::Native { status: status @ ServerStatus::Disabled(_), .. } => {
-                Err(unavailable(&server.planned.spec.name, status))
-            }
-            _ => self.open_again(state, name),
-        }
-    }
-
-    fn toggle_native(&self, state: &mut HostState, name: &str, on: bool) -> Result<(), CallError> {
-        let Some(Supervised { kept: Kept::Native { status, catalog }, .. }) = state.servers.get_mut(name) else {
-            return Err(unknown_server(name));
-        };
-        match (on, &status) {
-            (true, ServerStatus::Connected) | (false, ServerStatus::Disabled(_)) => return Ok(()),
-            (true, _) if catalog.is_none() => return self.open_again(state, name),
-            (true, _) => *status = ServerStatus::Connected,
-            (false, _) => *status = ServerStatus::Disabled(DisabledReason::Toggled),
-        }
-        self.publish_native(state, name);
-        Ok(())
-    }
-
-    fn open_again(&self, state: &mut HostState, name: &str) -> Result<(), CallError> {
-        let Some(Supervised { planned, kept: Kept::Native { status, catalog } }) = state.servers.get_mut(name) else {
-            return Err(unknown_server(name));
-        };
-        let TransportSpec::Builtin(builtin) = &planned.spec.transport else { return Ok(()) };
-        let opened = self.open(&planned.spec, builtin);
-        let result = match opened {
-            Ok(opened) => {
-                *catalog = Some(opened);
-                *status = ServerStatus::Connected;
-                Ok(())
-            }
-            Err(error) => {
-                *catalog = None;
-                *status = ServerStatus::Failed(Failure { code: error.code(), message: error.chain() });
-                Err(error)
-            }
-        };
-        self.publish_native(state, name);
-        result
-    }
-
-    fn publish_native(&self, state: &mut HostState, name: &str) {
-        self.compile(state);
-        self.publish_state(state);
-        if let Some((name, Supervised { kept: Kept::Native { status, .. }, .. })) = state.servers.get_key_value(name) {
-            self.events.send(|| HostEvent::Status { server: name.clone(), status: status.clone() });
-        }
     }
 
     pub(crate) fn reports(&self, only: Option<&str>) -> Vec<ServerReport> {
@@ -619,12 +529,6 @@ impl Drop for StopOnDrop {
             task.abort();
         }
     }
-}
-
-fn native_catalog(toolbox: &Toolbox) -> Arc<ServerCatalog> {
-    let native = toolbox.definitions.iter().zip(&toolbox.tools);
-    let tools = native.map(|(definition, tool)| Listed::Native(definition.clone(), Arc::clone(tool))).collect();
-    Arc::new(ServerCatalog { tools, instructions: toolbox.instructions.clone(), ..ServerCatalog::default() })
 }
 
 /// True when the second may be served by what runs for the first: permission does not change how a server runs.

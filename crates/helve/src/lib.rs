@@ -60,7 +60,8 @@ pub mod broker;
 mod builder;
 mod call;
 mod catalog;
-#[cfg(target_os = "linux")]
+mod common_parts;
+#[cfg(sandbox)]
 mod confine;
 mod connect;
 mod error;
@@ -76,6 +77,7 @@ mod manage;
 mod memory;
 mod missed_variables;
 mod offers;
+mod places;
 mod private_directory;
 mod question_router;
 mod random;
@@ -87,6 +89,7 @@ mod schema_cache;
 mod search;
 mod server_handle;
 mod settings;
+#[cfg(feature = "tls")]
 mod sign_in;
 mod slots;
 mod spill;
@@ -100,6 +103,7 @@ mod turn;
 mod watch;
 
 /// Getting and keeping tokens: the ports a program fills, the errors of a login.
+#[cfg(feature = "tls")]
 pub use helve_auth as auth;
 /// The vocabulary: names, specs, definitions, content, outcomes.
 pub use helve_model as model;
@@ -126,12 +130,16 @@ pub use helve_policy::{Approval, Caller, Narrowing, Permit, Scope};
 pub use helve_render::Provider;
 pub use helve_wire::BoxFuture;
 
-pub use ask::{ApprovalAnswer, ApprovalRequest, ApproveAll, Approver, RefusalListener, RunApprovals};
+pub use ask::{
+    AnswerPage, ApprovalAnswer, ApprovalRequest, ApproveAll, Approver, OpenQuestion, RefusalListener, RunApprovals,
+};
 pub use builder::HostBuilder;
+#[cfg(feature = "tls")]
+pub use call::SignsIn;
 pub use call::whereabouts::directories as server_directories;
-pub use call::{CallContext, CallOutcome, Foreseen, PreparedCall, ResourceOutcome, SignsIn};
+pub use call::{CallContext, CallOutcome, Foreseen, PreparedCall, ResourceOutcome};
 pub use catalog::{ServerEntry, Snapshot, ToolEntry};
-#[cfg(target_os = "linux")]
+#[cfg(sandbox)]
 pub use confine::{Confining, sandbox_hints, sandbox_plan};
 pub use error::CallError;
 pub use event::{Events, HostEvent};
@@ -148,6 +156,7 @@ pub use save::SavedHost;
 pub use schema_cache::{CacheKey, CachedIndex, CachedServer, IndexedTool, SchemaCache};
 pub use search::{FoundTool, FoundTools, Matches, ToolQuery, ToolSearch};
 pub use settings::{Builtins, HostSettings, Plan, Planned, Surroundings};
+#[cfg(feature = "tls")]
 pub use sign_in::{SignIns, from_auth};
 pub use start_guard::{ChangedStartFile, GuardedStart, SharedStartGuard, StartGuard};
 pub use status::ServerReport;

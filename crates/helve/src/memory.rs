@@ -17,6 +17,10 @@ use helve_model::sync::lock;
 /// Lists that are read or written at once. Each takes a thread, and a hundred servers come at the same moment.
 const AT_ONCE: usize = 4;
 
+/// How long the list of a hub's server is shown: whether it is still true is heard from the hub, and while that is away it is
+/// all there is.
+const OF_HUBS: Duration = Duration::from_secs(30 * 24 * 3_600);
+
 /// Kept lists, and how long they count.
 #[derive(Debug, Clone)]
 pub(crate) struct Memory {
@@ -64,12 +68,14 @@ impl Memory {
     /// What an earlier run found out about a server, for one who can do the same.
     pub(crate) async fn recall(&self, spec: Arc<ServerSpec>, asker: ClientCapabilities) -> Option<Remembered> {
         let memory = self.clone();
-        let load = move || memory.cache.load(&memory.cache.key(&spec, &asker), (memory.clock)(), memory.ttl);
+        let is_of_hub = spec.name.place().is_some();
+        let ttl = if is_of_hub { OF_HUBS } else { self.ttl };
+        let load = move || memory.cache.load(&memory.cache.key(&spec, &asker), (memory.clock)(), ttl);
         let kept = self.in_turn(load).await??;
         let instructions = kept.greeting.instructions.clone();
         let tools = kept.tools.into_iter().map(Listed::Remote).collect();
         let age = (self.clock)().duration_since(kept.stored_at).ok();
-        let is_shown = kept.is_fresh || (self.shows_aged && age.is_some_and(|age| age < self.ttl));
+        let is_shown = kept.is_fresh || ((self.shows_aged || is_of_hub) && age.is_some_and(|age| age < ttl));
         let catalog = is_shown.then(|| Arc::new(ServerCatalog { tools, instructions, more: None, from_cache: true }));
         let negotiated = kept.greeting.negotiated.clone();
         Some(Remembered { negotiated, greeting: kept.is_fresh.then_some(kept.greeting), catalog })

@@ -15,7 +15,7 @@ use helve_wire::{Greeting, Session};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 
-use crate::connect::{credentials_hint, login_hint};
+use crate::connect::{credentials_hint, hub_hint, login_hint};
 use crate::error::CallError;
 use crate::listings::{ListAge, Listings};
 use crate::slots::Slots;
@@ -37,6 +37,10 @@ pub(crate) enum Command {
     Suspend,
     /// Somebody wants to know what it has now.
     List,
+    /// The hub that has it does not answer: nothing is tried until it is back.
+    Away(Arc<CallError>),
+    /// The hub that has it answers again.
+    Back,
     /// It was switched on or off: see [`ServerHandle::is_on`].
     Toggled,
     /// End it.
@@ -394,7 +398,8 @@ impl ServerHandle {
 
     async fn wait_for_session(&self, deadline: Instant) -> Result<Arc<Session>, CallError> {
         let mut status = self.status.subscribe();
-        let restarted_by = Instant::now() + self.restart_wait;
+        let began = Instant::now();
+        let restarted_by = began + self.restart_wait;
         // What was so before this call may have changed since; what it just found out has not.
         let mut may_try = matches!(&*status.borrow(), ServerStatus::NeedsAuth { .. });
         loop {
@@ -433,7 +438,11 @@ impl ServerHandle {
                         ErrorCode::Timeout,
                         format!("the server `{server}` was still not connected when the call's time was over"),
                     );
-                    return Err(error.at_server(server).with_hint(Hint::ShowServer { server: server.clone() }));
+                    let had = in_tenths(deadline.saturating_duration_since(began));
+                    return Err(error
+                        .at_server(server)
+                        .with_hint(Hint::ShowServer { server: server.clone() })
+                        .with_hint(self.raise_call_timeout(had)));
                 }
             }
         }
@@ -482,6 +491,9 @@ impl ServerHandle {
 
     /// What to do when the server refuses a call for want of credentials.
     pub(crate) fn credentials_hint(&self, error: &helve_wire::Error) -> Option<Hint> {
+        if let Some(hint) = hub_hint(&self.spec, error) {
+            return Some(hint);
+        }
         if let Some(by_sign_in) = login_hint(error, &self.spec) {
             return by_sign_in;
         }
@@ -518,6 +530,11 @@ impl ServerHandle {
         }
         .at_server(server)
     }
+}
+
+/// A time as a person would say it: what was spent before the server was waited for is no part of it.
+fn in_tenths(time: Duration) -> Duration {
+    Duration::from_secs_f64((time.as_secs_f64() * 10.0).round() / 10.0)
 }
 
 /// Why calls to a server in this state cannot be made.

@@ -1,4 +1,4 @@
-//! What is told of a server that the host has let go.
+//! What is told of a server that the host has let go, and of one that does not come in time.
 
 use helve_model::{ConfigText, Layer, Origin, StdioSpec};
 
@@ -32,4 +32,17 @@ fn a_server_that_is_gone_is_not_said_to_be_switched_off() {
         handle.let_go();
         assert_eq!(handle.status().to_string(), told);
     }
+}
+
+/// Whoever waited in vain for a slow start is told what would give it more time.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_come_in_time_leads_to_more_time() {
+    let handle = handle();
+    let error = handle.session(Instant::now() + Duration::from_millis(4_990)).await.unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Timeout);
+    let had = error.hints().iter().find_map(|hint| match hint {
+        Hint::RaiseTimeout { key: ServerKey::CallTimeout, had, .. } => Some(*had),
+        _ => None,
+    });
+    assert_eq!(had, Some(Duration::from_secs(5)), "{error:?}");
 }

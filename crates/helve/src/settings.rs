@@ -7,18 +7,24 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use helve_model::{BuiltinSpec, DisabledReason, HttpServer, QualifiedName, ServerSpec, StdioServer, Validation};
+use helve_model::{
+    BuiltinSpec, DisabledReason, HttpServer, QualifiedName, SecretSet, ServerSpec, StdioServer, Validation,
+};
 use helve_policy::pin::DefinitionHash;
 use helve_policy::{ServerAccess, SourcedRule, Trust};
+#[cfg(feature = "http")]
+use helve_wire::Proxies;
 use helve_wire::launch::{CloseTimes, Launcher, PlainLauncher};
-use helve_wire::{ClientInfo, Limits, Nesting, Proxies};
+use helve_wire::{ClientInfo, Limits, Nesting};
 
-#[cfg(target_os = "linux")]
+use crate::common_parts::CommonParts;
+#[cfg(sandbox)]
 use crate::confine::Confining;
 use crate::error::CallError;
 use crate::keeping::Keeper;
 use crate::late_references::SecretSource;
 use crate::record::Recorder;
+#[cfg(feature = "tls")]
 use crate::sign_in::SignIns;
 use crate::start_guard::SharedStartGuard;
 use crate::tool::Toolbox;
@@ -75,12 +81,13 @@ pub struct HostSettings {
     pub client: ClientInfo,
 }
 
-/// What a host may know about the machine. It never looks for itself.
+/// What a host may know about the machine. It never looks for itself. Hosts that are given clones of one keep once what
+/// they have in common.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Surroundings {
     /// The variables servers get their share of.
-    pub environment: Vec<(OsString, OsString)>,
+    pub environment: Arc<[(OsString, OsString)]>,
     /// How programs are started.
     pub launcher: Arc<dyn Launcher>,
     /// The process that keeps servers running; `None`: none does.
@@ -94,22 +101,28 @@ pub struct Surroundings {
     /// files it made there go that are older than a week, and the oldest of those that take more than a gigabyte together.
     pub spill_directory: Option<PathBuf>,
     /// How servers are confined that are to run in a sandbox (Linux); `None`: they are not started.
-    #[cfg(target_os = "linux")]
+    #[cfg(sandbox)]
     pub confining: Option<Confining>,
     /// The logins to servers over HTTP; `None`: nobody is signed in anywhere.
+    #[cfg(feature = "tls")]
     pub sign_ins: Option<Arc<SignIns>>,
     /// The proxies that servers over HTTP are reached through; `None`: they are reached straight.
+    #[cfg(feature = "http")]
     pub proxies: Option<Proxies>,
     /// The authorities (DER) that the system trusts, asked for at the first server over `https:`.
     pub certificates: fn() -> &'static [Vec<u8>],
     /// Where the values of late references come from; `None`: servers that have some are off.
     pub secrets: Option<Arc<dyn SecretSource>>,
+    /// Gets every secret that a server is started with, so that nobody is shown one; `None`: only that server's own answers are
+    /// looked through.
+    pub known_secrets: Option<Arc<SecretSet>>,
     /// How deep this host runs below others of its kind: its servers are told.
     pub nesting: Nesting,
     /// What time it is: by it kept lists grow old, and records are dated.
     pub clock: fn() -> SystemTime,
     /// Is told of every call that ended; `None`: nobody is.
     pub recorder: Option<Arc<dyn Recorder>>,
+    pub(crate) common: Arc<CommonParts>,
 }
 
 /// Which servers a host is to have, and what may be called.
@@ -233,21 +246,25 @@ impl Default for Surroundings {
     /// No variables, no directories, programs started plainly.
     fn default() -> Self {
         Self {
-            environment: Vec::new(),
+            environment: Arc::default(),
             launcher: Arc::new(PlainLauncher),
             keeper: None,
             working_directory: None,
             cache_directory: None,
             spill_directory: None,
-            #[cfg(target_os = "linux")]
+            #[cfg(sandbox)]
             confining: None,
+            #[cfg(feature = "tls")]
             sign_ins: None,
             secrets: None,
+            known_secrets: None,
+            #[cfg(feature = "http")]
             proxies: None,
             certificates: || &[],
             nesting: Nesting::default(),
             clock: system_clock,
             recorder: None,
+            common: Arc::default(),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use helve_model::{ErrorCode, ServerName};
 use helve_wire::launch::Executable;
-#[cfg(target_os = "linux")]
+#[cfg(sandbox)]
 use helve_wire::launch::SealedFile;
 use tokio::task::spawn_blocking;
 
@@ -33,7 +33,7 @@ pub trait GuardedStart: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// A file was written since the start was begun.
-    #[cfg(target_os = "linux")]
+    #[cfg(sandbox)]
     fn sealed_copies(&self) -> Result<Vec<SealedFile>, ChangedStartFile> {
         Ok(Vec::new())
     }
@@ -87,7 +87,7 @@ pub(crate) struct Begun(Arc<dyn GuardedStart>);
 
 impl Begun {
     /// The copies for a sandbox, made off the threads that serve.
-    #[cfg(target_os = "linux")]
+    #[cfg(sandbox)]
     pub(crate) async fn copies(&self, server: &ServerName) -> Result<Vec<SealedFile>, CallError> {
         let start = Arc::clone(&self.0);
         match spawn_blocking(move || start.sealed_copies()).await {

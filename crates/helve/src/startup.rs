@@ -62,7 +62,9 @@ pub(crate) async fn start_up(
     let left = startup_time(spec, settings).saturating_sub(started.elapsed());
     let times = Times::exactly(left);
     let mut following: Option<Following> = None;
-    if settings.follow_changes && changes != Changes::default() {
+    // The changes of a hub's servers are heard once for all of them: see `Host::lists_changed`.
+    let is_alone = spec.name.place().is_none();
+    if settings.follow_changes && is_alone && changes != Changes::default() {
         let session = session.clone();
         following = Some(Box::pin(async move { session.follow(changes, times).await }));
     }

@@ -13,7 +13,7 @@ use fs_err::File;
 use serde_json::{Value, json};
 
 use self::judge::judge;
-use self::serving::Serving;
+use self::serving::{Behind, Serving};
 use super::process::{self, MARK};
 use super::servers::{Era, Server};
 use super::workshop::FASTMCP;
@@ -36,6 +36,9 @@ const BOTH: &[Era] = &[Era::Legacy, Era::Modern];
 
 /// What agents call tools by.
 const TOOLS: &str = "{server}__{tool}";
+
+/// The same of a hub's servers.
+const TOOLS_OF_HUB: &str = "hub__{server}__{tool}";
 
 /// Everything that is needed for the visits.
 #[derive(Debug)]
@@ -103,15 +106,14 @@ impl Agents {
         mark: &str,
         mut tell: impl FnMut(&str, &str, Result<String>),
     ) -> Result<()> {
-        let prepare = |name: String| Serving::prepare(helve, &self.directory.join(name), servers, mark);
-        let chosen: Vec<&Agent> =
-            self.agents.iter().filter(|agent| only.is_none_or(|only| only == agent.name)).collect();
-        ensure!(!chosen.is_empty(), "no such agent: {}", only.unwrap_or_default());
+        let prepare = |name: String| Serving::prepare(helve, &self.directory.join(name), servers, mark, Behind::Itself);
+        let chosen = self.chosen(only)?;
         for agent in &chosen {
             for (era, means) in agent.visits() {
                 let subject = format!("agent {}, {}", agent.name, super::era(era));
                 let place = format!("{} {} {}", agent.name, super::era(era), means.words()).replace(' ', "-");
-                tell(&subject, means.words(), prepare(place).and_then(|serving| visit(&serving, agent, era, means)));
+                let outcome = prepare(place).and_then(|serving| visit(&serving, agent, era, means, TOOLS));
+                tell(&subject, means.words(), outcome);
             }
         }
         if only.is_none() {
@@ -119,6 +121,35 @@ impl Agents {
             tell("all agents at once, legacy", Means::Http.words(), outcome);
         }
         Ok(())
+    }
+
+    /// The same through a spoke, through a hub, to the same servers; over the streams that an agent starts itself, and over
+    /// HTTP.
+    pub(crate) fn visit_spokes(
+        &self,
+        helve: &Path,
+        servers: &[Server],
+        only: Option<&str>,
+        mark: &str,
+        mut tell: impl FnMut(&str, &str, Result<String>),
+    ) -> Result<()> {
+        for agent in self.chosen(only)? {
+            for (era, means) in agent.visits().filter(|(_, means)| *means != Means::Sse) {
+                let subject = format!("agent {}, {}, spoke, hub", agent.name, super::era(era));
+                let place = format!("spoke {} {} {}", agent.name, super::era(era), means.words()).replace(' ', "-");
+                let prepared = Serving::prepare(helve, &self.directory.join(place), servers, mark, Behind::Hub);
+                let outcome = prepared.and_then(|serving| visit(&serving, agent, era, means, TOOLS_OF_HUB));
+                tell(&subject, means.words(), outcome);
+            }
+        }
+        Ok(())
+    }
+
+    fn chosen(&self, only: Option<&str>) -> Result<Vec<&Agent>> {
+        let is_wanted = |agent: &&Agent| only.is_none_or(|only| only == agent.name);
+        let chosen: Vec<&Agent> = self.agents.iter().filter(is_wanted).collect();
+        ensure!(!chosen.is_empty(), "no such agent: {}", only.unwrap_or_default());
+        Ok(chosen)
     }
 }
 
@@ -150,18 +181,18 @@ impl Agent {
     }
 
     /// What it is told for a visit, but for where to go.
-    fn plan(&self, serving: &Serving, era: Era) -> Value {
+    fn plan(&self, serving: &Serving, era: Era, tools: &str) -> Value {
         let mut plan = self.plan.clone();
         plan["name"] = json!(self.name);
         plan["era"] = json!(super::era(era));
-        plan["tools"] = json!(TOOLS);
+        plan["tools"] = json!(tools);
         plan["scratch"] = json!(serving.scratch);
         plan
     }
 }
 
-fn visit(serving: &Serving, agent: &Agent, era: Era, means: Means) -> Result<String> {
-    let mut plan = agent.plan(serving, era);
+fn visit(serving: &Serving, agent: &Agent, era: Era, means: Means, tools: &str) -> Result<String> {
+    let mut plan = agent.plan(serving, era, tools);
     let listening = match means {
         Means::Stdio => {
             plan["command"] = json!(serving.helve);
@@ -178,6 +209,7 @@ fn visit(serving: &Serving, agent: &Agent, era: Era, means: Means) -> Result<Str
     }
     let seen = run(serving, agent, &plan);
     listening.map_or(Ok(()), Listening::stop)?;
+    serving.stop_hub()?;
     let words = judge(agent.name, &seen?, &serving.wire()?, era)
         .with_context(|| format!("see {}", serving.directory.display()))?;
     process::gone(&serving.mark)?;
@@ -190,7 +222,7 @@ fn visit_at_once(serving: &Serving, agents: &[&Agent]) -> Result<String> {
     let url = &listening.url;
     let seen: Vec<Result<Value>> = std::thread::scope(|scope| {
         let visit = |agent: &'_ Agent| {
-            let mut plan = agent.plan(serving, Era::Legacy);
+            let mut plan = agent.plan(serving, Era::Legacy, TOOLS);
             plan["url"] = json!(url);
             run(serving, agent, &plan)
         };

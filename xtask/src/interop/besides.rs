@@ -169,6 +169,7 @@ fn host(server: ServerSpec, scratch: &Path) -> helve::HostBuilder {
         action: Action::Allow,
         origin: Origin::Program,
         layer: Layer::CommandLine,
+        by: None,
     };
     Host::builder()
         .surroundings(

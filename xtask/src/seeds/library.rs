@@ -75,6 +75,7 @@ fn builder() -> HostBuilder {
         action: Action::Allow,
         origin: Origin::Program,
         layer: Layer::CommandLine,
+        by: None,
     };
     let settings = HostSettings::default().with(|settings| {
         settings.call_timeout = PATIENCE;

@@ -11,7 +11,8 @@ use tokio::net::TcpListener;
 use super::*;
 use crate::egress::policy::spellings_tests::spellings;
 
-const PURPOSES: [Purpose; 6] = [
+const PURPOSES: [Purpose; 7] = [
+    Purpose::Notice,
     Purpose::ResourceMetadata,
     Purpose::ServerMetadata,
     Purpose::Registration,
@@ -46,7 +47,7 @@ impl Resolve for Rebinding {
 fn request(purpose: Purpose, url: Url) -> HttpRequest {
     let body = match purpose {
         Purpose::ResourceMetadata | Purpose::ServerMetadata => None,
-        Purpose::Registration => Some(Body::Json("{}".to_owned())),
+        Purpose::Registration | Purpose::Notice => Some(Body::Json("{}".to_owned())),
         Purpose::Token | Purpose::Revocation | Purpose::Device => Some(Body::Form(SecretString::from("token=secret"))),
     };
     HttpRequest { purpose, url, headers: Vec::new(), body }

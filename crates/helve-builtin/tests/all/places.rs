@@ -26,6 +26,7 @@ fn rules(toolbox: &Toolbox, rules: &[(&str, Action)]) -> RuleSet {
             action: *action,
             origin: Origin::Program,
             layer: Layer::User,
+            by: None,
         },
         trust: Trust::Trusted,
     };

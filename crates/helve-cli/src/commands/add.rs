@@ -4,8 +4,8 @@ use clap::ValueEnum;
 use helve_config::edit::{Change, EditError, NewServer, NewTransport, edit_file};
 use helve_config::{Dialect, FilePlace, looks_secret};
 use helve_model::sandbox::Choice;
-use helve_model::{DisabledReason, ErrorCode, HttpFlavour, Layer, ServerSpec};
-use helve_setup::{file_of, held_word};
+use helve_model::{DisabledReason, ErrorCode, HttpFlavour, Layer, ServerName, ServerSpec};
+use helve_setup::{file_of, held_word, secret_name};
 use serde_json::{Value, json};
 
 use super::secret;
@@ -15,6 +15,9 @@ use crate::failure::Failure;
 use crate::place::{self, Scope};
 use crate::printer::Line;
 use crate::trial::Trial;
+
+/// What was done with a server that was not there before.
+pub(super) const ADDED: &str = "added";
 
 /// Add a server: a command to start, or an address to reach
 #[derive(Debug, clap::Args)]
@@ -105,7 +108,7 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
         context.printer.hint(format!("or have it kept sealed: `--secret {secret}` instead of its value"));
     }
     warn_of_arguments(context, &server_arguments);
-    let done = if replaced { "changed" } else { "added" };
+    let done = if replaced { "changed" } else { ADDED };
     let mut settled = settle(context, &place, name.as_str(), done, trial.choice())?;
     trial.tell(context, name.as_str());
     settled["sandbox"] = json!(trial.to_write().map(Choice::as_str));
@@ -148,7 +151,7 @@ pub(super) fn settle(
     done: &str,
     sandbox: Option<Choice>,
 ) -> Result<Value, Failure> {
-    place::trust_own_edit(context, place, name, sandbox)?;
+    context.setup.trust_own_edit(place, name, sandbox)?;
     let configuration = context.load()?;
     let file = context.env.shown(&place.path);
     let server = configuration.server(name);
@@ -156,6 +159,9 @@ pub(super) fn settle(
     match server {
         Some(server) if file_of(&server.origin) == Some(place.path.as_path()) => {
             printer.say(&Line::plain(format!("{done} server `{name}` at {}", context.shown(&server.origin))));
+            if done == ADDED {
+                tell_of_defaults(context, &context.setup.defaults_without(&configuration, name));
+            }
             context.report(&server.diagnostics);
             match context.setup.held(server) {
                 Some(DisabledReason::Itself) => {
@@ -174,6 +180,24 @@ pub(super) fn settle(
     }
     let state = server.map(|server| held_word(context.setup.held(server).as_ref()));
     Ok(json!({ "server": name, "file": place.path.to_string_lossy(), "state": state }))
+}
+
+/// The built-in servers go with the first of one's own: nobody should have to find that out.
+fn tell_of_defaults(context: &Context, gone: &[ServerName]) {
+    let line = match gone {
+        [] => return,
+        [only] => format!("the built-in server `{only}` runs while there is no other server, and is off from now on"),
+        several => {
+            let names: Vec<String> = several.iter().map(|name| format!("`{name}`")).collect();
+            let names = names.join(" and ");
+            format!("the built-in servers {names} run while there is no other server, and are off from now on")
+        }
+    };
+    context.printer.say(&Line::plain(line));
+    let Some(example) = gone.last() else { return };
+    context.printer.hint(format!(
+        "an entry of its own keeps one: `[servers.{example}]` with `builtin = \"{example}\"` in helve.toml"
+    ));
 }
 
 fn new_server(args: &Args) -> Result<NewServer, Failure> {
@@ -297,13 +321,6 @@ fn keep_secrets(
         pairs.push((name.clone(), if is_bearer { format!("Bearer {reference}") } else { reference }));
     }
     Ok(())
-}
-
-/// What a server's secret is kept under.
-pub(super) fn secret_name(server: &str, name: &str) -> String {
-    let is_part = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-' | '.');
-    let whole = format!("{server}.{name}");
-    whole.chars().map(|character| if is_part(character) { character } else { '-' }).take(128).collect()
 }
 
 /// The arguments of a program that hold secrets.

@@ -8,7 +8,7 @@ use helve_config::{Dialect, FilePlace};
 use helve_model::{ErrorCode, Layer};
 use serde_json::{Value, json};
 
-use super::add::{only_in_own_file, settle};
+use super::add::{ADDED, only_in_own_file, settle};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::place::{self, Scope};
@@ -62,7 +62,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         context.printer.warning(format!("not taken over: {what}"));
     }
     place::edit(context, &target, name.as_str(), &Change::Carry(Box::new(carried)))?;
-    let settled = settle(context, &target, name.as_str(), "added", None)?;
+    let settled = settle(context, &target, name.as_str(), ADDED, None)?;
     if context.printer.is_json() { context.printer.json(&settled) } else { Ok(()) }
 }
 

@@ -42,7 +42,7 @@ fn enable(context: &Context, name: &str) -> Result<(), Failure> {
     let change = if is_switch(context, &place, in_file)? { Change::Remove } else { Change::Enable };
     place::edit(context, &place, in_file, &change)?;
     // Switched on is a yes to the entry as it stands.
-    place::trust_own_edit(context, &place, in_file, None)?;
+    context.setup.trust_own_edit(&place, in_file, None)?;
 
     let after = context.load()?;
     match after.select(name) {

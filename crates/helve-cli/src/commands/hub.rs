@@ -1,6 +1,9 @@
 //! `helve hub`: all servers as one MCP server, with a page, an admin API and a record of every call, in one process.
 
-mod asked;
+pub(super) mod asked;
+mod asker;
+mod key;
+mod notices;
 mod service;
 
 use std::net::SocketAddr;
@@ -9,9 +12,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use helve_hub::{
-    BodySeal, CallRecorder, Hub, HubAuthenticate, HubOptions, Live, Metrics, Programs, Tokens, connect_lines,
+    AgentDesk, BodySeal, CallRecorder, Desk, DeskTimes, Hub, HubAuthenticate, HubOptions, Live, Metrics, Programs,
+    Tokens, connect_lines,
 };
-use helve_model::Action;
+use helve_model::{Action, SecretSet};
 use helve_serve::face::http::{Guard, HttpFace};
 use helve_serve::{Discovery, Gateway, Naming, Options, Unlisted};
 use helve_setup::Recipe;
@@ -19,7 +23,7 @@ use helve_store::{Retention, Store};
 use tokio_rustls::TlsAcceptor;
 
 use super::serve::{
-    ManyHosts, UnlistedCalls, address, discovery, follow_configuration, reachable, recipe, said_or_set, wait,
+    ManyHosts, UnlistedCalls, address, discovery, follow_changes, reachable, recipe, said_or_set, wait,
 };
 use crate::context::Context;
 use crate::door_keeper::{ApprovalKeeper, DoorKeeper};
@@ -210,11 +214,24 @@ async fn over_http(context: &Context, args: RunArgs, tls: Option<TlsAcceptor>, p
     let metrics: Arc<Metrics> = Arc::default();
     let seal = Arc::new(BodySeal::new(Arc::clone(&context.setup)));
     let recorder = Arc::new(CallRecorder::new(Arc::clone(&store), Arc::clone(&metrics)).sealing(seal));
-    let mut recipe: Recipe = recipe(context, &configuration)?.with_recorder(recorder);
+    let secrets: Arc<SecretSet> = Arc::default();
+    let recipe = recipe(context, &configuration)?.with_recorder(recorder);
+    let mut recipe: Recipe = recipe.with_known_secrets(Arc::clone(&secrets));
     recipe.settings.denies_unlisted = said_or_set(&configuration.settings, args.unlisted) == Action::Deny;
     let guard = guard.with(|guard| guard.nesting = recipe.nesting().clone());
-    let options = options(context, &configuration.settings, &args);
-    let follows = configuration.settings.watch.value;
+    let public_address = own_address(&args, bound);
+    let desk = Desk::new(
+        Arc::clone(&store),
+        key::of(&place)?,
+        Arc::clone(&live),
+        secrets,
+        public_address.clone(),
+        DeskTimes::default(),
+        clock,
+    )
+    .map_err(broken)?;
+    let mut options = options(context, &configuration.settings, &args);
+    options.approvals = Some(Arc::new(AgentDesk(Arc::clone(&desk))));
     let Some(context_of_hosts) = context.shared() else { return Ok(()) };
     let gateway =
         Gateway::shared(Arc::new(ManyHosts { context: context_of_hosts, recipe, code: None }), options).await?;
@@ -222,7 +239,7 @@ async fn over_http(context: &Context, args: RunArgs, tls: Option<TlsAcceptor>, p
     let face = Arc::new(HttpFace::new(Arc::clone(&gateway), guard));
     let is_open = args.public.is_some() || !bound.ip().is_loopback();
     let hub_options = HubOptions {
-        address: own_address(&args, bound),
+        address: public_address,
         is_secure: args.public.is_some() || tls.is_some(),
         owner,
         programs: if args.no_programs || (is_open && !args.allow_programs) {
@@ -242,6 +259,7 @@ async fn over_http(context: &Context, args: RunArgs, tls: Option<TlsAcceptor>, p
         Arc::clone(&context.setup),
         Arc::clone(&gateway),
         Arc::clone(&face),
+        Arc::clone(&desk),
         clock,
     );
     // A slow page never delays a call: page and API have threads of their own.
@@ -252,6 +270,7 @@ async fn over_http(context: &Context, args: RunArgs, tls: Option<TlsAcceptor>, p
         .build()
         .map_err(|error| Failure::other("no runtime could be started").cause(&error))?;
     pages.spawn(Arc::clone(&hub).look_after());
+    notices::begin(context, &desk, &configuration.settings.notify.value, pages.handle());
     let asked = place.listen().map_err(|error| Failure::other("the hub's socket cannot be had").cause(&error))?;
     pages.spawn(asked::answer(asked, Arc::clone(&hub), bound));
     tell(context, &args, &hub)?;
@@ -260,7 +279,7 @@ async fn over_http(context: &Context, args: RunArgs, tls: Option<TlsAcceptor>, p
     let served = tokio::select! {
         _ = &mut listening => Ok(()),
         stopped = until_stopped() => stopped,
-        never = follow_configuration(context, &*gateway), if follows => match never {},
+        never = follow_changes(context, &configuration, &*gateway) => match never {},
     };
     listening.abort();
     place.forget();

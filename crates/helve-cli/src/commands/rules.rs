@@ -39,7 +39,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     }
     let configuration = context.load()?;
     context.report_problems(&configuration);
-    let rules = in_order(context, &configuration)?;
+    let rules = context.setup.rules_in_order(&configuration)?;
     let lists = lists(context, &configuration)?;
     let approvals = context.stores().and_then(|stores| stores.read::<ApprovalFile>()).unwrap_or_default();
     let approvals: Vec<_> = approvals.approvals().collect();
@@ -87,20 +87,6 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         context.printer.hint("`helve allow SERVER/TOOL` writes the first rule");
     }
     Ok(())
-}
-
-/// All rules, with the trust they have, in the order in which they are asked.
-fn in_order(context: &Context, configuration: &Configuration) -> Result<Vec<SourcedRule>, Failure> {
-    let mut rules = context.setup.plan(configuration)?.rules.unwrap_or_default();
-    rules.sort_by_key(|source| match (source.trust, source.rule.layer) {
-        (_, Layer::CommandLine) => 0,
-        (_, Layer::Explicit) => 1,
-        (Trust::Untrusted, _) => 2,
-        (Trust::Trusted, Layer::Project) => 3,
-        (Trust::Trusted, Layer::User) => 4,
-        (Trust::Trusted, Layer::Defaults) => 5,
-    });
-    Ok(rules)
 }
 
 /// One entry of a server's list.
@@ -166,6 +152,7 @@ fn rule_as_json(source: &SourcedRule) -> Value {
         "pattern": rule.pattern,
         "kind": rule.kind.unwrap_or(CallKind::Tool).to_string(),
         "risk": rule.risk.map(|risk| risk.to_string()),
+        "by": rule.by.map(|by| by.to_string()),
         "who": rule.who.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "origin": describe::origin(&rule.origin),
         "layer": rule.layer.to_string(),

@@ -4,13 +4,13 @@
 use helve_config::edit::CarriedServer;
 use secrecy::ExposeSecret as _;
 
-use super::add::secret_name;
 use super::login::credentials;
 use super::secret;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::printer::Line;
 use crate::prompt;
+use helve_setup::secret_name;
 
 /// How the hint calls the option that says yes beforehand.
 const OPTION: &str = "--seal";

@@ -132,7 +132,7 @@ pub(super) fn value_of(context: &Context, question: &str, from_stdin: bool) -> R
     Ok(value)
 }
 
-fn tell_key(context: &Context, made_key: bool) -> Result<(), Failure> {
+pub(super) fn tell_key(context: &Context, made_key: bool) -> Result<(), Failure> {
     if made_key {
         tell_key_file(context, credentials(context)?, "it is", "open it");
     }

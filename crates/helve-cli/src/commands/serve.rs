@@ -16,7 +16,7 @@ use helve_serve::{
     Authenticate, Discovery, Gateway, HostPurpose, HostSource, KnownTokens, LocalUsers, Naming, Options, Unlisted, face,
 };
 use helve_setup::store::approvals::ApprovalFile;
-use helve_setup::{Lifetime, Recipe, Reloader, Wanted};
+use helve_setup::{HubFollower, Lifetime, Recipe, Reloader, Wanted};
 use helve_wire::BoxFuture;
 
 use crate::context::Context;
@@ -29,6 +29,9 @@ use crate::{code_mode, listening, peer, stdio, token};
 
 /// How often the configuration files are looked at.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// How often it is looked whether the agent has come, where hubs wait to be listened to.
+const HOST_LOOKED_FOR_EVERY: Duration = Duration::from_millis(50);
 
 /// Agents know best how long they want to wait: without a word about it in any file, calls may take so long.
 const CALL_TIME: Duration = Duration::from_secs(10 * 60);
@@ -142,7 +145,6 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
         options.discovery = Discovery::Search;
     }
     options.limits.private_idle = configuration.settings.private_idle.value;
-    let follows = configuration.settings.watch.value;
     options.limits.connections = listening::connections_at_most(options.limits.connections);
     match args.http {
         None => {
@@ -150,7 +152,7 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
             recipe.settings.denies_unlisted = denies_unlisted;
             let searches = code.is_some() || matches!(args.discover, Discovery::Search | Discovery::Code);
             let added = Added { manages: args.manage, searches, code };
-            block_on(on_standard_streams(context, recipe, added, options, follows))
+            block_on(on_standard_streams(context, &configuration, recipe, added, options))
         }
         Some(address) => {
             let guard = guard(context, &args, address)?;
@@ -161,10 +163,10 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
 
 async fn on_standard_streams(
     context: &Context,
+    configuration: &Configuration,
     recipe: Recipe,
     added: Added,
     options: Options,
-    follows: bool,
 ) -> Result<(), Failure> {
     let broken = |error: std::io::Error| Failure::other("the agent cannot be served").cause(&error);
     let source = OneHost { context, recipe, added, started: OnceLock::new() };
@@ -179,7 +181,7 @@ async fn on_standard_streams(
             _ => Ok(()),
         },
         stopped = until_stopped() => stopped,
-        never = follow_configuration(context, &source), if follows => match never {},
+        never = follow_changes(context, configuration, &source) => match never {},
     };
     if let Some(host) = source.started.get() {
         host.shutdown().await;
@@ -210,7 +212,6 @@ async fn over_http(
     let mut recipe = recipe(context, configuration)?;
     recipe.settings.denies_unlisted = denies_unlisted;
     guard.nesting = recipe.nesting().clone();
-    let follows = configuration.settings.watch.value;
     let Some(context_of_hosts) = context.shared() else { return Ok(()) };
     let source = Arc::new(ManyHosts { context: context_of_hosts, recipe, code });
     let gateway = Gateway::shared(source, options).await?;
@@ -221,7 +222,7 @@ async fn over_http(
     let served = tokio::select! {
         _ = &mut listening => Ok(()),
         stopped = until_stopped() => stopped,
-        never = follow_configuration(context, &*gateway), if follows => match never {},
+        never = follow_changes(context, configuration, &*gateway) => match never {},
     };
     listening.abort();
     host.shutdown().await;
@@ -406,15 +407,15 @@ fn unlisted(settings: &Settings, args: &Args) -> Unlisted {
 
 /// Whom a changed configuration is handed to.
 pub(super) trait Reloads {
-    /// Is there somebody to hand it to?
-    fn is_started(&self) -> bool;
+    /// The host to hand it to, once there is one.
+    fn started(&self) -> Option<Host>;
     /// Takes the servers and rules that there are now.
     async fn apply(&self, plan: Plan) -> ServerChanges;
 }
 
 impl Reloads for OneHost<'_> {
-    fn is_started(&self) -> bool {
-        self.started.get().is_some()
+    fn started(&self) -> Option<Host> {
+        self.started.get().cloned()
     }
 
     async fn apply(&self, plan: Plan) -> ServerChanges {
@@ -426,8 +427,8 @@ impl Reloads for OneHost<'_> {
 }
 
 impl Reloads for Gateway {
-    fn is_started(&self) -> bool {
-        true
+    fn started(&self) -> Option<Host> {
+        Some(self.host().clone())
     }
 
     async fn apply(&self, plan: Plan) -> ServerChanges {
@@ -435,12 +436,27 @@ impl Reloads for Gateway {
     }
 }
 
-pub(super) async fn follow_configuration(context: &Context, reloads: &impl Reloads) -> Infallible {
+/// Follows what may change while somebody is served: files, unless nobody wants that, and the hubs that were joined.
+pub(super) async fn follow_changes(
+    context: &Context,
+    configuration: &Configuration,
+    reloads: &impl Reloads,
+) -> Infallible {
     let mut reloader = Reloader::new(Arc::clone(&context.setup));
+    let mut follower: Option<HubFollower> = None;
+    let (watches, mut hubs) = (configuration.settings.watch.value, configuration.hubs.clone());
     loop {
-        tokio::time::sleep(LOOK_EVERY).await;
-        if reloads.is_started() {
-            reload::look(context, &mut reloader, async |plan| reloads.apply(plan).await).await;
+        // A hub is listened to as soon as there is a host that has its servers.
+        let is_soon = follower.is_none() && !hubs.is_empty();
+        tokio::time::sleep(if is_soon { HOST_LOOKED_FOR_EVERY } else { LOOK_EVERY }).await;
+        let Some(host) = reloads.started() else { continue };
+        if watches
+            && let Some(changed) = reload::look(context, &mut reloader, async |plan| reloads.apply(plan).await).await
+        {
+            hubs = changed;
+        }
+        if follower.is_some() || !hubs.is_empty() {
+            follower.get_or_insert_with(|| HubFollower::new(Arc::clone(&context.setup), &host)).follow(&hubs);
         }
     }
 }

@@ -293,7 +293,7 @@ async fn watch(context: &Context, host: &Host, only: Option<&str>, reloads: bool
                 None => return Ok(()),
             },
             () = tokio::time::sleep(RELOAD_EVERY), if reloads => {
-                reload::look(context, &mut reloader, async |plan| host.set_servers(plan).await).await;
+                drop(reload::look(context, &mut reloader, async |plan| host.set_servers(plan).await).await);
             }
         }
     }

@@ -202,7 +202,7 @@ fn questions<'a>(
             (false, _) => Confining::Settled,
             (true, Choice::In(_)) if named.is_none() => {
                 // Asked once: it takes a process.
-                let missing = missing.get_or_insert_with(|| confinement::why_not(context)).clone();
+                let missing = missing.get_or_insert_with(|| context.setup.why_not_confined()).clone();
                 missing.map_or(Confining::Proposed(proposed), Confining::Impossible)
             }
             (true, _) => Confining::Proposed(proposed),

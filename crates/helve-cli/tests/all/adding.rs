@@ -5,11 +5,13 @@ use crate::support::TestEnv;
 #[test]
 fn a_program_is_added_to_the_persons_own_file() {
     let env = TestEnv::new().with_variable("GITHUB_TOKEN", "hunter2");
-    insta::assert_snapshot!(env.run(&["add", "files", "--", "npx", "-y", "server-filesystem", "a b"]), @"
+    insta::assert_snapshot!(env.run(&["add", "files", "--", "npx", "-y", "server-filesystem", "a b"]), @r#"
     exit status 0
     --- stderr
     added server `files` at ~/.config/helve/helve.toml:1
-    ");
+    the built-in servers `filesystem` and `time` run while there is no other server, and are off from now on
+    hint: an entry of its own keeps one: `[servers.time]` with `builtin = "time"` in helve.toml
+    "#);
     insta::assert_snapshot!(env.run(&["add", "-e", "GITHUB_TOKEN", "-e", "LEVEL=warn=x", "github", "docker", "run"]), @"
     exit status 0
     --- stderr
@@ -40,11 +42,13 @@ fn a_program_is_added_to_the_persons_own_file() {
 fn an_address_is_added_with_its_headers() {
     let env = TestEnv::new().with_variable("DOCS_TOKEN", "hunter2");
     let header = "Authorization: Bearer ${DOCS_TOKEN}";
-    insta::assert_snapshot!(env.run(&["add", "docs", "https://docs.example.com/mcp", "--header", header]), @"
+    insta::assert_snapshot!(env.run(&["add", "docs", "https://docs.example.com/mcp", "--header", header]), @r#"
     exit status 0
     --- stderr
     added server `docs` at ~/.config/helve/helve.toml:1
-    ");
+    the built-in servers `filesystem` and `time` run while there is no other server, and are off from now on
+    hint: an entry of its own keeps one: `[servers.time]` with `builtin = "time"` in helve.toml
+    "#);
     insta::assert_snapshot!(env.run(&["add", "--transport", "sse", "tickets", "https://x.example.com/sse", "--json"]), @r#"
     exit status 0
     --- stdout
@@ -80,11 +84,13 @@ fn an_address_is_added_with_its_headers() {
 #[test]
 fn a_server_added_to_a_project_is_trusted_as_it_stands() {
     let env = TestEnv::new();
-    insta::assert_snapshot!(env.run(&["add", "--scope", "project", "a", "--", "run", "a"]), @"
+    insta::assert_snapshot!(env.run(&["add", "--scope", "project", "a", "--", "run", "a"]), @r#"
     exit status 0
     --- stderr
     added server `a` at helve.toml:1
-    ");
+    the built-in servers `filesystem` and `time` run while there is no other server, and are off from now on
+    hint: an entry of its own keeps one: `[servers.time]` with `builtin = "time"` in helve.toml
+    "#);
     // With a file of its own, the project is where servers go.
     insta::assert_snapshot!(env.run(&["add", "b", "--", "run", "b"]), @"
     exit status 0
@@ -240,18 +246,20 @@ fn a_server_that_another_file_hides_is_pointed_out() {
 #[test]
 fn secrets_that_are_typed_out_are_pointed_out() {
     let env = TestEnv::new();
-    insta::assert_snapshot!(env.run(&["add", "a", "-e", "API_KEY=hunter2", "--", "run"]), @"
+    insta::assert_snapshot!(env.run(&["add", "a", "-e", "API_KEY=hunter2", "--", "run"]), @r#"
     exit status 0
     --- stderr
-    warning: the value of API_KEY is written into ~/.config/helve/helve.toml for everybody who can read it
+    warning: the value of API_KEY is written into ~/.config/helve/helve.toml, where everybody who can read the file sees it
     hint: refer to a variable instead: '${API_KEY}'
     hint: or have it kept sealed: `--secret API_KEY` instead of its value
     added server `a` at ~/.config/helve/helve.toml:1
-    ");
+    the built-in servers `filesystem` and `time` run while there is no other server, and are off from now on
+    hint: an entry of its own keeps one: `[servers.time]` with `builtin = "time"` in helve.toml
+    "#);
     insta::assert_snapshot!(env.run(&["add", "b", "http://x", "-H", "X-Api-Key: hunter2"]), @"
     exit status 0
     --- stderr
-    warning: the value of X-Api-Key is written into ~/.config/helve/helve.toml for everybody who can read it
+    warning: the value of X-Api-Key is written into ~/.config/helve/helve.toml, where everybody who can read the file sees it
     hint: refer to a variable instead: '${X_API_KEY}'
     hint: or have it kept sealed: `--secret X-Api-Key` instead of its value
     added server `b` at ~/.config/helve/helve.toml:5
@@ -370,11 +378,13 @@ fn a_file_that_is_broken_stays_as_it_is() {
 fn an_entry_is_added_as_json() {
     let env = TestEnv::new().with_variable("TOKEN", "hunter2");
     let entry = r#"{"command": "npx", "args": ["-y", "x"], "env": {"TOKEN": "${TOKEN}"}}"#;
-    insta::assert_snapshot!(env.run(&["add-json", "a", entry]), @"
+    insta::assert_snapshot!(env.run(&["add-json", "a", entry]), @r#"
     exit status 0
     --- stderr
     added server `a` at ~/.config/helve/helve.toml:1
-    ");
+    the built-in servers `filesystem` and `time` run while there is no other server, and are off from now on
+    hint: an entry of its own keeps one: `[servers.time]` with `builtin = "time"` in helve.toml
+    "#);
     insta::assert_snapshot!(env.run_with_input(&["add-json", "b", "-"], r#"{"type": "sse", "url": "https://x.example.com"}"#), @"
     exit status 0
     --- stderr
@@ -390,7 +400,7 @@ fn an_entry_is_added_as_json() {
       "state": "on"
     }
     --- stderr
-    warning: a secret is written into ~/.config/helve/helve.toml for everybody who can read it
+    warning: a secret is written into ~/.config/helve/helve.toml, where everybody who can read the file sees it
     hint: refer to a variable instead: ${NAME}
     added server `c` at ~/.config/helve/helve.toml:10
     "#);

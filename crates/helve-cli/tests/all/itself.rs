@@ -57,11 +57,16 @@ pub(crate) struct Agent {
 
 impl Agent {
     pub(crate) fn new(env: &TestEnv, arguments: &[&str]) -> Self {
+        Self::with_capabilities(env, arguments, &json!({}))
+    }
+
+    /// One that can do this.
+    pub(crate) fn with_capabilities(env: &TestEnv, arguments: &[&str], capabilities: &Value) -> Self {
         let mut child = env.command(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("started");
         let answers = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut agent = Self { child, answers };
         let hello = json!({
-            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "agent", "version": "1" }
+            "protocolVersion": "2025-06-18", "capabilities": capabilities, "clientInfo": { "name": "agent", "version": "1" }
         });
         agent.ask(&json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello }));
         agent.say(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
@@ -73,13 +78,21 @@ impl Agent {
         writeln!(input, "{message}").expect("said");
     }
 
-    fn ask(&mut self, message: &Value) -> Value {
+    pub(crate) fn ask(&mut self, message: &Value) -> Value {
+        self.ask_answering(message, |_| Value::Null)
+    }
+
+    /// The same, and answers what it is asked meanwhile.
+    pub(crate) fn ask_answering(&mut self, message: &Value, mut answer_to: impl FnMut(&Value) -> Value) -> Value {
         self.say(message);
         loop {
             let mut line = String::new();
             assert!(self.answers.read_line(&mut line).expect("read") > 0, "helve has ended");
             let answer: Value = serde_json::from_str(&line).expect("JSON");
-            if answer["id"] == message["id"] {
+            if answer.get("method").is_some() && answer.get("id").is_some() {
+                let result = answer_to(&answer);
+                self.say(&json!({ "jsonrpc": "2.0", "id": answer["id"], "result": result }));
+            } else if answer["id"] == message["id"] {
                 return answer;
             }
         }

@@ -24,6 +24,7 @@ mod ruling;
 mod sandbox;
 mod seeds;
 mod signing_in;
+mod spokes;
 mod starting;
 mod support;
 mod switching;

@@ -21,6 +21,7 @@ fn machine(rules: &str) -> Option<TestEnv> {
     machine_with(Scenario::dual(), rules)
 }
 
+#[expect(clippy::print_stdout, reason = "what is not run is told")]
 fn machine_with(scenario: Scenario, rules: &str) -> Option<TestEnv> {
     if !Path::new("/usr/bin/python3").exists() {
         println!("not run: there is no /usr/bin/python3");
@@ -157,8 +158,9 @@ const RUN_CODE: &str = "run_code";
 impl Agent {
     fn start(env: &TestEnv, arguments: &[&str]) -> Self {
         let mut command = env.command(arguments);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let (stdin, stdout) = (child.stdin.take(), child.stdout.take().unwrap());
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("helve starts");
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take().expect("a pipe"));
         let mut agent = Self { child, stdin, lines: BufReader::new(stdout), next: 0, heard: Vec::new() };
         let client = json!({"name": "agent", "version": "1"});
         let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
@@ -186,8 +188,8 @@ impl Agent {
     fn answer(&mut self, id: u64) -> Value {
         loop {
             let mut line = String::new();
-            assert!(self.lines.read_line(&mut line).unwrap() > 0, "helve ended");
-            let message: Value = serde_json::from_str(&line).unwrap();
+            assert!(self.lines.read_line(&mut line).expect("helve writes text") > 0, "helve ended");
+            let message: Value = serde_json::from_str(&line).expect("helve writes JSON");
             if message["id"] == id {
                 return message;
             }

@@ -27,6 +27,9 @@ fn help_is_short_and_complete() {
       servers      Show how the servers are doing [aliases: status, mcp]
       serve        Serve all servers as one MCP server, on standard input and output or over HTTP
       hub          Serve all servers to agents, with a page for people, an admin API and a record of every call
+      hubs         List the hubs that you joined, and ask each how it is doing
+      join         Use the servers of a hub as your own, as `hub/server/tool`
+      leave        Leave a hub: forget its servers and its token
       keep         Keep servers running in the background
       builtin      Serve the tools that ship inside as an MCP server, on standard input and output
       expand       Replace tool tags in a text by results
@@ -101,6 +104,9 @@ fn help_is_short_and_complete() {
       servers      Show how the servers are doing [aliases: status, mcp]
       serve        Serve all servers as one MCP server, on standard input and output or over HTTP
       hub          Serve all servers to agents, with a page for people, an admin API and a record of every call
+      hubs         List the hubs that you joined, and ask each how it is doing
+      join         Use the servers of a hub as your own, as `hub/server/tool`
+      leave        Leave a hub: forget its servers and its token
       keep         Keep servers running in the background
       builtin      Serve the tools that ship inside as an MCP server, on standard input and output
       expand       Replace tool tags in a text by results

@@ -17,7 +17,7 @@ class _Tool:
         return slot.value
 
     def __repr__(self):
-        return "device.%s.%s" % (self._server, self._tool)
+        return "%s.%s" % (_spelled(self._server), self._tool)
 
     __name__ = property(lambda self: self._tool)
 
@@ -44,7 +44,12 @@ class _Server:
         return _asked('"names":{"id":%d,"server":%s}', _quote(self._server))
 
     def __repr__(self):
-        return "device.%s" % self._server
+        return _spelled(self._server)
+
+
+def _spelled(server):
+    # A hub's server carries its place: `devices.hub.GithubMCP`.
+    return server if server.startswith("devices.") else "device." + server
 
 
 class _Device:
@@ -56,6 +61,8 @@ class _Device:
         return _Server(server)
 
     def __getitem__(self, server):
+        if str(server).startswith("devices."):
+            raise ToolError("`device` is this machine: tools of a hub are devices.place.…", "SERVER_NOT_FOUND")
         return _Server(str(server))
 
     def __dir__(self):
@@ -79,10 +86,38 @@ class _Devices:
     def __getattr__(self, place):
         if place.startswith("__") and place.endswith("__"):
             raise AttributeError(place)
-        raise ToolError("there is no place %r: tools of this machine are device.…" % place, "SERVER_NOT_FOUND")
+        return _Place(place)
+
+    def __getitem__(self, place):
+        return self.local if place == "local" else _Place(str(place))
+
+    def __dir__(self):
+        return ["local"] + _asked('"names":{"id":%d,"server":%s}', _quote("devices"))
 
     def __repr__(self):
         return "devices"
+
+
+class _Place:
+    """The servers of a hub."""
+    __slots__ = ("_place",)
+
+    def __init__(self, place):
+        self._place = place
+
+    def __getattr__(self, server):
+        if server.startswith("__") and server.endswith("__"):
+            raise AttributeError(server)
+        return self[server]
+
+    def __getitem__(self, server):
+        return _Server("devices.%s.%s" % (self._place, server))
+
+    def __dir__(self):
+        return _asked('"names":{"id":%d,"server":%s}', _quote("devices." + self._place))
+
+    def __repr__(self):
+        return "devices.%s" % self._place
 
 
 device, devices = _Devices.local, _Devices()

@@ -175,14 +175,14 @@ class _Reading:
 
 
 def _server_of(node):
-    """`device.X` and `devices.local.X`."""
+    """`device.X`, `devices.local.X`, and `devices.place.X` of a hub."""
     if type(node) is not _ast.Attribute:
         return None
     base = node.value
     if type(base) is _ast.Name and base.id == "device" and node.attr not in ("describe", "search"):
         return node.attr
-    if type(base) is _ast.Attribute and base.attr == "local" and type(base.value) is _ast.Name and base.value.id == "devices":
-        return node.attr
+    if type(base) is _ast.Attribute and type(base.value) is _ast.Name and base.value.id == "devices":
+        return node.attr if base.attr == "local" else "devices.%s.%s" % (base.attr, node.attr)
     return None
 
 

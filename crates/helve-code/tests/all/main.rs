@@ -6,4 +6,5 @@ mod escaping;
 mod fidelity;
 mod gate;
 mod pages;
+mod places;
 mod support;

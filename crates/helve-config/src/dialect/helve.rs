@@ -1,4 +1,5 @@
-//! helve's own `helve.toml`: `[servers.NAME]`, `[[rules]]`, `[[inputs]]`, `[environment.NAME]` and `[settings]`. It can say everything the
+//! helve's own `helve.toml`: `[servers.NAME]`, `[[rules]]`, `[[inputs]]`, `[environment.NAME]`, `[hubs.NAME]` and
+//! `[settings]`. It can say everything the
 //! other dialects can.
 
 use std::path::{Component, PathBuf};
@@ -6,7 +7,9 @@ use std::path::{Component, PathBuf};
 use helve_model::method;
 use helve_model::sandbox::Choice;
 use helve_model::text::nearest;
-use helve_model::{Action, CallKind, HttpFlavour, LateSource, Layer, PrivateIdle, Risk, Rule, Validation, Who};
+use helve_model::{
+    Action, Answerers, CallKind, HttpFlavour, LateSource, Layer, PrivateIdle, Risk, Rule, Validation, Who,
+};
 
 use super::Shape;
 use crate::allowance::MAX_PROJECT_RULES;
@@ -14,6 +17,7 @@ use crate::diagnostic::{Code, Diagnostic, Severity, one_of, quoted};
 use crate::document::{Format, Node, TableEntry, Value};
 use crate::field::{Field, Known, OptionShape, Unit, known};
 use crate::grants;
+use crate::hub;
 use crate::interpolate;
 use crate::reader::{FileReader, wrong_type};
 use crate::settings::Import;
@@ -85,7 +89,7 @@ pub(crate) const BUILTINS: &[(&str, &[&str])] = &[
 ];
 
 /// The keys of the whole file.
-pub(crate) const ROOT_KEYS: &[&str] = &["servers", "rules", "inputs", "environment", "settings", "$schema"];
+pub(crate) const ROOT_KEYS: &[&str] = &["servers", "rules", "inputs", "environment", "hubs", "settings", "$schema"];
 
 /// The keys of `[settings]`.
 pub(crate) const SETTINGS_KEYS: &[&str] = &[
@@ -109,6 +113,7 @@ pub(crate) const SETTINGS_KEYS: &[&str] = &[
     "sandbox",
     "import",
     "roots",
+    "notify",
     "vault_key",
     "code",
     "sampling",
@@ -121,7 +126,7 @@ pub(crate) const CODE_KEYS: &[&str] = &["python"];
 pub(crate) const SAMPLING_KEYS: &[&str] = &["command", "calls", "tokens", "concurrent", "timeout_seconds"];
 
 /// The keys of a rule.
-pub(crate) const RULE_KEYS: &[&str] = &["tool", "pattern", "risk", "kind", "who", "action"];
+pub(crate) const RULE_KEYS: &[&str] = &["tool", "pattern", "risk", "kind", "who", "action", "by"];
 
 fn read(reader: &mut FileReader<'_>, root: &Node) {
     if let Some(inputs) = root.get("inputs") {
@@ -133,6 +138,9 @@ fn read(reader: &mut FileReader<'_>, root: &Node) {
     }
     if let Some(entry) = root.entry("environment") {
         grants::read(reader, entry);
+    }
+    if let Some(entry) = root.entry("hubs") {
+        hub::read(reader, entry);
     }
     if let Some(entry) = root.entry("settings")
         && !entry.node.is_table()
@@ -244,6 +252,20 @@ fn own_settings(reader: &mut FileReader<'_>, settings: &Node) {
     if let Some(entry) = settings.entry("roots") {
         let roots = reader.strings(entry).into_iter().map(|(text, _)| directory(reader, &text)).collect();
         reader.content.settings.roots = reader.setting(entry, roots);
+    }
+    if let Some(entry) = settings.entry("notify")
+        && is_for_the_person(reader, entry)
+    {
+        let mut addresses = Vec::new();
+        for (address, span) in reader.strings(entry) {
+            if address.starts_with("https://") {
+                addresses.push(address);
+            } else {
+                let message = format!("{} takes addresses that begin with https://", quoted(&entry.key));
+                reader.report(Diagnostic::error(Code::BadValue, message), span);
+            }
+        }
+        reader.content.settings.notify = reader.setting(entry, addresses);
     }
     if let Some(entry) = settings.entry("vault_key")
         && is_for_the_person(reader, entry)
@@ -452,6 +474,13 @@ fn rule(reader: &mut FileReader<'_>, node: &Node) -> Option<Rule> {
             return None;
         }
         rule.kind = Some(kind);
+    }
+    if let Some(entry) = node.entry("by") {
+        rule.by = Some(word(reader, entry, &[("anyone", Answerers::Anyone), ("page", Answerers::Page)])?);
+        if action != Action::Ask {
+            let message = "`by` says who may answer: it does nothing in a rule that does not ask";
+            reader.report(Diagnostic::warning(Code::BadValue, message), entry.key_span);
+        }
     }
     if let Some(entry) = node.entry("who") {
         rule.who = who(reader, entry, action)?;

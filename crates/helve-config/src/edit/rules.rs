@@ -111,6 +111,7 @@ pub fn find_rule(place: &FilePlace, text: &str, rule: &NewRule) -> Option<usize>
             && said("kind") == kind.as_deref()
             && said("action") == Some(rule.action.to_string().as_str())
             && node.get("risk").is_none()
+            && node.get("by").is_none()
             && node.get("who").is_none()
     };
     document.get(RULES)?.elements().iter().position(is_it)

@@ -279,6 +279,7 @@ pub(crate) fn of_rules(all: &[Rule], settings: &SettingsPatch) -> Vec<Part> {
         readonly,
         // A project cannot say these.
         sandbox: _,
+        notify: _,
         vault_key: _,
         code_python: _,
         import,
@@ -496,13 +497,14 @@ fn sign_in(parts: &mut Vec<Part>, oauth: &OAuthSpec) {
 
 fn rules(parts: &mut Vec<Part>, rules: &[Rule]) {
     for rule in rules {
-        let Rule { tool, pattern, risk, kind, who, action, origin: _, layer: _ } = rule;
+        let Rule { tool, pattern, risk, kind, who, action, origin: _, layer: _, by } = rule;
         let said = [
             Some(action.to_string()),
             Some(tool.clone()),
             pattern.as_ref().map(|pattern| format!("with {pattern}")),
             risk.map(|risk| format!("of {risk} risk")),
             kind.map(|kind| format!("as a {kind}")),
+            by.map(|by| format!("answered by {by}")),
             (!who.is_empty())
                 .then(|| format!("by {}", who.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))),
         ];

@@ -27,12 +27,29 @@ pub(super) fn changes(hub: &Hub, before: Option<i64>) -> Result<Changes, HubErro
 pub(super) fn change(hub: &Hub, seq: i64) -> Result<Change, HubError> {
     let now = hub.now();
     let change = verb::one(hub, &Actor::Session, seq)?;
-    let file = FileVersion {
-        path: change.change.file.clone().unwrap_or_default(),
-        version: change.change.after.clone().unwrap_or_default(),
-        locked: None,
+    let mut view = Change {
+        row: row(&change, now),
+        diff: diff(&change.change.diff),
+        undo: None,
+        file: FileVersion { path: change.change.file.clone().unwrap_or_default(), ..FileVersion::default() },
+        said: None,
     };
-    Ok(Change { row: row(&change, now), diff: diff(&change.change.diff), undo: None, file, said: None })
+    if change.change.file.is_none() {
+        return Ok(view);
+    }
+    match verb::foresee_undo(hub, &Actor::Session, seq) {
+        Ok(undo) => {
+            view.file = super::settings::version(&undo.file);
+            view.undo = Some(helve_page::line_diff(&undo.before, &undo.after));
+            view.said = match undo.left_out {
+                0 => None,
+                1 => Some("One value may be a secret and was never kept: it is put back empty, fill it in.".to_owned()),
+                count => Some(format!("{count} values may be secrets and were never kept: they are put back empty.")),
+            };
+        }
+        Err(error) => view.said = Some(format!("It cannot be undone here: {}.", error.message())),
+    }
+    Ok(view)
 }
 
 fn row(change: &helve_store::Change, now: Moment) -> ChangeRow {

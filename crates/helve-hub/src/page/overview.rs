@@ -74,6 +74,12 @@ pub(super) fn points(traffic: &Traffic, first: i64, total: u64, of: fn(&helve_st
 
 fn needs(hub: &Hub) -> Vec<Need> {
     let mut needs = Vec::new();
+    let waiting = hub.desk.open();
+    if waiting > 0 {
+        let what = if waiting == 1 { "a call waits".to_owned() } else { format!("{waiting} calls wait") };
+        let link = Link { href: "/approvals".to_owned(), text: "Answer".to_owned() };
+        needs.push(Need { tone: Tone::Warn, what: format!("{what} for an answer"), detail: None, link });
+    }
     let health = hub.store.health();
     let to_hub = || Link { href: "/hub".to_owned(), text: "Hub".to_owned() };
     if health.lost > 0 {

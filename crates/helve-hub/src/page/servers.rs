@@ -2,20 +2,21 @@
 
 use std::time::Duration;
 
-use helve_model::{Action, DisabledReason, PendingReason, ServerStatus};
+use helve_model::{Action, DisabledReason, PendingReason, ServerStatus, TransportSpec};
 use helve_page::view::{
-    Decision, LogLine, Mark, Paging, Pin, Sandbox, Series, Server, ServerHead, ServerRow, Servers, Status, Tab, Tone,
-    ToolRow, Verdict,
+    Decision, DefinitionChange, ImportRow, LogLine, Mark, Paging, Pin, Sandbox, Series, Server, ServerHead, ServerRow,
+    Servers, SignIn, Status, Tab, Tone, ToolRow, Verdict,
 };
 use helve_policy::Caller;
 use helve_store::Search;
 
-use super::shown::row;
-use super::{Fields, field, overview};
+use super::shown::{moment, row};
+use super::{Fields, field, overview, settings, trust};
 use crate::actor::Actor;
 use crate::error::HubError;
 use crate::hub::{Hub, definition_tokens};
 use crate::verbs::servers::{self, ServerInfo};
+use crate::verbs::{add, pins, sign_in};
 use helve_model::Definition as _;
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -66,17 +67,71 @@ pub(super) fn list(hub: &Hub, filter: &str) -> Result<Servers, HubError> {
     })
 }
 
+/// The list with what can be added to it.
+pub(super) fn page(hub: &Hub, filter: &str) -> Result<Servers, HubError> {
+    Ok(Servers { untrusted: trust::waiting(hub), imports: imports(hub), ..list(hub, filter)? })
+}
+
 pub(super) fn one(hub: &Hub, name: &str, tab: &str, query: &Fields) -> Result<Server, HubError> {
     let info = servers::get(hub, &Actor::Session, name)?;
     let tab = match tab {
+        "settings" if field(query, "as") == "text" => Tab::Settings(settings::text(hub, name, None, Vec::new())?),
+        "settings" => Tab::Settings(settings::form(hub, name)?),
         "log" => log(&info),
         "calls" => calls(hub, name, query)?,
         _ => tools(hub, name, field(query, "q"))?,
     };
-    Ok(Server { head: head(&info), tab })
+    Ok(Server { head: head(hub, &info), tab })
 }
 
-fn head(info: &ServerInfo) -> ServerHead {
+/// A tab with something else than what is in the file.
+pub(super) fn with_tab(hub: &Hub, name: &str, tab: Tab) -> Result<Server, HubError> {
+    Ok(Server { head: head(hub, &servers::get(hub, &Actor::Session, name)?), tab })
+}
+
+fn imports(hub: &Hub) -> Vec<ImportRow> {
+    let row = |(name, application, file): (String, &'static str, String)| ImportRow {
+        typed: format!("{}{name}", add::IMPORT),
+        name,
+        application: application.to_owned(),
+        file,
+    };
+    add::imports(hub).into_iter().map(row).collect()
+}
+
+/// Its login, for a server that has one.
+fn login(hub: &Hub, info: &ServerInfo) -> Option<SignIn> {
+    let name = info.report.name.as_str();
+    let facts = sign_in::facts(hub, &Actor::Session, name).ok()??;
+    let wants = matches!(info.report.status, ServerStatus::NeedsAuth { .. });
+    match facts {
+        Some(facts) if !wants => {
+            let mut said = Vec::new();
+            said.extend(facts.account.as_ref().map(|account| format!("as {account}")));
+            said.extend(facts.issuer.as_ref().map(|issuer| format!("at {issuer}")));
+            said.push(if facts.renewable { "renewed by itself".to_owned() } else { "until it ends".to_owned() });
+            Some(SignIn { is_signed_in: true, said: said.join(", "), provider: None, page: None })
+        }
+        _ if wants => {
+            let said = "The server wants to know who you are.".to_owned();
+            Some(SignIn { is_signed_in: false, said, provider: None, page: None })
+        }
+        _ => None,
+    }
+}
+
+/// The command line or the address, as it is written.
+fn target(hub: &Hub, name: &str) -> String {
+    let snapshot = hub.host().snapshot();
+    let Some(entry) = snapshot.server(name) else { return String::new() };
+    match &entry.spec().transport {
+        TransportSpec::Stdio(stdio) => stdio.written().collect::<Vec<_>>().join(" "),
+        TransportSpec::Http(http) => http.url.written().to_owned(),
+        TransportSpec::Builtin(_) => "comes with helve".to_owned(),
+    }
+}
+
+pub(super) fn head(hub: &Hub, info: &ServerInfo) -> ServerHead {
     let report = &info.report;
     let version = report.server_info.as_ref().map(|said| {
         let part = |key: &str| said.member_str(key).unwrap_or_default();
@@ -88,15 +143,19 @@ fn head(info: &ServerInfo) -> ServerHead {
         status: status(info),
         history: Vec::new(),
         transport: transport(info),
-        target: String::new(),
+        target: target(hub, report.name.as_str()),
         era: report.protocol_version.clone(),
         version,
         sandbox: info.sandbox.as_deref().map(sandbox),
         origin: info.origin.clone(),
         locked: info.locked.clone(),
         is_on: !matches!(report.status, ServerStatus::Disabled(_)),
-        sign_in: None,
-        changed_tools: 0,
+        sign_in: login(hub, info),
+        changed_tools: hub
+            .host()
+            .snapshot()
+            .server(report.name.as_str())
+            .map_or(0, |entry| entry.all_tools().filter(|tool| tool.is_unpinned()).count() as u64),
     }
 }
 
@@ -111,6 +170,7 @@ fn tools(hub: &Hub, name: &str, filter: &str) -> Result<Tab, HubError> {
     })?;
     let snapshot = hub.host().snapshot();
     let entries = snapshot.server(name).map(|entry| entry.all_tools().cloned().collect::<Vec<_>>()).unwrap_or_default();
+    let pinned = pins::pinned(hub, name)?;
     let fits = |tool: &&std::sync::Arc<helve::ToolEntry>| tool.name().tool.as_str().contains(filter);
     let all = entries.iter().filter(fits).count();
     let rows = entries.iter().filter(fits).take(ROWS).map(|tool| {
@@ -136,7 +196,11 @@ fn tools(hub: &Hub, name: &str, filter: &str) -> Result<Tab, HubError> {
             description: view.description.clone(),
             risk: tool.policy().risk().to_string(),
             decision,
-            pin: if tool.pinned().is_some() { Pin::Pinned } else { Pin::Open },
+            pin: match (tool.is_unpinned(), pinned.contains(&full)) {
+                (true, _) => Pin::Changed,
+                (false, true) => Pin::Pinned,
+                (false, false) => Pin::Open,
+            },
             calls: of_tool().count() as u64,
             errors: of_tool().filter(|call| call.call.code.is_some()).count() as u64,
             tokens: definition_tokens(tool.definition().raw()),
@@ -148,9 +212,38 @@ fn tools(hub: &Hub, name: &str, filter: &str) -> Result<Tab, HubError> {
         filter: filter.to_owned(),
         rows: rows.collect(),
         paging: Paging { said, newer: None, older: None },
-        changes: Vec::new(),
+        changes: pins::changed(hub, &Actor::Session, name)?.iter().map(|changed| change(changed, now)).collect(),
         instructions: snapshot.server(name).and_then(|entry| entry.instructions().map(ToOwned::to_owned)),
     })
+}
+
+fn change(changed: &pins::Changed, now: helve_store::Moment) -> DefinitionChange {
+    let said = match changed.said.as_slice() {
+        [] => "its definition changed".to_owned(),
+        said => said.join("; "),
+    };
+    DefinitionChange {
+        tool: changed.tool.clone(),
+        seen: moment(changed.seen, now),
+        said,
+        diff: helve_page::line_diff(&pretty(&changed.before), &pretty(&changed.now)),
+        definition: changed.hash.clone(),
+        is_held: changed.is_held,
+    }
+}
+
+/// JSON with a line for every value, so that lines can be compared.
+fn pretty(text: &str) -> String {
+    let value: Result<serde_json::Value, _> = serde_json::from_str(text);
+    value.and_then(|value| serde_json::to_string_pretty(&value)).unwrap_or_else(|_| text.to_owned())
+}
+
+/// The newest lines of a log, and how many are not shown.
+pub(super) fn log_lines(info: &ServerInfo) -> (Vec<LogLine>, u64) {
+    match log(info) {
+        Tab::Log { lines, dropped } => (lines, dropped),
+        _ => (Vec::new(), 0),
+    }
 }
 
 fn log(info: &ServerInfo) -> Tab {

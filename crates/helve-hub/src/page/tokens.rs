@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use helve_page::view::{Choice, ConnectLine, MadeToken, TokenForm, TokenKind, TokenRow, Tokens};
+use helve_page::view::{Choice, ConnectLine, DeviceRow, MadeToken, TokenForm, TokenKind, TokenRow, Tokens};
 use helve_store::{Moment, Token, TokenKind as Kind};
 
 use super::shown::moment;
@@ -19,13 +19,23 @@ const DAY: u64 = 24 * 3600;
 /// So many that ended are shown.
 const ENDED: usize = 100;
 
+/// So many devices are shown.
+const DEVICES: usize = 100;
+
 pub(super) fn view(hub: &Hub, made: Option<MadeToken>, form: Option<TokenForm>) -> Result<Tokens, HubError> {
     let now = hub.now();
     let all = tokens::list(hub, &Actor::Session)?;
     let (active, ended): (Vec<TokenRow>, Vec<TokenRow>) =
         all.iter().map(|token| row(token, now)).partition(|row| row.ended.is_empty());
     let form = form.unwrap_or_else(|| TokenForm { days: days("90"), ..TokenForm::default() });
-    Ok(Tokens { made, active, ended: ended.into_iter().take(ENDED).collect(), form })
+    let devices = hub.devices.all(&hub.store)?.into_iter().filter_map(|device| {
+        let token = all.iter().find(|token| token.token.id == device.token)?;
+        let counts = token.revoked.is_none() && token.token.expires.is_none_or(|expires| now < expires);
+        let (name, token) = (device.name, token.token.name.clone());
+        Some(DeviceRow { name, token, counts, seen: moment(device.last, now) })
+    });
+    let devices = devices.take(DEVICES).collect();
+    Ok(Tokens { made, active, ended: ended.into_iter().take(ENDED).collect(), devices, form })
 }
 
 pub(super) fn make(hub: &Hub, actor: &Actor, fields: &Fields) -> Result<Tokens, HubError> {

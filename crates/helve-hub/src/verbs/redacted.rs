@@ -2,10 +2,10 @@
 //! no secret stay, and of them none that looks like one: better one value too many is hidden than one too few.
 
 /// What stands for a value.
-const HIDDEN: &str = "•••";
+pub(crate) const HIDDEN: &str = "•••";
 
 /// Keys whose values are kept.
-const HARMLESS: [&str; 26] = [
+const HARMLESS: &[&str] = &[
     "action",
     "application",
     "args",
@@ -18,19 +18,32 @@ const HARMLESS: [&str; 26] = [
     "disabled",
     "disabled_tools",
     "enabled",
+    "exec",
     "import",
     "kind",
+    "lazy",
     "name",
+    "network",
     "pattern",
     "profile",
+    "protocol_version",
+    "read",
+    "readonly",
+    "record",
+    "redact",
     "risk",
     "sandbox",
+    "shared",
+    "startup_timeout",
     "tool",
     "tools",
     "transport",
     "type",
     "unlisted",
     "url",
+    "validation",
+    "who",
+    "write",
     "write_tools",
 ];
 

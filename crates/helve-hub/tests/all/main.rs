@@ -2,5 +2,15 @@
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on says so")]
 
+mod adding;
+mod agent;
+mod answering;
+mod approvals;
 mod doors;
+mod editing;
+mod feed;
+mod interface;
+mod ruling;
+mod signing_in;
+mod trying;
 mod world;

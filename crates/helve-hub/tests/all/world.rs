@@ -6,12 +6,14 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use helve::Host;
 use helve_hub::{
-    Actor, Door, Hub, HubAuthenticate, HubOptions, Live, Metrics, Programs, TokenRequest, Tokens, make_token,
+    Actor, AgentDesk, CallRecorder, Desk, DeskTimes, Door, Hub, HubAuthenticate, HubOptions, Live, Metrics, Programs,
+    TokenRequest, Tokens, make_token,
 };
+use helve_model::SecretSet;
 use helve_serve::face::http::{Guard, HttpFace};
 use helve_serve::{Gateway, Options, Peer};
-use helve_setup::{Environment, Setup};
-use helve_store::{Retention, Store, TokenKind};
+use helve_setup::{Environment, Lifetime, Recipe, Setup, Wanted};
+use helve_store::{Retention, SealKey, Store, TokenKind};
 use http::{Request, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 
@@ -20,11 +22,57 @@ pub(crate) const OWNER: u32 = 1_000;
 
 pub(crate) struct World {
     pub(crate) hub: Arc<Hub>,
-    face: Arc<HttpFace>,
+    pub(crate) face: Arc<HttpFace>,
+    pub(crate) live: Arc<Live>,
+    pub(crate) store: Arc<Store>,
     pub(crate) agent: String,
     pub(crate) admin: String,
+    /// Answers approvals by token.
+    pub(crate) approver: String,
     pub(crate) cookie: String,
-    _directory: tempfile::TempDir,
+    pub(crate) setup: Arc<Setup>,
+    pub(crate) host: Host,
+    pub(crate) directory: Arc<tempfile::TempDir>,
+}
+
+/// What a world is made of.
+struct Parts {
+    owner: Option<u32>,
+    programs: Programs,
+    directory: Arc<tempfile::TempDir>,
+    store: Arc<Store>,
+    metrics: Arc<Metrics>,
+    setup: Arc<Setup>,
+    host: Host,
+    times: DeskTimes,
+    clock: fn() -> SystemTime,
+}
+
+/// How a world differs from the usual one.
+pub(crate) struct Manner<'a> {
+    pub(crate) owner: Option<u32>,
+    pub(crate) programs: Programs,
+    /// What the person's own file says.
+    pub(crate) own: &'a str,
+    /// What the project's file says.
+    pub(crate) project: &'a str,
+}
+
+impl Default for Manner<'_> {
+    fn default() -> Self {
+        Self { owner: None, programs: Programs::Allowed, own: "", project: "" }
+    }
+}
+
+/// A stream that is open.
+pub(crate) struct Stream(helve_hub::Body);
+
+impl Stream {
+    /// The next piece; `None` at the end.
+    pub(crate) async fn next(&mut self) -> Option<String> {
+        let frame = self.0.frame().await?.expect("never fails");
+        frame.into_data().ok().map(|data| String::from_utf8_lossy(&data).into_owned())
+    }
 }
 
 /// What a request brings.
@@ -37,36 +85,107 @@ pub(crate) enum Brings {
     Wrong,
 }
 
+/// A secret that the hub knows.
+pub(crate) const KNOWN_SECRET: &str = "hush-9b1f4c2e7a";
+
 fn clock() -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000)
+    // Calls are recorded with the machine's time.
+    SystemTime::now()
 }
 
 impl World {
     pub(crate) async fn new(owner: Option<u32>) -> Self {
-        let directory = tempfile::tempdir().expect("a directory");
+        Self::with(Manner { owner, ..Manner::default() }).await
+    }
+
+    /// A hub whose person has these servers and rules.
+    pub(crate) async fn of(own: &str) -> Self {
+        Self::with(Manner { own, ..Manner::default() }).await
+    }
+
+    pub(crate) async fn with(manner: Manner<'_>) -> Self {
+        let Manner { owner, programs, own, project } = manner;
+        let directory = Arc::new(tempfile::tempdir().expect("a directory"));
+        let (home, work) = (directory.path().join("home"), directory.path().join("work"));
+        for (file, text) in [(home.join(".config/helve/helve.toml"), own), (work.join("helve.toml"), project)] {
+            std::fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
+            if !text.is_empty() {
+                std::fs::write(file, text).expect("a file");
+            }
+        }
+        std::fs::create_dir_all(work.join(".git")).expect("a project");
         let store = Arc::new(Store::open(&directory.path().join("hub"), |_| {}).expect("a store"));
-        let tokens: Arc<Tokens> = Arc::default();
-        let host = Host::builder().start().await.expect("a host");
-        let gateway = Gateway::new(host, Options::default());
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let variables = [("PATH".into(), path), ("HOME".into(), home.clone().into_os_string())];
+        let environment = Environment::new(&work).with_variables(variables).with_home(&home).with_clock(clock);
+        let setup = Arc::new(Setup::new(environment));
+        let configuration = setup.read_configuration();
+        let metrics = Arc::<Metrics>::default();
+        let recorder = Arc::new(CallRecorder::new(Arc::clone(&store), Arc::clone(&metrics)));
+        let recipe = Recipe::new(&setup, &configuration, Wanted::All, Lifetime::Short).expect("a recipe");
+        let host = recipe.with_recorder(recorder).start().await.expect("a host");
+        host.settled(Duration::from_secs(30)).await;
+        let times = DeskTimes::default();
+        Self::made_of(Parts { owner, programs, directory, store, metrics, setup, host, times, clock }).await
+    }
+
+    /// The hub of a directory, with this host behind it.
+    pub(crate) async fn around(
+        owner: Option<u32>,
+        directory: Arc<tempfile::TempDir>,
+        host: Host,
+        times: DeskTimes,
+        clock: fn() -> SystemTime,
+    ) -> Self {
+        let store = Arc::new(Store::open(&directory.path().join("hub"), |_| {}).expect("a store"));
+        let setup = Arc::new(Setup::new(Environment::new(directory.path()).with_clock(clock)));
+        let (programs, metrics) = (Programs::Allowed, Arc::<Metrics>::default());
+        Self::made_of(Parts { owner, programs, directory, store, metrics, setup, host, times, clock }).await
+    }
+
+    async fn made_of(parts: Parts) -> Self {
+        let Parts { owner, programs, directory, store, metrics, setup, host, times, clock } = parts;
+        let (tokens, live) = (Arc::<Tokens>::default(), Arc::<Live>::default());
+        tokens.load(&store).expect("tokens");
+        let address = "http://127.0.0.1:7333".to_owned();
+        let key = SealKey::new(&[7; SealKey::BYTES]).expect("a key");
+        let secrets: Arc<SecretSet> = Arc::default();
+        secrets.add(KNOWN_SECRET);
+        let desk = Desk::new(Arc::clone(&store), key, Arc::clone(&live), secrets, address.clone(), times, clock)
+            .expect("a desk");
+        let options =
+            Options::default().with(|options| options.approvals = Some(Arc::new(AgentDesk(Arc::clone(&desk)))));
+        let gateway = Gateway::new(host.clone(), options);
         let authenticate = Arc::new(HubAuthenticate::new(Arc::clone(&tokens), owner, clock));
         let guard = Guard::default().with(|guard| guard.authenticate = authenticate);
         let face = Arc::new(HttpFace::new(Arc::clone(&gateway), guard));
-        let setup = Arc::new(Setup::new(Environment::new(directory.path()).with_clock(clock)));
         let options = HubOptions {
-            address: "http://127.0.0.1:7333".to_owned(),
+            address,
             is_secure: false,
             owner,
-            programs: Programs::Allowed,
+            programs,
             retention: Retention::default(),
             version: "0".to_owned(),
         };
-        let (metrics, live) = (Arc::<Metrics>::default(), Arc::<Live>::default());
-        let hub = Hub::new(options, store, tokens, metrics, live, setup, gateway, Arc::clone(&face), clock);
-        let token = |name: &str, kind| {
+        let hub = Hub::new(
+            options,
+            Arc::clone(&store),
+            tokens,
+            metrics,
+            Arc::clone(&live),
+            Arc::clone(&setup),
+            gateway,
+            Arc::clone(&face),
+            desk,
+            clock,
+        );
+        // A hub that starts again has them already.
+        let run = store.tokens().expect("tokens").len();
+        let token = |name: &str, kind, approver| {
             let request = TokenRequest {
-                name: name.to_owned(),
+                name: if run == 0 { name.to_owned() } else { format!("{name}-{run}") },
                 kind,
-                approver: false,
+                approver,
                 read_only: false,
                 servers: Vec::new(),
                 tools: Vec::new(),
@@ -74,23 +193,83 @@ impl World {
             };
             make_token(&hub, &Actor::Operator, request).expect("a token").token
         };
-        let (agent, admin) = (token("agent", TokenKind::Agent), token("admin", TokenKind::Admin));
-        let mut world = Self { hub, face, agent, admin, cookie: String::new(), _directory: directory };
-        let link = world.hub.link().expect("a link");
+        let agent = token("agent", TokenKind::Agent, false);
+        let (admin, approver) = (token("admin", TokenKind::Admin, false), token("approver", TokenKind::Admin, true));
+        let cookie = String::new();
+        let mut world = Self { hub, face, live, store, agent, admin, approver, cookie, setup, host, directory };
+        world.cookie = world.sign_in().await;
+        world
+    }
+
+    /// Another session of the page.
+    pub(crate) async fn sign_in(&self) -> String {
+        let link = self.hub.link().expect("a link");
         let path = link.strip_prefix("http://127.0.0.1:7333").expect("its own address");
         let request = Self::request("GET", path).body(Bytes::new()).expect("a request");
-        let response = Arc::clone(&world.hub).handle(request, Peer { connection: 1, user: None }).await;
+        let response = Arc::clone(&self.hub).handle(request, Peer { connection: 1, user: None }).await;
         assert_eq!(response.status(), StatusCode::SEE_OTHER);
         let cookie = response.headers()["set-cookie"].to_str().expect("text");
-        world.cookie = cookie.split(';').next().expect("a cookie").to_owned();
-        world
+        cookie.split(';').next().expect("a cookie").to_owned()
+    }
+
+    /// The person's own file.
+    pub(crate) fn own_file(&self) -> std::path::PathBuf {
+        self.directory.path().join("home/.config/helve/helve.toml")
+    }
+
+    /// The project's file.
+    pub(crate) fn project_file(&self) -> std::path::PathBuf {
+        self.directory.path().join("work/helve.toml")
+    }
+
+    /// What the person's own file says.
+    pub(crate) fn own(&self) -> String {
+        std::fs::read_to_string(self.own_file()).unwrap_or_default()
+    }
+
+    /// A page as the person sees it.
+    pub(crate) async fn page(&self, path: &str) -> String {
+        let (status, text) = self.ask("GET", path, Brings::Cookie, None, "").await;
+        assert_eq!(status, StatusCode::OK, "{path}: {text}");
+        text
+    }
+
+    /// The token that forms of this session carry.
+    pub(crate) async fn csrf(&self) -> String {
+        value_of(&self.page("/").await, "csrf")
+    }
+
+    /// Posts a form of the session.
+    pub(crate) async fn post(&self, path: &str, fields: &[(&str, &str)]) -> (StatusCode, String) {
+        let csrf = self.csrf().await;
+        let all = fields.iter().copied().chain([("csrf", csrf.as_str())]);
+        let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(all).finish();
+        self.ask("POST", path, Brings::Cookie, None, &body).await
+    }
+
+    /// Waits until servers have come or failed.
+    pub(crate) async fn settled(&self) {
+        self.host.settled(Duration::from_secs(30)).await;
+    }
+
+    /// Asks the API with a body, as the holder of an admin token.
+    pub(crate) async fn api(&self, method: &str, path: &str, body: &str) -> (StatusCode, serde_json::Value) {
+        let (status, text) = self.ask(method, path, Brings::Admin, None, body).await;
+        (status, serde_json::from_str(&text).unwrap_or_default())
+    }
+
+    /// Lets the host have what the files say now, as a hub does within two seconds.
+    pub(crate) async fn reload(&self) {
+        let plan = self.setup.host_plan(&self.setup.read_configuration(), Wanted::All).expect("a plan");
+        self.host.set_servers(plan).await;
+        self.host.settled(Duration::from_secs(30)).await;
     }
 
     pub(crate) fn request(method: &str, path: &str) -> http::request::Builder {
         Request::builder().method(method).uri(path).header("host", "127.0.0.1:7333")
     }
 
-    fn with(&self, builder: http::request::Builder, brings: Brings) -> http::request::Builder {
+    fn bringing(&self, builder: http::request::Builder, brings: Brings) -> http::request::Builder {
         match brings {
             Brings::Nothing => builder,
             Brings::Agent => builder.header("authorization", format!("Bearer {}", self.agent)),
@@ -98,6 +277,21 @@ impl World {
             Brings::Cookie => builder.header("cookie", &self.cookie),
             Brings::Wrong => builder.header("authorization", "Bearer hv_0000000000000000_00"),
         }
+    }
+
+    /// A stream that stays open.
+    pub(crate) async fn stream(&self, path: &str, brings: Brings, headers: &[(&str, &str)]) -> Stream {
+        let builder =
+            headers.iter().fold(Self::request("GET", path), |builder, (name, value)| builder.header(*name, *value));
+        let request = self.bringing(builder, brings).body(Bytes::new()).expect("a request");
+        let response = Arc::clone(&self.hub).handle(request, Peer { connection: 9, user: None }).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        Stream(response.into_body())
+    }
+
+    /// Takes a token back.
+    pub(crate) fn revoke(&self, name: &str) {
+        helve_hub::revoke_token(&self.hub, &Actor::Operator, name).expect("it counted");
     }
 
     /// The status and text of the answer to a request from a user of the machine.
@@ -109,7 +303,7 @@ impl World {
         user: Option<u32>,
         body: &str,
     ) -> (StatusCode, String) {
-        let builder = self.with(Self::request(method, path), brings);
+        let builder = self.bringing(Self::request(method, path), brings);
         self.send(builder, user, body).await
     }
 
@@ -144,4 +338,10 @@ impl World {
             }
         }
     }
+}
+
+/// The value of a hidden field of a page.
+pub(crate) fn value_of(page: &str, name: &str) -> String {
+    let from = page.split(&format!("name=\"{name}\" value=\"")).nth(1).unwrap_or_default();
+    from.split('"').next().unwrap_or_default().to_owned()
 }

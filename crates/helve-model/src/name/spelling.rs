@@ -7,13 +7,16 @@
 //! | `Provider` | `mcp__server__tool` | every character outside `[A-Za-z0-9_-]` becomes `_` |
 //! | `Code` | `device.ServerMCP.tool` | server in PascalCase; a tool that is not an identifier is escaped, see [`code_identifier`] |
 //!
+//! A server of a hub has its place in front: `place/server/tool`, `place/server:tool`, `mcp__place__server__tool`,
+//! `devices.place.ServerMCP.tool`. `device` never means one of a hub.
+//!
 //! No spelling of one kind can be mistaken for a spelling of another: the first `/` or `:` of a text tells `Slash`
 //! from `Colon`, and neither `Provider` nor `Code` ever contains one.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use super::{QualifiedName, ServerName, ToolName};
+use super::{PlaceName, QualifiedName, ServerName, ToolName};
 
 /// The four ways a tool's name is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -42,17 +45,21 @@ impl Spelling {
             Self::Slash => format!("{server}/{tool}"),
             Self::Colon => format!("{server}:{tool}"),
             Self::Provider => format!("{PROVIDER_PREFIX}{server}__{tool}"),
-            Self::Code => format!("{CODE_PREFIX}{server}.{tool}"),
+            Self::Code => format!("{}{server}.{tool}", code_prefix(&name.server)),
         }
     }
 
-    /// The part of this spelling that stands for the server: `BraveSearchMCP` in code.
+    /// The part of this spelling that stands for the server, with its place: `BraveSearchMCP` in code, `hub.GithubMCP` for
+    /// one of a hub.
     #[must_use]
     pub fn render_server(self, server: &ServerName) -> String {
-        match self {
-            Self::Slash | Self::Colon => escape_server(server.as_str()).into_owned(),
-            Self::Provider => provider_part(server.as_str()),
-            Self::Code => format!("{}MCP", pascal_case(server.as_str())),
+        let name = server.without_place();
+        match (self, server.place()) {
+            (Self::Slash | Self::Colon, _) => escaped(server).into_owned(),
+            (Self::Provider, None) => provider_part(name),
+            (Self::Provider, Some(place)) => format!("{place}__{}", provider_part(name)),
+            (Self::Code, None) => format!("{}MCP", pascal_case(name)),
+            (Self::Code, Some(place)) => format!("{place}.{}MCP", pascal_case(name)),
         }
     }
 
@@ -70,8 +77,21 @@ impl Spelling {
 /// What every `Provider` spelling begins with.
 pub const PROVIDER_PREFIX: &str = "mcp__";
 
-/// What every `Code` spelling begins with.
+/// What every `Code` spelling of a local server's tool begins with.
 pub const CODE_PREFIX: &str = "device.";
+
+/// What every `Code` spelling of a tool in a place begins with.
+pub const PLACED_CODE_PREFIX: &str = "devices.";
+
+/// True when a text begins as the names in code do, local or not.
+#[must_use]
+pub fn is_code_spelling(text: &str) -> bool {
+    text.starts_with(CODE_PREFIX) || text.starts_with(PLACED_CODE_PREFIX)
+}
+
+fn code_prefix(server: &ServerName) -> &'static str {
+    if server.place().is_some() { PLACED_CODE_PREFIX } else { CODE_PREFIX }
+}
 
 /// True when a text, in whatever spelling, begins as the names of this server's tools do.
 #[must_use]
@@ -80,8 +100,8 @@ pub fn begins_with_server(text: &str, server: &ServerName) -> bool {
         ("", Spelling::Slash.render_server(server), "/"),
         ("", Spelling::Colon.render_server(server), ":"),
         (PROVIDER_PREFIX, Spelling::Provider.render_server(server), "__"),
-        (PROVIDER_PREFIX, code_identifier(server.as_str()), "__"),
-        (CODE_PREFIX, Spelling::Code.render_server(server), "."),
+        (PROVIDER_PREFIX, function_server(server), "__"),
+        (code_prefix(server), Spelling::Code.render_server(server), "."),
     ];
     spellings.into_iter().any(|(prefix, server, separator)| {
         let rest = text.strip_prefix(prefix).and_then(|rest| rest.strip_prefix(&server));
@@ -93,8 +113,13 @@ pub fn begins_with_server(text: &str, server: &ServerName) -> bool {
 /// identifier escaped as in code.
 #[must_use]
 pub fn function_name(name: &QualifiedName) -> String {
-    let (server, tool) = (code_identifier(name.server.as_str()), code_identifier(name.tool.as_str()));
+    let (server, tool) = (function_server(&name.server), code_identifier(name.tool.as_str()));
     format!("{PROVIDER_PREFIX}{server}__{tool}")
+}
+
+fn function_server(server: &ServerName) -> String {
+    let name = code_identifier(server.without_place());
+    server.place().map_or_else(|| name.clone(), |place| format!("{place}__{name}"))
 }
 
 /// Reads the `server/tool` spelling back without a table.
@@ -107,7 +132,36 @@ pub fn parse_slash(text: &str) -> Option<QualifiedName> {
     Some(QualifiedName::new(ServerName::new(unescape_server(server)?).ok()?, ToolName::new(tool)))
 }
 
-pub(super) fn escape_server(server: &str) -> Cow<'_, str> {
+/// Reads `place/server/tool` and `place/server:tool` back. What has no word of a place in front is none of a hub; whether
+/// there is such a place, and not a local server of its name, is the catalog's to say.
+#[must_use]
+pub fn parse_placed(text: &str) -> Option<QualifiedName> {
+    let (place, rest) = text.split_once('/')?;
+    let place = PlaceName::new(place).ok()?;
+    let border = rest.find(['/', ':'])?;
+    let (server, tool) = (rest.get(..border)?, rest.get(border + 1..)?);
+    Some(QualifiedName::new(ServerName::placed(&place, unescape_server(server)?).ok()?, ToolName::new(tool)))
+}
+
+/// Reads `server/tool` and `place/server/tool` back, for somebody who knows which words are places.
+#[must_use]
+pub fn parse_written(text: &str, is_place: impl Fn(&str) -> bool) -> Option<QualifiedName> {
+    match text.split_once('/') {
+        Some((place, _)) if is_place(place) => parse_placed(text),
+        _ => parse_slash(text),
+    }
+}
+
+/// A server's name as it stands before the tool's.
+pub(super) fn escaped(server: &ServerName) -> Cow<'_, str> {
+    match (server.place(), escape_server(server.without_place())) {
+        (None, name) => name,
+        (Some(_), Cow::Borrowed(_)) => Cow::Borrowed(server.as_str()),
+        (Some(place), Cow::Owned(name)) => Cow::Owned(format!("{place}/{name}")),
+    }
+}
+
+fn escape_server(server: &str) -> Cow<'_, str> {
     if !server.bytes().any(|byte| matches!(byte, b'%' | b'/' | b':')) {
         return Cow::Borrowed(server);
     }
@@ -208,7 +262,7 @@ fn looks_escaped(text: &str) -> bool {
 }
 
 /// Words that cannot follow a dot in Python, in every version still in use.
-const CODE_KEYWORDS: [&str; 35] = [
+pub(super) const CODE_KEYWORDS: [&str; 35] = [
     "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del",
     "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal",
     "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",

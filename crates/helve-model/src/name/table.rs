@@ -2,12 +2,13 @@
 //!
 //! `Slash` and `Colon` are injective by construction. For `Provider` and `Code` two identities can come out alike, or
 //! too long; then a hash of the identity is put at the end. Which names get one depends only on the set of
-//! identities, never on the order in which servers connected.
+//! identities, never on the order in which servers connected. Local tools come first: whatever a hub has changes none of
+//! their names.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use super::spelling::{CODE_PREFIX, PROVIDER_PREFIX, function_name};
-use super::{QualifiedName, Spelling, parse_slash, spelling};
+use super::spelling::{PROVIDER_PREFIX, function_name, is_code_spelling};
+use super::{QualifiedName, Spelling, parse_placed, parse_slash, spelling};
 
 /// The longest name every model provider accepts.
 pub const MAX_PROVIDER_NAME: usize = 64;
@@ -76,16 +77,17 @@ impl NameTable {
         }
     }
 
-    /// The tool a text names, in any spelling, or by its bare name where only one server has it.
+    /// The tool a text names, in any spelling, or by its bare name where only one server has it. A bare name means a hub's
+    /// tool only where no local server has one.
     #[must_use]
     pub fn resolve(&self, text: &str) -> Resolution<'_> {
         if let Some(found) = self.resolve_spelled(text) {
             return Resolution::Found(found);
         }
-        match self.by_tool.get(text).map(Vec::as_slice) {
-            Some([only]) => Resolution::Found(&self.identities[*only]),
-            Some(several) => Resolution::Ambiguous(several.iter().map(|index| &self.identities[*index]).collect()),
-            None => {
+        match self.named_barely(text).as_slice() {
+            [only] => Resolution::Found(only),
+            [_, _, ..] => Resolution::Ambiguous(self.named_barely(text)),
+            [] => {
                 let spelled = self.plainly_spelled(text);
                 match spelled.as_slice() {
                     [] => Resolution::Unknown(self.nearest(text)),
@@ -96,27 +98,33 @@ impl NameTable {
         }
     }
 
+    /// The tools of this name: local ones, or those of hubs where there is none.
+    fn named_barely(&self, tool: &str) -> Vec<&QualifiedName> {
+        let all = self.by_tool.get(tool).map_or(&[][..], Vec::as_slice);
+        let all = || all.iter().filter_map(|index| self.identities.get(*index));
+        let local: Vec<&QualifiedName> = all().filter(|name| name.server.place().is_none()).collect();
+        if local.is_empty() { all().collect() } else { local }
+    }
+
     fn resolve_spelled(&self, text: &str) -> Option<&QualifiedName> {
-        let index = match self.by_spelling.get(text) {
-            Some(index) => *index,
-            None => {
-                let name = parse_slash(text).or_else(|| parse_colon(text))?;
-                self.identities.binary_search(&name).ok()?
-            }
-        };
-        self.identities.get(index)
+        if let Some(index) = self.by_spelling.get(text) {
+            return self.identities.get(*index);
+        }
+        let found = |name: QualifiedName| self.identities.binary_search(&name).ok();
+        let local = parse_slash(text).or_else(|| parse_colon(text)).and_then(found);
+        self.identities.get(local.or_else(|| parse_placed(text).and_then(found))?)
     }
 
     /// The tools that would be spelled like this, were there no others, and those whose function has this name.
     fn plainly_spelled(&self, text: &str) -> Vec<&QualifiedName> {
         let is_spelled = |name: &&QualifiedName| {
-            if text.starts_with(CODE_PREFIX) {
+            if is_code_spelling(text) {
                 Spelling::Code.render(name) == text
             } else {
                 function_name(name) == text || Spelling::Provider.render(name) == text
             }
         };
-        let is_possible = text.starts_with(CODE_PREFIX) || text.starts_with(PROVIDER_PREFIX);
+        let is_possible = is_code_spelling(text) || text.starts_with(PROVIDER_PREFIX);
         self.identities.iter().filter(|_| is_possible).filter(is_spelled).collect()
     }
 
@@ -126,7 +134,7 @@ impl NameTable {
             .identities
             .iter()
             .filter_map(|name| {
-                let spelling = if text.starts_with(CODE_PREFIX) { Spelling::Code } else { Spelling::Slash };
+                let spelling = if is_code_spelling(text) { Spelling::Code } else { Spelling::Slash };
                 let whole = spelling.render(name).to_lowercase();
                 let tool = name.tool.as_str().to_lowercase();
                 let distance = strsim::levenshtein(&wanted, &whole).min(strsim::levenshtein(&wanted, &tool));
@@ -150,7 +158,8 @@ fn parse_colon(text: &str) -> Option<QualifiedName> {
 /// One unique name per identity.
 ///
 /// A name that fits and that nobody else wants stays as it is rendered; of several that want the same one, the single
-/// identity that is `exact` keeps it. All others carry a hash.
+/// identity that is `exact` keeps it. All others carry a hash. Local tools are named first, as if there were no others:
+/// those of a hub take what is left.
 pub fn unique_names(
     identities: &[QualifiedName],
     render: impl Fn(&QualifiedName) -> String,
@@ -158,37 +167,38 @@ pub fn unique_names(
     max_length: usize,
 ) -> Vec<String> {
     let plain: Vec<String> = identities.iter().map(render).collect();
-    let mut wanted: HashMap<&str, Vec<usize>> = HashMap::new();
-    for (index, name) in plain.iter().enumerate() {
-        wanted.entry(name).or_default().push(index);
-    }
-    let mut assigned: Vec<Option<String>> = vec![None; identities.len()];
-    let mut taken: HashMap<String, usize> = HashMap::new();
-    for (index, name) in plain.iter().enumerate() {
-        let rivals = wanted.get(name.as_str()).map_or(&[][..], Vec::as_slice);
-        let mut exact = rivals.iter().copied().filter(|rival| is_exact(&identities[*rival]));
-        let keeps =
-            name.len() <= max_length && (rivals.len() == 1 || (exact.next() == Some(index) && exact.next().is_none()));
-        if keeps {
-            taken.insert(name.clone(), index);
-            assigned[index] = Some(name.clone());
+    let mut assigned: Vec<String> = vec![String::new(); identities.len()];
+    let mut taken: HashSet<String> = HashSet::new();
+    let is_placed = |index: &usize| identities[*index].server.place().is_some();
+    let (placed, local): (Vec<usize>, Vec<usize>) = (0..identities.len()).partition(is_placed);
+    for group in [local, placed] {
+        let mut wanted: HashMap<&str, Vec<usize>> = HashMap::new();
+        for index in &group {
+            wanted.entry(plain[*index].as_str()).or_default().push(*index);
+        }
+        let mut hashed = Vec::new();
+        for index in group {
+            let name = &plain[index];
+            let rivals = wanted.get(name.as_str()).map_or(&[][..], Vec::as_slice);
+            let mut exact = rivals.iter().copied().filter(|rival| is_exact(&identities[*rival]));
+            let is_its_own = rivals.len() == 1 || (exact.next() == Some(index) && exact.next().is_none());
+            if name.len() <= max_length && is_its_own && taken.insert(name.clone()) {
+                assigned[index].clone_from(name);
+            } else {
+                hashed.push(index);
+            }
+        }
+        for index in hashed {
+            // A server may choose names so that a hashed name meets another: count on until it is free.
+            let free = (0_u32..)
+                .map(|attempt| with_hash(&plain[index], &hash(&identities[index], attempt), max_length))
+                .find(|candidate| !taken.contains(candidate))
+                .unwrap_or_default();
+            taken.insert(free.clone());
+            assigned[index] = free;
         }
     }
-    identities
-        .iter()
-        .zip(plain.iter().zip(assigned))
-        .map(|(identity, (plain, assigned))| {
-            assigned.unwrap_or_else(|| {
-                // A server may choose names so that a hashed name meets another: count on until it is free.
-                let hashed = (0_u32..)
-                    .map(|attempt| with_hash(plain, &hash(identity, attempt), max_length))
-                    .find(|candidate| !taken.contains_key(candidate))
-                    .unwrap_or_default();
-                taken.insert(hashed.clone(), usize::MAX);
-                hashed
-            })
-        })
-        .collect()
+    assigned
 }
 
 impl Spelling {
@@ -209,7 +219,7 @@ impl Spelling {
 /// True when the name's own characters need no change for a model provider.
 #[must_use]
 pub fn is_plain(name: &QualifiedName) -> bool {
-    [name.server.as_str(), name.tool.as_str()].iter().all(|part| spelling::provider_part(part) == **part)
+    [name.server.without_place(), name.tool.as_str()].iter().all(|part| spelling::provider_part(part) == **part)
 }
 
 fn with_hash(plain: &str, hash: &str, max_length: usize) -> String {

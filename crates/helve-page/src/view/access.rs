@@ -11,8 +11,23 @@ pub struct Tokens {
     pub active: Vec<TokenRow>,
     /// Those that do not any more, newest first, 100 at most.
     pub ended: Vec<TokenRow>,
+    /// The devices that came with them, the one seen last first.
+    pub devices: Vec<DeviceRow>,
     /// A new one.
     pub form: TokenForm,
+}
+
+/// A device that joined.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DeviceRow {
+    /// What it calls itself.
+    pub name: String,
+    /// The name of its token.
+    pub token: String,
+    /// Whether its token counts.
+    pub counts: bool,
+    /// When it was last seen.
+    pub seen: Moment,
 }
 
 /// A token, once.
@@ -108,6 +123,8 @@ pub struct TrustEntry {
     pub file: String,
     /// What it would do, as in `runs npx -y @example/server`.
     pub does: String,
+    /// Everything else that a yes covers, a line each.
+    pub details: Vec<String>,
     /// The words it would run, one by one.
     pub words: Vec<String>,
 }
@@ -145,17 +162,23 @@ pub struct Approval {
     pub rule: String,
     /// Where it is written.
     pub place: Option<String>,
+    /// Who may answer, in words.
+    pub answerers: String,
     /// As in `as it was when last approved`; a warning if it is not.
     pub definition: String,
     /// Whether it changed since.
     pub is_changed: bool,
     /// The exact arguments.
     pub arguments: Tree,
+    /// What was answered about the same tool before, newest first.
+    pub before: Vec<SettledApproval>,
 }
 
 /// A question that was answered.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SettledApproval {
+    /// Names the question.
+    pub id: String,
     /// The server.
     pub server: String,
     /// The tool.
@@ -184,8 +207,12 @@ pub enum ApprovalState {
     Denied,
     /// Nobody answered in time.
     Expired,
-    /// The caller took it back.
+    /// Whoever asked may not ask any more.
     Withdrawn,
+    /// Allowed, and the call has not been made again yet.
+    Unused,
+    /// Allowed, and nobody made the call in time.
+    Lapsed,
 }
 
 /// The page without a session: status 401, no data, no redirect.

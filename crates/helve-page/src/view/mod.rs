@@ -14,8 +14,8 @@ mod tree;
 mod try_tool;
 
 pub use access::{
-    Approval, ApprovalState, Approvals, ErrorPage, LinkNeeded, MadeToken, SettledApproval, TokenForm, TokenKind,
-    TokenRow, Tokens, Trust, TrustEntry,
+    Approval, ApprovalState, Approvals, DeviceRow, ErrorPage, LinkNeeded, MadeToken, SettledApproval, TokenForm,
+    TokenKind, TokenRow, Tokens, Trust, TrustEntry,
 };
 pub use calls::{Bar, Call, CallEnd, CallFilter, CallRow, Calls, ChainStep, Decision, Recorded, TimeSpan, Verdict};
 pub use changes::{Change, ChangeRow, Changes, Check, Conflict, Fact, Hub, Meter};

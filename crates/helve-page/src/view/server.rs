@@ -64,6 +64,8 @@ pub struct SignIn {
     pub said: String,
     /// Where the browser would be sent, shown before it is.
     pub provider: Option<String>,
+    /// The page to sign in on, once a login has begun. A link, because no form may lead elsewhere.
+    pub page: Option<String>,
 }
 
 /// The tabs of a server.

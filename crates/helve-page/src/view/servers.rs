@@ -116,6 +116,8 @@ pub struct Understood {
     pub warnings: Vec<String>,
     /// Whether it may be tested and saved.
     pub refused: Option<String>,
+    /// Names all that is shown here: testing and saving post it back as `shown`, so that nobody says yes to something else.
+    pub shown: String,
     /// The test of it, if there was one. Live at `/live/test/ID`.
     pub test: Option<TestRun>,
 }

@@ -233,6 +233,7 @@ fn servers(say: Say<'_>) -> Servers {
         tokens: 22_840,
         locked: None,
         untrusted: vec![TrustEntry {
+            details: vec![say("variable: TOKEN")],
             name: say("deploy"),
             file: "shop/.mcp.json".into(),
             does: format!("runs {}", say("npx -y @acme/deploy-mcp")),
@@ -263,6 +264,7 @@ fn understood(say: Say<'_>) -> Add {
         problems: vec![],
         programs_refused: None,
         understood: Some(Understood {
+            shown: "0a1b".into(),
             came_as: "a command line".into(),
             name: say("postgres"),
             entries: vec![],
@@ -349,6 +351,7 @@ fn head(say: Say<'_>) -> ServerHead {
             is_signed_in: false,
             said: say("The server answered 401."),
             provider: Some(say("https://github.com/login/oauth")),
+            page: None,
         }),
         changed_tools: 1,
     }
@@ -724,6 +727,10 @@ fn tokens(say: Say<'_>) -> Tokens {
             ends: at("yesterday"),
             ..token("11", "old", TokenKind::Agent, "", 0)
         }],
+        devices: vec![
+            DeviceRow { name: say("laptop-7"), token: say("ci-nightly"), counts: true, seen: at("now") },
+            DeviceRow { name: say("old-box"), token: say("old"), counts: false, seen: at("last week") },
+        ],
         form: TokenForm {
             days: vec![choice("30", "30 days", None, false), choice("90", "90 days", None, true)],
             ..TokenForm::default()
@@ -808,6 +815,7 @@ fn trust(say: Say<'_>) -> Trust {
         file: FileVersion { path: "shop/.mcp.json".into(), version: "v1".into(), locked: None },
         question: "Trusting it lets it run this program on this machine.".into(),
         entries: vec![TrustEntry {
+            details: vec![say("variable: TOKEN")],
             name: say("deploy"),
             file: "shop/.mcp.json".into(),
             does: "runs a program".into(),
@@ -820,6 +828,17 @@ fn trust(say: Say<'_>) -> Trust {
 }
 
 fn approvals(say: Say<'_>) -> Approvals {
+    let settled = |id: &str| SettledApproval {
+        id: id.into(),
+        server: say("github"),
+        tool: say("create_issue"),
+        who: say("local"),
+        state: ApprovalState::Denied,
+        by: say("on the page"),
+        reason: Some(say("wrong repository")),
+        at: at("10 min ago"),
+        took_us: 14_000_000,
+    };
     let waiting = |id: &str, server: &str, tool: &str, risk: &str, arguments: serde_json::Value| Approval {
         id: id.into(),
         who: say("ci-nightly"),
@@ -831,9 +850,11 @@ fn approvals(say: Say<'_>) -> Approvals {
         waits: "the call waits, until 14:32".into(),
         rule: say("ask before anything of high risk"),
         place: Some("~/.config/helve/helve.toml:9".into()),
+        answerers: "you, here or at a terminal".into(),
         definition: "as it was when last approved".into(),
         is_changed: false,
         arguments: json_tree(&arguments.to_string()),
+        before: vec![settled("c4d2e")],
     };
     Approvals {
         waiting: vec![
@@ -852,15 +873,6 @@ fn approvals(say: Say<'_>) -> Approvals {
                 serde_json::json!({"sql": say("UPDATE prices SET eur = eur * 1.02 WHERE region = 'DE'")}),
             ),
         ],
-        settled: vec![SettledApproval {
-            server: say("github"),
-            tool: say("create_issue"),
-            who: say("local"),
-            state: ApprovalState::Denied,
-            by: say("page, session 3"),
-            reason: Some(say("wrong repository")),
-            at: at("10 min ago"),
-            took_us: 14_000_000,
-        }],
+        settled: vec![settled("d9f1a")],
     }
 }

@@ -10,7 +10,10 @@ use helve_model::json::{ObjectWriter, RawJson, quoted, scan};
 use helve_model::protocol::{code, extension, meta as meta_key, version};
 use helve_wire::{BoxFuture, ClientCapabilities, Era, NegotiatedVersion, QuestionKind, Relayed, RpcError};
 
+use tokio::sync::Notify;
+
 use super::{AgentEra, listen};
+use crate::approval_desk::PageStyle;
 use crate::assigned_host::AssignedHost;
 use crate::capabilities;
 use crate::catalog::LISTS_COUNT_FOR;
@@ -20,6 +23,7 @@ use crate::discovery::Step;
 use crate::exchange::Exchange;
 use crate::gate::{self, Meta, Reader, Request};
 use crate::gateway::Gateway;
+use crate::held_tasks::HeldTasks;
 use crate::refusal::{self, invalid_params};
 use crate::seal::{CallDigest, Sealed};
 use crate::tools::FoundTool;
@@ -101,7 +105,10 @@ async fn answer(exchange: &Exchange, request: &Request, meta: Meta) -> Result<Ra
         methods::SUBSCRIPTIONS_LISTEN => listen::listen(exchange, request, &meta).await,
         methods::TASKS_GET | methods::TASKS_UPDATE | methods::TASKS_CANCEL => {
             needs_tasks(&meta)?;
-            tasks::relay(exchange, request, &meta).await
+            match gateway.held_tasks.answer(exchange, request) {
+                Some(answer) => answer,
+                None => tasks::relay(exchange, request, &meta).await,
+            }
         }
         _ => gate::relay(exchange, request, &meta).await,
     };
@@ -148,6 +155,9 @@ async fn call_tool(exchange: &Exchange, request: &Request, meta: Meta) -> Result
         Box::pin(async move { tools::call(assigned, tool, arguments, context).await })
     })
     .await?;
+    if HeldTasks::is_own(&result) {
+        return Ok(result);
+    }
     links::remember(exchange, &server, &result);
     tasks::remember(exchange, &server, result)
 }
@@ -211,13 +221,18 @@ async fn in_rounds(
     let declared = meta.client_capabilities.clone().unwrap_or_else(RawJson::empty_object);
     let can = capabilities::read(&declared);
     let said = request.params.as_ref().map_or(0, |params| params.as_str().len());
-    let call = OpenCall::new(agent, server, digest, said, can.clone(), line);
+    // Only what was found as a tool becomes a task.
+    let may_be_task = found.is_some() && gateway.options.approvals.is_some() && needs_tasks(&meta).is_ok();
+    let overdue = may_be_task.then(Arc::<Notify>::default);
+    let call = OpenCall::new(agent, server, digest, said, can.clone(), line).becoming_task(overdue.clone());
     let answerer: Arc<dyn Answerer> = Arc::<crate::conversation::Conversation>::clone(&call.conversation);
     let assigned = match found {
         Some(found) => exchange.host_for_tool(found).await?,
         None => exchange.host_for(server).await.map_err(|error| refusal::of_call(&error))?,
     };
+    let approver = exchange.approver(&answerer, PageStyle::Question, overdue);
     let context = exchange.common_context(&assigned, server, answerer, request, &meta).with(|context| {
+        context.approver = approver;
         context.on_progress = Some(call.conversation.on_progress());
         context.relayed = Some(Relayed { capabilities: Some(declared), responses, state, task: None });
     });

@@ -174,7 +174,7 @@ impl HttpFace {
             Some((server, path)) => (Some(server), path.to_owned()),
             None => (None, head.uri.path().to_owned()),
         };
-        let within = match within.map(ServerName::new).transpose() {
+        let within = match within.map(|server| ServerName::new(decoded(server))).transpose() {
             Ok(within) if within.as_ref().is_none_or(|server| self.has_server(server)) => within,
             _ => return plain(StatusCode::NOT_FOUND, "there is no server of this name"),
         };
@@ -197,6 +197,13 @@ impl HttpFace {
     #[must_use]
     pub fn bars(&self, uri: &http::Uri, headers: &HeaderMap) -> Option<(StatusCode, String)> {
         let barred = self.shared.guard.check_names(uri, headers).err()?;
+        Some((bar(barred).status(), barred.to_string()))
+    }
+
+    /// Why a request may not come in that goes round in a circle: it came through this very gateway, or from too deep.
+    #[must_use]
+    pub fn bars_circle(&self, headers: &HeaderMap) -> Option<(StatusCode, String)> {
+        let barred = self.shared.guard.counts(headers).err()?;
         Some((bar(barred).status(), barred.to_string()))
     }
 
@@ -248,6 +255,22 @@ fn looked_every(idle: PrivateIdle) -> Duration {
 fn within(path: &str) -> Option<(&str, &str)> {
     let (server, rest) = path.strip_prefix("/s/")?.split_once('/')?;
     (rest == "mcp" || rest == "mcp/").then_some((server, "/mcp"))
+}
+
+/// A part of a path, with what is written as `%xx`. What is no text then is nobody's name.
+fn decoded(part: &str) -> String {
+    if !part.contains('%') {
+        return part.to_owned();
+    }
+    let mut bytes = Vec::with_capacity(part.len());
+    let mut rest = part.as_bytes();
+    while let [first, behind @ ..] = rest {
+        let digits = (*first == b'%').then(|| behind.get(..2)).flatten();
+        let byte = digits.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+        bytes.push(byte.unwrap_or(*first));
+        rest = byte.and_then(|_| behind.get(2..)).unwrap_or(behind);
+    }
+    String::from_utf8(bytes).unwrap_or_default()
 }
 
 async fn streamable(shared: &Arc<Shared>, incoming: Incoming) -> Response<Body> {

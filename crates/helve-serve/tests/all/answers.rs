@@ -109,6 +109,7 @@ async fn g9_rules_see_arguments_that_are_not_checked() {
         action: Action::Deny,
         origin: Origin::Program,
         layer: Layer::User,
+        by: None,
     };
     let allow = Rule { pattern: None, action: Action::Allow, ..deny.clone() };
     let rules = [deny, allow].map(|rule| SourcedRule { rule, trust: Trust::Trusted });

@@ -90,6 +90,35 @@ async fn g8_what_comes_later_is_announced() {
     }
 }
 
+/// An agent that asks for no list hears once that it would be another, however many servers come.
+#[tokio::test]
+async fn g8_an_agent_that_does_not_list_hears_of_changes_once() {
+    // Further apart than what is told at once.
+    let server = |delay| stdio_server(&format!("after{delay}"), &Scenario::legacy().start_delay_ms(delay));
+    let servers = [100, 900, 1_700].map(server);
+    let lists_wait = Duration::ZERO;
+    let mut agent =
+        StreamAgent::alone_with(open(servers.to_vec()), options().with(|options| options.lists_wait = lists_wait));
+    let params =
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "a", "version": "1"}});
+    agent.ask(0, "initialize", params).await;
+    let mut heard = 0;
+    for id in 1.. {
+        let (answer, before) = agent.ask(id, "tools/call", json!({"name": "after1700__echo", "arguments": {}})).await;
+        heard += before.iter().filter(|message| message["method"] == CHANGED).count();
+        if answer["result"].is_object() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(heard, 1);
+    // From its next list on it hears of changes again.
+    agent.ask(0, "tools/list", json!({})).await;
+    agent.send(json!({"jsonrpc": "2.0", "id": 0, "method": "tools/call", "params": {"name": "after100__list_changed", "arguments": {"kind": "tools"}}})).await;
+    until_changed(&mut agent).await;
+    agent.leave().await;
+}
+
 /// A server that never comes costs the first list its time once, and the others nothing.
 #[tokio::test]
 async fn g8_a_server_that_does_not_come_is_waited_for_once() {

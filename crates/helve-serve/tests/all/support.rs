@@ -94,7 +94,17 @@ impl HostSource for Source {
 
 pub(crate) fn rule(tool: &str, action: Action, kind: Option<CallKind>) -> SourcedRule {
     let (origin, layer) = (Origin::Program, Layer::User);
-    let rule = Rule { tool: tool.to_owned(), pattern: None, risk: None, kind, action, origin, layer };
+    let rule = Rule {
+        tool: tool.to_owned(),
+        pattern: None,
+        risk: None,
+        kind,
+        who: Vec::new(),
+        action,
+        origin,
+        layer,
+        by: None,
+    };
     SourcedRule { rule, trust: Trust::Trusted }
 }
 

@@ -22,7 +22,7 @@ pub enum Preface {
     Stop,
 }
 
-/// What he is told.
+/// What it is told.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Told {
@@ -37,16 +37,24 @@ pub enum Told {
 /// How a process that keeps servers is doing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KeeperReport {
+    /// Its number.
     pub process: u32,
+    /// Where it was started.
     pub directory: String,
+    /// For how long it has been running.
     pub running_seconds: u64,
     /// It ends when nobody came for so long.
     pub idle_seconds: u64,
+    /// How many are connected.
     pub connections: usize,
     /// Those that were used, with their state.
     pub servers: Vec<(String, String)>,
 }
 
+/// Writes one line.
+///
+/// # Errors
+/// The other side is gone.
 pub async fn say(stream: &mut UnixStream, what: &impl Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(what)?;
     line.push(b'\n');

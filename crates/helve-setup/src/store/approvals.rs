@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{Stored, first_version};
 
+/// Every yes that counts for longer than one run.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ApprovalFile {
     #[serde(default = "first_version")]

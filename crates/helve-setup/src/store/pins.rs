@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Stored, first_version};
 
+/// Every definition that the person accepted.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct PinFile {
     #[serde(default = "first_version")]
@@ -32,6 +33,8 @@ pub struct Pin {
 }
 
 impl PinFile {
+    /// All of them.
+    #[must_use]
     pub fn pins(&self) -> &[Pin] {
         &self.pins
     }

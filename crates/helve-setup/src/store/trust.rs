@@ -15,6 +15,7 @@ pub struct TrustFile {
     #[serde(default = "first_version")]
     version: u64,
     #[serde(default)]
+    /// The answers.
     pub trusted: Vec<Trusted>,
     #[serde(flatten)]
     unknown: Map<String, Value>,

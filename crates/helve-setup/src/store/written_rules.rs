@@ -13,6 +13,7 @@ use super::{Stored, first_version};
 /// So many can be taken back.
 const MAX_REMEMBERED: usize = 100;
 
+/// Rules that were written on the person's behalf and can be taken back, the newest last.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct WrittenRules {
     #[serde(default = "first_version")]

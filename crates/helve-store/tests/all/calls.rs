@@ -138,6 +138,20 @@ fn names_from_outside_cannot_fill_the_dictionary() {
     assert!(store.sizes().expect("sizes").bytes < 8 << 20);
 }
 
+#[test]
+fn what_was_used_is_counted_for_whom_and_by_what() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = filled(directory.path(), 100);
+    let used = store.used_tools(NOW).expect("usage");
+    assert_eq!(used.len(), 10, "five tools for two principals");
+    assert!(used.iter().all(|usage| usage.calls == 10), "{used:?}");
+    assert_eq!(store.used_tools(NOW.after(Duration::from_millis(90))).expect("usage").len(), 10);
+    assert!(store.used_tools(NOW.after(Duration::from_secs(60))).expect("usage").is_empty());
+    let rules = store.used_rules(NOW).expect("rules");
+    assert_eq!(rules.len(), 1);
+    assert_eq!((rules[0].calls, rules[0].last), (100, call(99).at));
+}
+
 /// A clock that is set back hides no call: the newest are the newest, whatever time it was.
 #[test]
 fn a_clock_that_is_set_back_hides_no_call() {

@@ -2,14 +2,14 @@
 
 use std::process::ExitCode;
 
-#[cfg(target_os = "linux")]
+#[cfg(warden)]
 fn main() -> ExitCode {
     helve_wire::launch::warden::run(&[], std::env::args_os().skip(1))
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(warden))]
 #[expect(clippy::print_stderr, reason = "a program may talk to its person")]
 fn main() -> ExitCode {
-    eprintln!("helve-warden needs Linux");
+    eprintln!("this build of helve-warden can hold no process: it needs Linux");
     ExitCode::FAILURE
 }

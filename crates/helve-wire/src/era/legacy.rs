@@ -51,6 +51,7 @@ impl Speech for Legacy {
         false
     }
 
+    #[cfg(feature = "http")]
     fn has_http_sessions(&self) -> bool {
         true
     }

@@ -50,6 +50,7 @@ impl Speech for Modern {
         true
     }
 
+    #[cfg(feature = "http")]
     fn has_http_sessions(&self) -> bool {
         false
     }

@@ -12,11 +12,14 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::future::Either;
 use futures_util::stream::FuturesUnordered;
-use helve_model::{ErrorCode, HttpFlavour};
+use helve_model::ErrorCode;
+#[cfg(feature = "http")]
+use helve_model::HttpFlavour;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::ClientInfo;
 use crate::channel::Channel;
+#[cfg(feature = "http")]
 use crate::connect::HttpStart;
 use crate::era::modern::Probe;
 use crate::era::{
@@ -102,6 +105,7 @@ pub(crate) fn knowing(other: OtherEra) -> impl Fn(Greeting) -> Greeting {
 /// Greets a peer over HTTP: modern, else `initialize`, else HTTP+SSE where that is an option.
 ///
 /// `start` gives a fresh channel of either kind.
+#[cfg(feature = "http")]
 pub(crate) async fn over_http(
     start: &HttpStart<'_>,
     flavour: HttpFlavour,
@@ -166,6 +170,7 @@ pub(crate) async fn over_http(
 }
 
 /// Which of the two HTTP transports.
+#[cfg(feature = "http")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HttpKind {
     Streamable,
@@ -324,6 +329,7 @@ fn is_bad_mixture(error: &Error) -> bool {
 }
 
 /// What HTTP+SSE is greeted with: it is older than the modern era.
+#[cfg(feature = "http")]
 fn sse_version(protocol: &ProtocolChoice) -> Result<NegotiatedVersion> {
     match protocol {
         ProtocolChoice::Pinned(version) => NegotiatedVersion::of_version(version)
@@ -335,6 +341,7 @@ fn sse_version(protocol: &ProtocolChoice) -> Result<NegotiatedVersion> {
 }
 
 /// Asking differently would not help: the server wants credentials, cannot be reached, or is silent.
+#[cfg(feature = "http")]
 fn is_final(error: &Error) -> bool {
     match error.code() {
         ErrorCode::AuthRequired | ErrorCode::Timeout | ErrorCode::Config => true,
@@ -344,6 +351,7 @@ fn is_final(error: &Error) -> bool {
 }
 
 /// The server does not take `initialize` by POST: it may be one of the older transport.
+#[cfg(feature = "http")]
 fn may_be_sse(error: &Error) -> bool {
     error.rpc().is_some() || matches!(error.http_status(), Some(400 | 404 | 405))
 }

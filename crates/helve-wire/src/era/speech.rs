@@ -43,6 +43,7 @@ pub(crate) trait Speech: fmt::Debug + Send + Sync {
 
     /// True when an HTTP server may keep a session, whose streams can be gone back to, and which a request is taken back in
     /// by a notification. Otherwise hanging up is enough.
+    #[cfg(feature = "http")]
     fn has_http_sessions(&self) -> bool;
 }
 
@@ -70,6 +71,7 @@ impl Era {
 }
 
 /// How a request is spoken before anything is agreed upon: only a modern probe names a version.
+#[cfg(feature = "http")]
 pub(crate) fn before_agreement(named_version: Option<&str>) -> &'static dyn Speech {
     match named_version {
         Some(_) => &modern::Modern,

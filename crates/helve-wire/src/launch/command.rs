@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use helve_model::ErrorCode;
 use rustix::fs::{Access, access};
 
-#[cfg(target_os = "linux")]
+#[cfg(sandbox)]
 use super::confinement::{Confinement, SealedFile};
 use super::environment::ChildEnvironment;
 use super::executable::Executable;
@@ -35,10 +35,10 @@ pub struct ServerCommand {
     /// The open file to run in place of what [`Self::program`] leads to by then (Linux); the name stays what it is called.
     pub executable: Option<Executable>,
     /// Copies of files that the server is started from. Where its sandbox has mounts, they lie over those files (Linux).
-    #[cfg(target_os = "linux")]
+    #[cfg(sandbox)]
     pub sealed: Vec<SealedFile>,
     /// What the process puts on itself before it becomes the server (Linux). [`super::SandboxedLauncher`] sets it.
-    #[cfg(target_os = "linux")]
+    #[cfg(sandbox)]
     pub confinement: Option<Confinement>,
 }
 

@@ -49,7 +49,7 @@ impl Executable {
     }
 
     /// The open file.
-    #[cfg(target_os = "linux")]
+    #[cfg(warden)]
     pub(super) fn file(&self) -> &File {
         &self.file
     }

@@ -11,23 +11,23 @@
 
 mod close;
 mod command;
-#[cfg(target_os = "linux")]
+#[cfg(sandbox)]
 mod confinement;
 mod environment;
 mod executable;
-#[cfg(target_os = "linux")]
+#[cfg(sandbox)]
 mod handover_socket;
-#[cfg(target_os = "linux")]
+#[cfg(sandbox)]
 mod host_proxy;
 mod lent;
 mod plain;
 mod process;
-#[cfg(target_os = "linux")]
+#[cfg(sandbox)]
 mod sandboxed_launcher;
 mod spawn;
-#[cfg(target_os = "linux")]
+#[cfg(warden)]
 pub mod warden;
-#[cfg(target_os = "linux")]
+#[cfg(warden)]
 mod warden_launcher;
 
 use std::fmt;
@@ -38,18 +38,18 @@ use crate::Result;
 
 pub use close::{CloseReport, CloseStep, CloseTimes, close};
 pub use command::ServerCommand;
-#[cfg(target_os = "linux")]
+#[cfg(sandbox)]
 pub use confinement::{Confinement, SealedFile};
 pub use environment::{ChildEnvironment, child_environment};
 pub use executable::Executable;
-#[cfg(target_os = "linux")]
+#[cfg(sandbox)]
 pub use host_proxy::RefusedHosts;
 pub use lent::{Loan, LoanState, lend};
 pub use plain::PlainLauncher;
 pub use process::{ExitReport, ServerProcess};
-#[cfg(target_os = "linux")]
+#[cfg(sandbox)]
 pub use sandboxed_launcher::{Sandbox, SandboxedLauncher, probe};
-#[cfg(target_os = "linux")]
+#[cfg(warden)]
 pub use warden_launcher::{WardenLauncher, WardenProgram};
 
 /// Starts servers. The seam between the transport and the operating system: wrap a launcher to change the command

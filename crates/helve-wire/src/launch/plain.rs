@@ -18,7 +18,7 @@ impl Launcher for PlainLauncher {
     fn launch(&self, command: &ServerCommand) -> Result<Launched> {
         let program = command.resolve()?;
         // Never without it: whoever sets it wants it applied.
-        #[cfg(target_os = "linux")]
+        #[cfg(sandbox)]
         if command.confinement.is_some() {
             let what = "this launcher does not apply rules: wrap it in a sandboxed launcher";
             return Err(start_error(&program, std::io::Error::other(what)));

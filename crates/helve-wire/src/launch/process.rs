@@ -41,7 +41,7 @@ pub(super) enum Tree {
     /// The process leads a process group: signal the group.
     Group,
     /// The process is a warden: tell it.
-    #[cfg(target_os = "linux")]
+    #[cfg(warden)]
     Warden,
 }
 
@@ -208,7 +208,7 @@ impl Held {
         if let State::Ours(_) = &*self.lock() {
             match self.tree {
                 Tree::Group => ignore_gone(kill_process_group(self.id, Signal::TERM)),
-                #[cfg(target_os = "linux")]
+                #[cfg(warden)]
                 Tree::Warden => ignore_gone(kill_process(self.id, Signal::TERM)),
             }
         }
@@ -222,7 +222,7 @@ impl Held {
                     // In case it left its own group.
                     ignore_gone(kill_process(self.id, Signal::KILL));
                 }
-                #[cfg(target_os = "linux")]
+                #[cfg(warden)]
                 Tree::Warden => {
                     ignore_gone(kill_process(self.id, super::warden::KILL));
                     // Somebody may have stopped it.
@@ -271,7 +271,7 @@ impl fmt::Display for ExitReport {
     }
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(pidfd)]
 #[expect(deprecated, reason = "its successor is unsafe; what that asks of the caller, an OwnedFd guarantees")]
 fn watch_end(id: Pid) -> Option<AsyncFd<OwnedFd>> {
     use rustix::process::{PidfdFlags, pidfd_open};
@@ -279,7 +279,7 @@ fn watch_end(id: Pid) -> Option<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(handle, tokio::io::Interest::READABLE).ok()
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(pidfd))]
 fn watch_end(_: Pid) -> Option<AsyncFd<OwnedFd>> {
     None
 }

@@ -13,7 +13,6 @@ use crate::error::Result;
 #[cfg(unix)]
 use crate::launch::ExitReport;
 use crate::request::Times;
-use crate::transport::Link;
 
 /// How much a server should tell in its log notifications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,7 +75,7 @@ impl Session {
     /// True when the server is reached over HTTP+SSE, the older of the two HTTP transports.
     #[must_use]
     pub fn is_over_sse(&self) -> bool {
-        matches!(self.shared.channel.link(), Link::Sse(_))
+        self.shared.channel.link().is_sse()
     }
 
     /// Asks for log messages from this level on: at once in the legacy era, with each request in the modern one.

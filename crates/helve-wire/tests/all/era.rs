@@ -5,7 +5,7 @@
 mod auto;
 mod choice;
 mod preferred;
-#[cfg(target_os = "linux")]
+#[cfg(warden)]
 mod process;
 mod rmcp;
 

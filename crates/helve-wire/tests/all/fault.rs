@@ -1,15 +1,15 @@
 //! Bad peers: each costs only its own calls a coded error with a hint, and nobody else anything.
 
 mod cancel;
-#[cfg(target_os = "linux")]
+#[cfg(warden)]
 mod exit;
 mod flood;
 mod frame;
-#[cfg(target_os = "linux")]
+#[cfg(warden)]
 mod fuzz;
-#[cfg(target_os = "linux")]
+#[cfg(warden)]
 mod leak;
-#[cfg(target_os = "linux")]
+#[cfg(warden)]
 mod memory;
 mod page;
 mod question;
@@ -17,7 +17,7 @@ mod stall;
 mod subscription;
 mod task;
 mod time;
-#[cfg(target_os = "linux")]
+#[cfg(warden)]
 mod tree;
 
 use std::time::{Duration, Instant};

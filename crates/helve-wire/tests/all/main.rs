@@ -3,13 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 #![expect(clippy::panic, reason = "a helper that fails fails its test")]
 
-#[cfg(target_os = "linux")]
+#[cfg(warden)]
 mod alone;
 mod era;
 mod fault;
 mod hand;
 mod http;
-#[cfg(target_os = "linux")]
+#[cfg(warden)]
 mod launch;
 mod session;
 mod support;

@@ -7,9 +7,9 @@ use helve_model::json::RawJson;
 use helve_model::{CallKind, HttpFlavour, Outcome, Principal, QualifiedName, ServerName, ToolName};
 use helve_policy::{Decision, Permit, Request, RuleSet};
 use helve_testkit::{HttpServer, Scenario, peer_program};
-use helve_wire::launch::{
-    Launched, Launcher, PlainLauncher, ServerCommand, WardenLauncher, WardenProgram, child_environment,
-};
+use helve_wire::launch::{Launched, Launcher, PlainLauncher, ServerCommand, child_environment};
+#[cfg(warden)]
+use helve_wire::launch::{WardenLauncher, WardenProgram};
 use helve_wire::{
     BoxFuture, CallOptions, ClientCapabilities, ConnectOptions, HttpTarget, Notification, PeerHandler, PeerQuestion,
     ProtocolChoice, QuestionKind, Result, RpcError, Session, Times, connect_http, connect_stdio, connect_stream,
@@ -132,6 +132,7 @@ pub(crate) async fn http(server: &HttpServer, options: ConnectOptions) -> Result
     connect_http(&HttpTarget::new(&server.url()).unwrap(), HttpFlavour::Auto, options).await
 }
 
+#[cfg(warden)]
 pub(crate) fn warden() -> impl Launcher {
     WardenLauncher::new(WardenProgram { path: env!("CARGO_BIN_EXE_helve-warden").into(), leading: Vec::new() })
 }

@@ -1,5 +1,6 @@
 //! From a decision to a permit: by rule, by an earlier approval, or by asking.
 
+use helve_model::CallKind;
 use helve_model::json::RawJson;
 use helve_policy::{Answer, ApprovalSpan, Decision, Permit, Question, ToolPolicy, Whereabouts};
 
@@ -67,9 +68,16 @@ pub(super) fn decide(
     }
 }
 
-/// Asks whoever can answer for the call.
-pub(super) async fn ask(host: &HostCore, context: &CallContext, question: Question) -> Result<Permit, CallError> {
+/// Asks whoever can answer for the call. What changed meanwhile is decided again.
+pub(super) async fn ask(
+    host: &HostCore,
+    policy: &ToolPolicy,
+    context: &CallContext,
+    question: Question,
+    whereabouts: Whereabouts,
+) -> Result<Permit, CallError> {
     let approver = context.approver.as_ref().unwrap_or(&host.approver);
+    let asked_at = host.snapshot().generation();
     let request = ApprovalRequest {
         name: question.name().clone(),
         kind: question.kind(),
@@ -78,13 +86,27 @@ pub(super) async fn ask(host: &HostCore, context: &CallContext, question: Questi
         caller: question.caller(),
         risk: question.ground().risk,
         sentence: question.to_string(),
+        decider: Some(question.ground().decider.clone()),
+        definition: question.definition(),
+        server: question.server(),
+        source: context.source.clone(),
     };
     let (span, pattern) = match approver.approve(request).await {
         ApprovalAnswer::Once => (ApprovalSpan::Once, None),
         ApprovalAnswer::Run => (ApprovalSpan::Run, None),
         ApprovalAnswer::Always { pattern } => (ApprovalSpan::Always, pattern),
         ApprovalAnswer::Decline => return Err(context.refused(&question.decline())),
+        ApprovalAnswer::DeclineWith(said) => return Err(CallError::declined(&question.decline(), &said)),
+        ApprovalAnswer::Later(open) => return Err(CallError::still_open(&question.refuse_unanswered(), open)),
         ApprovalAnswer::Unavailable => return Err(context.refused(&question.refuse_unanswered())),
+    };
+    let question = if host.snapshot().generation() == asked_at {
+        question
+    } else {
+        match decide_again(host, policy, context, question, whereabouts)? {
+            Answer::Approved(permit) => return Ok(permit),
+            Answer::Open(question) => question,
+        }
     };
     let (permit, approval) = question.approve(span, pattern.as_deref());
     if let Some(approval) = approval {
@@ -104,4 +126,42 @@ pub(super) async fn ask(host: &HostCore, context: &CallContext, question: Questi
         }
     }
     Ok(permit)
+}
+
+/// A person may take long to answer. The yes counts only for what was asked: where the rules or the tool's definition are
+/// others by now, they decide anew, and what would be another question is not taken for answered.
+fn decide_again(
+    host: &HostCore,
+    policy: &ToolPolicy,
+    context: &CallContext,
+    asked: Question,
+    whereabouts: Whereabouts,
+) -> Result<Answer, CallError> {
+    let snapshot = host.snapshot();
+    let listed = snapshot.find(asked.name()).filter(|_| asked.kind() == CallKind::Tool);
+    let policy = match listed {
+        Some(tool) => {
+            as_pinned(tool, context)?;
+            tool.policy().clone()
+        }
+        None => match host.rule_set() {
+            Some(rules) => rules.for_tool(policy.subject().clone()),
+            None => policy.clone(),
+        },
+    };
+    match policy.decide_at(context.called_by(), asked.arguments().clone(), whereabouts) {
+        Decision::Allow(permit) => Ok(Answer::Approved(permit)),
+        Decision::Deny(refusal) => Err(context.refused(&refusal)),
+        Decision::Ask(now) => {
+            let is_same = now.definition() == asked.definition()
+                && now.server() == asked.server()
+                && now.ground().risk == asked.ground().risk
+                && now.ground().decider.meaning() == asked.ground().decider.meaning();
+            if is_same {
+                Ok(Answer::Open(now))
+            } else {
+                Err(CallError::changed_while_asked(&asked.refuse_unanswered()))
+            }
+        }
+    }
 }

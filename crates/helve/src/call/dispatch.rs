@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::record::Recording;
 use super::{CallContext, pages};
 use crate::catalog::ToolEntry;
+use crate::connect::hub_hint;
 use crate::error::CallError;
 use crate::handler::CallHandler;
 use crate::host_core::HostCore;
@@ -219,6 +220,9 @@ fn explain(
             hint.into_iter().fold(ours, CallError::with_hint)
         }
         // The program may have ended for want of a variable.
+        ErrorCode::TransportError if let Some(hint) = hub_hint(handle.spec(), &error) => {
+            CallError::from_wire(error, &name.server).at(name).with_hint(hint)
+        }
         ErrorCode::TransportError => {
             missed_variables::explain(CallError::from_wire(error, &name.server).at(name), handle.spec(), surroundings)
         }

@@ -143,7 +143,7 @@ async fn permit(
     authorize::in_scope(&policy, context, recording)?;
     match authorize::decide(host, &policy, arguments, Whereabouts::default(), context, recording)? {
         Answer::Approved(permit) => Ok(permit),
-        Answer::Open(question) => authorize::ask(host, context, question).await,
+        Answer::Open(question) => authorize::ask(host, &policy, context, question, Whereabouts::default()).await,
     }
 }
 

@@ -125,7 +125,7 @@ async fn permit(
             Answer::Open(question) if form == MessageForm::Notification => {
                 Err(context.refused(&question.refuse_unanswered()))
             }
-            Answer::Open(question) => authorize::ask(host, context, question).await,
+            Answer::Open(question) => authorize::ask(host, &policy, context, question, Whereabouts::default()).await,
         }
     }
     .await

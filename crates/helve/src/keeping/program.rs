@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use helve_model::json::ObjectWriter;
 use helve_model::protocol::code;
 use helve_model::{ErrorCode, ServerSpec, TransportSpec};
-#[cfg(target_os = "linux")]
+#[cfg(sandbox)]
 use helve_wire::launch::SandboxedLauncher;
 use helve_wire::launch::{CloseTimes, ExitReport, Launched, Launcher as _, ServerProcess, close};
 use helve_wire::plane::{Line, LineBuffer};
@@ -22,7 +22,7 @@ use tokio::sync::{mpsc, watch};
 use super::KeeperConnection;
 use super::frame::Frame;
 use super::messages::{self, MOST_BORROWERS, Message};
-#[cfg(target_os = "linux")]
+#[cfg(sandbox)]
 use crate::confine;
 use crate::connect::command;
 use crate::error::CallError;
@@ -134,7 +134,7 @@ impl KeptProgram {
         for (name, value) in surroundings.nesting.variables(stdio.written()) {
             command.environment.set(name, value);
         }
-        #[cfg(target_os = "linux")]
+        #[cfg(sandbox)]
         let launched = match confine::of_spec(spec, stdio, surroundings)? {
             Some(sandbox) => {
                 if let Some(begun) = &begun {
@@ -148,7 +148,7 @@ impl KeptProgram {
             }
             None => surroundings.launcher.launch(&command).map_err(|error| CallError::from_wire(error, &spec.name))?,
         };
-        #[cfg(not(target_os = "linux"))]
+        #[cfg(not(sandbox))]
         let launched = {
             crate::connect::refuse_sandbox(spec)?;
             surroundings.launcher.launch(&command).map_err(|error| CallError::from_wire(error, &spec.name))?

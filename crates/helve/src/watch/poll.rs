@@ -249,7 +249,7 @@ impl Approver for Standing {
                 return ApprovalAnswer::Once;
             }
             let answer = self.approver(&host).approve(request).await;
-            let is_yes = !matches!(answer, ApprovalAnswer::Decline | ApprovalAnswer::Unavailable);
+            let is_yes = matches!(answer, ApprovalAnswer::Once | ApprovalAnswer::Run | ApprovalAnswer::Always { .. });
             *lock(&self.given_for) = is_yes.then_some(asked);
             answer
         })

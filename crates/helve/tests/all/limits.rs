@@ -29,6 +29,7 @@ async fn sent(server: &HttpServer, host: &Host, tool: &str) -> (Result<(), Error
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "http"), ignore = "needs a server over HTTP")]
 async fn a_call_that_may_have_run_is_repeated_only_when_twice_is_once() {
     let reset = || HttpFaultKind::ResetBeforeHeaders;
     let believed = |retries: Option<u32>| {
@@ -51,12 +52,14 @@ async fn a_call_that_may_have_run_is_repeated_only_when_twice_is_once() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "http"), ignore = "needs a server over HTTP")]
 async fn s13_a_claim_that_nobody_believes_repeats_nothing() {
     let (server, host) = breaking(9, HttpFaultKind::ResetBeforeHeaders, |_| ()).await;
     assert_eq!(sent(&server, &host, "a/echo").await, (Err(ErrorCode::TransportError), 1, 1));
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "http"), ignore = "needs a server over HTTP")]
 async fn a_call_that_cannot_have_run_is_repeated() {
     // Too many requests: turned away at the door.
     let (server, host) = breaking(2, HttpFaultKind::status(429), |_| ()).await;

@@ -55,6 +55,7 @@ async fn a_server_that_cannot_list_is_connected_without_tools_and_says_so() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "http"), ignore = "needs a server over HTTP")]
 async fn the_last_good_list_stays_when_the_next_cannot_be_had() {
     let script = HttpScript::json().fault(HttpFault::rpc("tools/list", HttpFaultKind::status(500)).skip(1).times(1));
     let server = Scenario::modern().http(script).serve_http().await.unwrap();
@@ -86,6 +87,7 @@ async fn a_list_cut_short_has_what_came() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "http"), ignore = "needs a server over HTTP")]
 async fn a_server_without_tools_is_not_asked_for_any() {
     let offers = helve_testkit::Offers { tools: false, ..helve_testkit::Offers::default() };
     let server = Scenario::modern().offers(offers).serve_http().await.unwrap();

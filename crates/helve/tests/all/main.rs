@@ -5,11 +5,13 @@
 #![expect(clippy::disallowed_methods, reason = "tests hand their own PATH to the servers they start")]
 
 mod alone;
+#[cfg(feature = "blocking")]
 mod blocking;
 mod broker;
 mod cached;
 mod calls;
 mod fault;
+#[cfg(feature = "derive")]
 mod functions;
 mod limits;
 mod lists;
@@ -22,6 +24,7 @@ mod random;
 mod records;
 mod registry;
 mod servers;
+#[cfg(feature = "tls")]
 mod signing_in;
 mod support;
 mod watches;

@@ -153,18 +153,21 @@ async fn over_stdio_in_the_modern_era() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "http"), ignore = "needs a server over HTTP")]
 async fn over_http_in_the_legacy_era() {
     let (_server, spec) = served(&Scenario::legacy()).await;
     check(spec).await;
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "http"), ignore = "needs a server over HTTP")]
 async fn over_http_in_the_modern_era() {
     let (_server, spec) = served(&Scenario::modern()).await;
     check(spec).await;
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "http"), ignore = "needs a server over HTTP")]
 async fn over_sse() {
     let server = Scenario::legacy_version("2024-11-05").serve_sse().await.unwrap();
     let host = host([http("peer", server.url())]).await;
@@ -266,6 +269,7 @@ async fn a_resource_that_is_too_large_is_kept_in_a_file() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "http"), ignore = "needs a server over HTTP")]
 async fn what_is_not_offered_is_not_asked_for() {
     let offers = Offers { resources: false, prompts: false, subscriptions: false, ..Offers::default() };
     let server = Scenario::legacy().offers(offers).serve_http().await.unwrap();

@@ -188,6 +188,7 @@ async fn directories_are_told_before_the_first_call() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "http"), ignore = "needs a server over HTTP")]
 async fn servers_hear_that_the_directories_are_others() {
     let server = Scenario::legacy().serve_http().await.unwrap();
     let host = builder([http("peer", server.url())]).roots(Here).start().await.unwrap();

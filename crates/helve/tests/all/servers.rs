@@ -18,6 +18,37 @@ async fn a_program_that_is_not_there_is_a_reason_and_the_rest_goes_on() {
     host.shutdown().await;
 }
 
+/// A host without HTTP has its programs, and says what it cannot do.
+#[cfg(not(feature = "http"))]
+#[tokio::test]
+async fn a_server_at_an_address_is_refused_where_http_is_not_built_in() {
+    let away = crate::support::http("away", "http://127.0.0.1:1/mcp");
+    let host = host([away, stdio("good", &Scenario::dual())]).await;
+    call(&host, "good/echo", "{}").await.unwrap();
+    let error = call(&host, "away/echo", "{}").await.unwrap_err();
+    insta::assert_snapshot!(shown(&error), @r"
+    SERVER_UNAVAILABLE: the server `away` is not available: http://127.0.0.1:1/mcp cannot be reached: this program was built without HTTP
+      hint: build it with the features `http` and `tls`
+    ");
+    host.shutdown().await;
+}
+
+/// A program that is to be confined is not started where nothing confines it.
+#[cfg(not(sandbox))]
+#[tokio::test]
+async fn a_server_in_a_sandbox_is_refused_where_there_is_none() {
+    use helve_model::sandbox::{Choice, Profile, SandboxSpec};
+    let mut confined = stdio("confined", &Scenario::dual());
+    confined.sandbox = Some(SandboxSpec::new(Choice::In(Profile::Standard)));
+    let host = host([confined, stdio("good", &Scenario::dual())]).await;
+    call(&host, "good/echo", "{}").await.unwrap();
+    let error = call(&host, "confined/echo", "{}").await.unwrap_err();
+    let told = shown(&error);
+    assert!(told.contains("a program cannot be confined here: sandboxes need Linux"), "{told}");
+    assert!(told.contains("`sandbox = \"off\"` of the server `confined`"), "{told}");
+    host.shutdown().await;
+}
+
 #[tokio::test]
 async fn a_required_server_that_fails_fails_the_start() {
     let mut required = stdio("broken", &Scenario::dual().exits_at_once(3));

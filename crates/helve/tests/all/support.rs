@@ -81,6 +81,7 @@ pub(crate) fn rule(tool: &str, action: Action) -> SourcedRule {
         action,
         origin: Origin::Program,
         layer: Layer::CommandLine,
+        by: None,
     };
     SourcedRule { rule, trust: Trust::Trusted }
 }

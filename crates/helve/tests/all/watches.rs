@@ -302,6 +302,7 @@ async fn a_poll_whose_tool_turns_destructive_is_stopped() {
 
 /// A server that forgets its sessions forgets who listens.
 #[tokio::test]
+#[cfg_attr(not(feature = "http"), ignore = "needs a server over HTTP")]
 async fn a_forgotten_session_is_listened_to_again() {
     let server = Scenario::legacy().http(HttpScript::sse()).serve_http().await.unwrap();
     let host = host([http("peer", server.url())]).await;
@@ -348,6 +349,7 @@ async fn a_neighbour_is_not_what_is_watched() {
 
 /// Two watches of one resource are one subscription at the server, and the first to end leaves the other.
 #[tokio::test]
+#[cfg_attr(not(feature = "http"), ignore = "needs a server over HTTP")]
 async fn one_subscription_for_many() {
     let server = Scenario::legacy().serve_http().await.unwrap();
     let host = host([http("peer", server.url())]).await;
@@ -571,6 +573,7 @@ async fn a_model_is_lent_within_limits() {
 
 /// Era, session and watches survive a restart: no second `initialize`, and the watch goes on.
 #[tokio::test]
+#[cfg_attr(not(feature = "http"), ignore = "needs a server over HTTP")]
 async fn a_host_is_saved_and_resumed() {
     let server = Scenario::legacy().serve_http().await.unwrap();
     let first = host([http("peer", server.url())]).await;

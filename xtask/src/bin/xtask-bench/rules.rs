@@ -41,6 +41,7 @@ fn rule(tool: String, pattern: Option<String>, action: Action) -> SourcedRule {
         action,
         origin: Origin::Program,
         layer: Layer::User,
+        by: None,
     };
     SourcedRule { rule, trust: Trust::Trusted }
 }

@@ -1,10 +1,12 @@
 //! Owns how `helve serve` is set up for a visit: a home of its own, three real servers, and a copy of all that is said to
-//! the one that agents ask most of.
+//! the one that agents ask most of. The servers are its own, or those of a hub that it has joined.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use fs_err::File;
 use serde_json::{Value, json};
 
@@ -15,6 +17,9 @@ use crate::listening::Listening;
 /// The servers behind helve.
 const BEHIND: &[&str] = &["everything", "filesystem", "time"];
 
+/// Everything may be called.
+const RULES: &str = "[[rules]]\ntool = \"*/*\"\naction = \"allow\"\n";
+
 /// A place that `helve serve` can be started in.
 #[derive(Debug)]
 pub(crate) struct Serving {
@@ -24,11 +29,28 @@ pub(crate) struct Serving {
     /// Where all of it lies.
     pub(crate) directory: PathBuf,
     pub(crate) mark: String,
+    /// The hub that has the servers, where they are not its own.
+    hub: Mutex<Option<Listening>>,
+}
+
+/// Whose the servers are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Behind {
+    /// Those of `helve serve`.
+    Itself,
+    /// Those of a hub, and `helve serve` is a spoke of it.
+    Hub,
 }
 
 impl Serving {
     /// Makes the place anew and writes the configuration.
-    pub(crate) fn prepare(helve: &Path, directory: &Path, servers: &[Server], mark: &str) -> Result<Self> {
+    pub(crate) fn prepare(
+        helve: &Path,
+        directory: &Path,
+        servers: &[Server],
+        mark: &str,
+        behind: Behind,
+    ) -> Result<Self> {
         if directory.exists() {
             fs_err::remove_dir_all(directory)?;
         }
@@ -36,9 +58,58 @@ impl Serving {
         fs_err::create_dir_all(&home)?;
         fs_err::create_dir_all(&scratch)?;
         let (helve, directory, mark) = (helve.to_owned(), directory.to_owned(), mark.to_owned());
-        let serving = Self { helve, home, scratch, directory, mark };
-        fs_err::write(serving.configuration(), serving.servers(servers)?)?;
+        let serving = Self { helve, home, scratch, directory, mark, hub: Mutex::default() };
+        let configuration = serving.configuration();
+        fs_err::create_dir_all(configuration.parent().context("no directory")?)?;
+        match behind {
+            Behind::Itself => fs_err::write(configuration, serving.servers(servers)?)?,
+            Behind::Hub => {
+                fs_err::write(configuration, RULES)?;
+                serving.join_hub(servers)?;
+            }
+        }
         Ok(serving)
+    }
+
+    /// Starts a hub with the servers, and joins it.
+    fn join_hub(&self, servers: &[Server]) -> Result<()> {
+        let home = self.directory.join("hub-home");
+        fs_err::create_dir_all(&home)?;
+        let configuration = home.join("helve.toml");
+        fs_err::write(&configuration, self.servers(servers)?)?;
+        let at_hub = |arguments: &[&str]| -> Result<Command> {
+            let mut command = Command::new(&self.helve);
+            let path = std::env::var("PATH").context("no PATH")?;
+            command.args(arguments).env_clear().env("HOME", &home).env("PATH", path).env(MARK, &self.mark);
+            command.args(["--no-discover", "--config"]).arg(&configuration);
+            Ok(command)
+        };
+        let log = File::create(self.directory.join("hub.log"))?.into_parts().0;
+        let mut hub = at_hub(&["hub", "--http", "127.0.0.1:0", "--no-link", "--no-browser"])?;
+        let hub = Listening::start(hub.stderr(log))?;
+        let made = at_hub(&["hub", "token", "make", "spoke"])?.output()?;
+        ensure!(made.status.success(), "no token: {}", String::from_utf8_lossy(&made.stderr));
+        let environment = self.environment()?;
+        let variables = environment.as_object().into_iter().flatten();
+        let mut join = Command::new(&self.helve)
+            .args(["join", &hub.url])
+            .env_clear()
+            .envs(variables.filter_map(|(name, value)| Some((name, value.as_str()?))))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        join.stdin.take().context("no stdin")?.write_all(&made.stdout)?;
+        let joined = join.wait_with_output()?;
+        ensure!(joined.status.success(), "not joined: {}", String::from_utf8_lossy(&joined.stderr));
+        *self.hub.lock().map_err(|_| anyhow::anyhow!("somebody panicked"))? = Some(hub);
+        Ok(())
+    }
+
+    /// Ends the hub, if there is one.
+    pub(crate) fn stop_hub(&self) -> Result<()> {
+        let hub = self.hub.lock().map_err(|_| anyhow::anyhow!("somebody panicked"))?.take();
+        hub.map_or(Ok(()), Listening::stop)
     }
 
     pub(crate) fn arguments(&self) -> Vec<String> {
@@ -73,7 +144,7 @@ impl Serving {
     }
 
     fn servers(&self, servers: &[Server]) -> Result<String> {
-        let mut text = String::from("[[rules]]\ntool = \"*/*\"\naction = \"allow\"\n");
+        let mut text = String::from(RULES);
         for name in BEHIND {
             let mut among = servers.iter().filter(|server| server.transport == Transport::Stdio);
             let server =
@@ -103,7 +174,7 @@ impl Serving {
     }
 
     fn configuration(&self) -> PathBuf {
-        self.home.join("helve.toml")
+        self.home.join(".config/helve/helve.toml")
     }
 
     fn copy(&self) -> PathBuf {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve_hub::{Actor, Hub, HubError, TokenRequest};
+use helve_hub::{Actor, ApprovalInfo, DefinitionStand, Hub, HubError, TokenRequest};
 use helve_setup::keep::{hear, say};
 use helve_store::{Moment, Token, TokenKind};
 use rustix::process::geteuid;
@@ -19,6 +19,8 @@ use tokio::net::{UnixListener, UnixStream};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::running::block_on;
+
+use super::asker;
 
 /// How long whoever connects may take to say what it wants.
 const ASKED_WITHIN: Duration = Duration::from_secs(5);
@@ -92,7 +94,7 @@ pub(super) enum AuditVerb {
 
 /// A question, as it goes over the socket.
 #[derive(Debug, Serialize, Deserialize)]
-enum Question {
+pub(in crate::commands) enum Question {
     Link,
     Status,
     Tokens,
@@ -109,29 +111,41 @@ enum Question {
     Verify,
     Export(PathBuf),
     Backup(PathBuf),
+    Approvals,
+    Approval(String),
+    Allow(String),
+    Deny {
+        id: String,
+        reason: Option<String>,
+    },
 }
 
 /// The answer to it.
 #[derive(Debug, Serialize, Deserialize)]
-enum Answer {
+pub(in crate::commands) enum Answer {
     Done(Value),
     Failed { message: String, hints: Vec<String> },
 }
 
 /// Where the hub of this state directory is.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(in crate::commands) struct Place {
     pub(super) directory: PathBuf,
     socket: PathBuf,
 }
 
 impl Place {
-    pub(super) fn of(context: &Context) -> Result<Self, Failure> {
+    pub(in crate::commands) fn of(context: &Context) -> Result<Self, Failure> {
         let state = context.env.directories().state.clone().ok_or_else(|| {
             Failure::other("there is no home directory for the hub's store").hint("set HOME or XDG_STATE_HOME")
         })?;
         let directory = state.join(super::DIRECTORY);
         Ok(Self { socket: directory.join("hub.sock"), directory })
+    }
+
+    /// Where the key is that seals what the store holds sealed.
+    pub(super) fn key_file(&self) -> PathBuf {
+        self.directory.with_extension("key")
     }
 
     /// Listens for questions. Whoever has the store open is the only one.
@@ -169,17 +183,38 @@ pub(super) async fn answer(listener: UnixListener, hub: Arc<Hub>, bound: SocketA
 }
 
 async fn receive(mut stream: UnixStream, hub: Arc<Hub>, bound: SocketAddr) -> io::Result<()> {
-    if stream.peer_cred()?.uid() != geteuid().as_raw() {
+    let peer = stream.peer_cred()?;
+    if peer.uid() != geteuid().as_raw() {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "another user came"));
     }
     let question: Question = tokio::time::timeout(ASKED_WITHIN, hear(&mut stream)).await??;
-    let answered = tokio::task::spawn_blocking(move || answered(&hub, bound, question)).await;
+    let answered = tokio::task::spawn_blocking(move || {
+        may_ask(peer.pid(), &question)?;
+        answered(&hub, bound, question)
+    })
+    .await;
     let answer = match answered {
         Ok(Ok(value)) => Answer::Done(value),
         Ok(Err(error)) => Answer::Failed { message: error.message().to_owned(), hints: error.hints().to_vec() },
         Err(_) => Answer::Failed { message: "the work broke off".to_owned(), hints: Vec::new() },
     };
     say(&mut stream, &answer).await
+}
+
+/// Whether this process may ask this. What runs below the hub is a server of an agent's, never a person; and an answer about a
+/// call needs a terminal behind it.
+fn may_ask(process: Option<i32>, question: &Question) -> Result<(), HubError> {
+    let answers = matches!(question, Question::Allow(_) | Question::Deny { .. });
+    let Some(asker) = process.and_then(asker::look) else {
+        return if answers { Err(HubError::forbidden("it cannot be told who answers")) } else { Ok(()) };
+    };
+    if asker.is_below_us {
+        return Err(HubError::forbidden("a program that the hub runs may not ask it anything"));
+    }
+    if answers && !asker.has_terminal {
+        return Err(HubError::forbidden("approvals are answered at a terminal, by a person"));
+    }
+    Ok(())
 }
 
 fn answered(hub: &Hub, bound: SocketAddr, question: Question) -> Result<Value, HubError> {
@@ -233,7 +268,35 @@ fn answered(hub: &Hub, bound: SocketAddr, question: Question) -> Result<Value, H
             helve_hub::back_up(hub, &actor, &file)?;
             Ok(Value::Null)
         }
+        Question::Approvals => {
+            let list = helve_hub::list_approvals(hub, &actor)?;
+            Ok(list.waiting.iter().map(approval).collect())
+        }
+        Question::Approval(id) => Ok(approval(&helve_hub::approval(hub, &actor, &id)?)),
+        Question::Allow(id) => Ok(Value::String(helve_hub::allow_call(hub, &actor, &id)?.id)),
+        Question::Deny { id, reason } => {
+            Ok(Value::String(helve_hub::deny_call(hub, &actor, &id, reason.as_deref())?.id))
+        }
     }
+}
+
+fn approval(info: &ApprovalInfo) -> Value {
+    let (approval, asked) = (&info.approval, &info.approval.asked);
+    json!({
+        "id": approval.id,
+        "state": approval.state.word(),
+        "principal": asked.principal,
+        "agent": asked.agent,
+        "tool": format!("{}/{}", asked.server, asked.tool),
+        "risk": asked.risk,
+        "rule": asked.rule,
+        "place": asked.place,
+        "arguments": info.arguments,
+        "callers": info.callers,
+        "changed": matches!(info.definition, DefinitionStand::Changed | DefinitionStand::Outdated),
+        "asked": asked.asked.seconds(),
+        "ends": asked.ends.seconds(),
+    })
 }
 
 fn token(token: &Token) -> Value {
@@ -286,7 +349,7 @@ pub(super) fn ask(context: &Context, place: &Place, what: What) -> Result<(), Fa
     }
 }
 
-async fn put(place: &Place, question: &Question) -> Result<Answer, Failure> {
+pub(in crate::commands) async fn put(place: &Place, question: &Question) -> Result<Answer, Failure> {
     let none = |error: io::Error| {
         Failure::other("no hub runs for this user").cause(&error).hint("`helve hub` starts one, in the foreground")
     };

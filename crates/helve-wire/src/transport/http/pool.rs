@@ -18,10 +18,11 @@ use http::{Request, Response, Uri};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+#[cfg(feature = "tls")]
+use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::connect::HttpConnector;
+#[cfg(feature = "tls")]
 use hyper_util::client::legacy::connect::proxy::Tunnel;
-use rustls::{ClientConfig, RootCertStore};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -32,6 +33,7 @@ use crate::error::{Error, Result};
 use crate::transport::http::background::Background;
 use crate::transport::http::proxy::Proxy;
 use crate::transport::http::target::HttpTarget;
+use crate::transport::http::tls;
 use helve_model::sync::lock;
 
 /// How long connecting may take: name, address after address, TLS.
@@ -80,11 +82,13 @@ pub(crate) struct Connection {
     fresh: bool,
 }
 
-enum Connector {
+pub(crate) enum Connector {
     /// To the server, or to a proxy that passes requests on.
     Plain(HttpConnector),
+    #[cfg(feature = "tls")]
     Tls(Box<HttpsConnector<HttpConnector>>),
     /// To the server, by a proxy that only sees bytes.
+    #[cfg(feature = "tls")]
     Tunnel(Box<HttpsConnector<Tunnel<HttpConnector>>>),
 }
 
@@ -109,18 +113,7 @@ impl Pool {
                 .with_hint("name a proxy whose address begins with http://, or leave the server out with NO_PROXY"));
         }
         let connector = if target.url.scheme() == "https" {
-            let tls = HttpsConnectorBuilder::new().with_tls_config(tls_config(target)?).https_only().enable_http1();
-            match &proxy {
-                None => Connector::Tls(Box::new(tls.wrap_connector(tcp))),
-                Some(proxy) => {
-                    let tunnel = Tunnel::new(proxy.address.clone(), tcp);
-                    let tunnel = match &proxy.authorization {
-                        Some(authorization) => tunnel.with_auth(authorization.clone()),
-                        None => tunnel,
-                    };
-                    Connector::Tunnel(Box::new(tls.wrap_connector(tunnel)))
-                }
-            }
+            tls::connector(target, proxy.as_ref(), tcp)?
         } else {
             Connector::Plain(tcp)
         };
@@ -242,7 +235,9 @@ impl Pool {
                     let address = self.proxy.as_ref().map_or(&self.origin, |proxy| &proxy.address);
                     handshake(connector.clone().call(address.clone()).await?).await
                 }
+                #[cfg(feature = "tls")]
                 Connector::Tunnel(connector) => handshake(connector.clone().call(self.origin.clone()).await?).await,
+                #[cfg(feature = "tls")]
                 Connector::Tls(connector) => handshake(connector.clone().call(self.origin.clone()).await?).await,
             }
         };
@@ -257,7 +252,7 @@ impl Pool {
         let mut hint = "check the server's address, and that the server runs";
         let mut cause: Option<&(dyn StdError + 'static)> = Some(error.as_ref());
         while let Some(error) = cause {
-            if let Some(error) = error.downcast_ref::<rustls::Error>() {
+            if let Some(error) = tls::error(error) {
                 reason = format!("TLS failed: {error}");
                 hint = "check the server's certificate, or add the authority that signed it";
             }
@@ -322,22 +317,6 @@ where
         drop(connection.await);
     });
     Ok(Connection { sender, task: task.abort_handle(), fresh: true })
-}
-
-fn tls_config(target: &HttpTarget) -> Result<ClientConfig> {
-    let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-    // A system's store may hold what no client of today understands.
-    roots.add_parsable_certificates(target.system_certificates.iter().map(|der| der.as_slice().into()));
-    for certificate in &target.certificates {
-        roots
-            .add(certificate.clone().into())
-            .map_err(|error| Error::new(ErrorCode::Config, "a root certificate cannot be read").with_source(error))?;
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| Error::new(ErrorCode::Config, "TLS is not available").with_source(error))?;
-    Ok(config.with_root_certificates(roots).with_no_client_auth())
 }
 
 /// The connection broke while a request was on its way.

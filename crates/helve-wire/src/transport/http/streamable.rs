@@ -201,6 +201,6 @@ mod fault_tests;
 #[path = "standalone_tests.rs"]
 mod standalone_tests;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "tls"))]
 #[path = "tls_tests.rs"]
 mod tls_tests;

@@ -14,6 +14,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 /// Time stands still while anything can be done, and jumps to the next moment something is due: ten minutes are short.
 #[tokio::test(start_paused = true)]
+#[cfg_attr(not(feature = "http"), ignore = "needs a server over HTTP")]
 async fn an_endpoint_that_closes_at_once_is_tried_at_most_twelve_times_a_minute() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
@@ -48,6 +49,7 @@ fn with_token(mut spec: ServerSpec, token: ConfigText) -> ServerSpec {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "http"), ignore = "needs a server over HTTP")]
 async fn a_server_that_wants_credentials_says_which_variable_to_look_at() {
     let refusal = HttpFaultKind::unauthorized(Some(r#"Bearer realm="tools""#));
     let script = HttpScript::json().fault(HttpFault::any(refusal));
@@ -92,6 +94,7 @@ async fn a_server_that_wants_credentials_says_which_variable_to_look_at() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "http"), ignore = "needs a server over HTTP")]
 async fn credentials_that_came_in_the_meantime_are_taken_at_a_reconnection() {
     let script = HttpScript::json().fault(HttpFault::any(HttpFaultKind::unauthorized(None)).times(1));
     let server = Scenario::modern().http(script).serve_http().await.unwrap();
@@ -106,6 +109,7 @@ async fn credentials_that_came_in_the_meantime_are_taken_at_a_reconnection() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "http"), ignore = "needs a server over HTTP")]
 async fn a_token_that_runs_out_in_the_middle_is_told_with_the_call() {
     let refusal = HttpFaultKind::unauthorized(Some("Bearer error=\"invalid_token\""));
     let script = HttpScript::json().fault(HttpFault::rpc("tools/call", refusal).times(1));

@@ -44,6 +44,7 @@ async fn a_dropped_host_takes_its_processes_along() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "http"), ignore = "needs a server over HTTP")]
 async fn a_dropped_call_is_cancelled_at_the_server_and_recorded() {
     for scenario in [Scenario::legacy(), Scenario::modern()] {
         let server = scenario.serve_http().await.unwrap();
@@ -88,6 +89,7 @@ fn a_thousand_toggles_and_reconnections_leave_nothing_behind() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(feature = "http"), ignore = "needs a server over HTTP")]
 #[ignore = "counts what its process has open: started by the test above"]
 async fn toggles_and_reconnections() {
     if !alone::is_alone() {

@@ -10,6 +10,7 @@ use crate::support::{PATIENCE, call, host, http, until};
 const GAP: Duration = Duration::from_secs(1);
 
 #[tokio::test]
+#[cfg_attr(not(feature = "http"), ignore = "needs a server over HTTP")]
 async fn a_flood_of_changes_costs_two_listings_and_the_last_is_never_lost() {
     for scenario in [Scenario::legacy(), Scenario::modern()] {
         let server = scenario.serve_http().await.unwrap();

@@ -11,6 +11,8 @@ use crate::report::{Goal, Line};
 
 const INSTRUCTIONS: Goal = Goal::AtMost(7_500.0);
 const GATEWAY: Goal = Goal::AtMost(20_000.0);
+/// Twice what one pass over the message took when nothing was checked but its envelope.
+const GATE: Goal = Goal::AtMost(3_000.0);
 const FLAT: Goal = Goal::AtMost(1.2);
 
 pub(crate) fn measure(bench: &Bench, _peers: &Peers) -> Result<Vec<Line>> {
@@ -52,6 +54,12 @@ pub(crate) fn measure(bench: &Bench, _peers: &Peers) -> Result<Vec<Line>> {
                 gateway.instructions,
                 gateway.allocations - host.allocations
             ),
+        ),
+        Line::new(
+            "instructions of the gate of it: a call and its answer checked whole",
+            gateway.gate,
+            GATE,
+            String::new(),
         ),
     ])
 }

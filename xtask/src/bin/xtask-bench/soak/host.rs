@@ -84,6 +84,7 @@ fn builder(servers: Vec<ServerSpec>) -> HostBuilder {
         action: Action::Allow,
         origin: Origin::Program,
         layer: Layer::CommandLine,
+        by: None,
     };
     let environment = std::env::vars_os().filter(|(name, _)| name == "PATH").collect();
     let settings = HostSettings::default().with(|settings| settings.in_flight_per_server = 128);

@@ -1,0 +1,79 @@
+//! Who is told that a call waits: addresses that the person named, by a POST that holds no arguments and decides nothing. Every
+//! request goes through the egress policy that logins use.
+
+use std::sync::Arc;
+
+use helve::auth::egress::{Certificates, EgressClient, Policy};
+use helve::auth::ports::{Http as _, HttpRequest};
+use helve_hub::{Announcement, Desk};
+use helve_model::json::ObjectWriter;
+use tokio::sync::mpsc;
+use url::Url;
+
+use crate::context::Context;
+
+/// So many notices wait to be sent.
+const QUEUE: usize = 64;
+
+/// Tells these addresses of every new question, for ever. In the runtime of the page.
+pub(super) fn begin(context: &Context, desk: &Desk, addresses: &[String], runtime: &tokio::runtime::Handle) {
+    let clients: Vec<(Url, EgressClient)> = addresses.iter().filter_map(|address| client(context, address)).collect();
+    if clients.is_empty() {
+        return;
+    }
+    let (sender, announced) = mpsc::channel(QUEUE);
+    desk.announce_to(sender);
+    runtime.spawn(tell(Arc::from(clients), announced));
+}
+
+fn client(context: &Context, address: &str) -> Option<(Url, EgressClient)> {
+    let url = Url::parse(address).ok().filter(|url| url.scheme() == "https");
+    let Some(url) = url else {
+        context.printer.warning(format!("{address:?} is not an address that can be told of approvals"));
+        return None;
+    };
+    let environment = &context.env;
+    let certificates = Certificates { named: &[], system: environment.certificates()() };
+    let proxies = environment.proxies().map(|proxies| Arc::clone(proxies.matcher()));
+    match EgressClient::new(Policy::for_server(&url), certificates, proxies) {
+        Ok(client) => Some((url, client)),
+        Err(error) => {
+            context.printer.warning(format!("{url} cannot be told of approvals: {}", error.message()));
+            None
+        }
+    }
+}
+
+async fn tell(clients: Arc<[(Url, EgressClient)]>, mut announced: mpsc::Receiver<Announcement>) {
+    while let Some(announcement) = announced.recv().await {
+        for (url, client) in clients.iter() {
+            match client.send(HttpRequest::notice(url.clone(), body(&announcement))).await {
+                Ok(answer) if answer.status.is_success() => {}
+                Ok(answer) => tracing::warn!(status = %answer.status, host = url.host_str(), "a notice was refused"),
+                Err(error) => tracing::warn!(%error, host = url.host_str(), "a notice could not be sent"),
+            }
+        }
+    }
+}
+
+fn body(announcement: &Announcement) -> String {
+    let Announcement { id, principal, tool, link } = announcement;
+    ObjectWriter::new().text("id", id).text("principal", principal).text("tool", tool).text("link", link).into_text()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_notice_says_who_what_and_where_and_nothing_else() {
+        let announcement = Announcement {
+            id: "A-7F3K".to_owned(),
+            principal: "token:ci".to_owned(),
+            tool: "github/delete_branch".to_owned(),
+            link: "https://hub.example.com/approvals/A-7F3K".to_owned(),
+        };
+        let expected = r#"{"id":"A-7F3K","principal":"token:ci","tool":"github/delete_branch","link":"https://hub.example.com/approvals/A-7F3K"}"#;
+        assert_eq!(body(&announcement), expected);
+    }
+}

@@ -1,0 +1,173 @@
+//! One call that is held: how long, who is asked besides the page, and what its agent is told when nobody answered.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use helve::{AnswerPage, ApprovalAnswer, ApprovalRequest, Approver, BoxFuture, OpenQuestion};
+use helve_serve::{AskedAgent, PageWay};
+use helve_store::{Approval, ApprovalState, AskOutcome, StoreError};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::{Desk, words};
+
+/// So often a call asks anew because another like it used the yes.
+const ROUNDS: usize = 16;
+
+/// The approver of one call.
+pub(super) struct HeldCall {
+    desk: Arc<Desk>,
+    agent: AskedAgent,
+}
+
+/// What became of waiting.
+enum Waited {
+    /// The question was answered, or has ended.
+    Settled(Approval),
+    /// Nobody has answered, and the agent is told to come back.
+    Overdue,
+}
+
+impl HeldCall {
+    pub(super) const fn new(desk: Arc<Desk>, agent: AskedAgent) -> Self {
+        Self { desk, agent }
+    }
+
+    async fn hold(&self, request: ApprovalRequest) -> ApprovalAnswer {
+        match self.ask(request).await {
+            Ok(answer) => answer,
+            Err(error) => {
+                tracing::warn!(%error, "nobody could be asked about a call");
+                later(words::CANNOT_ASK.to_owned())
+            }
+        }
+    }
+
+    async fn ask(&self, request: ApprovalRequest) -> Result<ApprovalAnswer, StoreError> {
+        for _ in 0..ROUNDS {
+            let asking = request.clone();
+            let approval = match self.at_desk(move |desk| desk.ask(&asking)).await? {
+                AskOutcome::Allowed(_) => return Ok(ApprovalAnswer::Once),
+                AskOutcome::TooMany(count) => return Ok(later(words::too_many(count))),
+                AskOutcome::New(approval) | AskOutcome::Joined(approval) => approval,
+            };
+            let settled = match self.wait(&approval, &request).await? {
+                Waited::Settled(settled) => settled,
+                Waited::Overdue => return Ok(ApprovalAnswer::Later(self.still_open(&approval))),
+            };
+            match settled.state {
+                ApprovalState::Allowed => {
+                    let id = settled.id.clone();
+                    if self.at_desk(move |desk| desk.spend(&id)).await? {
+                        return Ok(ApprovalAnswer::Once);
+                    }
+                }
+                ApprovalState::Denied => return Ok(ApprovalAnswer::DeclineWith(words::denied(&settled))),
+                ApprovalState::Withdrawn => return Ok(ApprovalAnswer::DeclineWith(words::withdrawn(&settled))),
+                ApprovalState::Expired => return Ok(later(words::expired(&settled))),
+                // Another call like this one used the yes: one yes is one call.
+                ApprovalState::Used | ApprovalState::Lapsed | ApprovalState::Pending => {}
+            }
+        }
+        Ok(later(words::CANNOT_ASK.to_owned()))
+    }
+
+    /// Waits for an answer, whoever gives it.
+    async fn wait(&self, approval: &Approval, request: &ApprovalRequest) -> Result<Waited, StoreError> {
+        let mut sitting = self.desk.sit(&approval.id);
+        let mut form =
+            self.agent.form.as_ref().filter(|_| !approval.asked.needs_page).map(|form| form.approve(request.clone()));
+        let mut overdue = pin!(sleep(self.desk.times.hold));
+        let mut was_told = false;
+        loop {
+            let id = approval.id.clone();
+            // Looked at after taking the seat, so that no answer is missed.
+            match self.at_desk(move |desk| desk.look(&id)).await? {
+                Some(found) if found.state == ApprovalState::Pending => {}
+                Some(found) => return Ok(Waited::Settled(found)),
+                None => return Ok(Waited::Overdue),
+            }
+            tokio::select! {
+                biased;
+                _ = sitting.changed.changed() => {}
+                answer = answered(&mut form) => {
+                    form = None;
+                    self.answer_by_form(approval, request, answer).await?;
+                }
+                () = &mut overdue => {
+                    if was_told {
+                        return Ok(Waited::Overdue);
+                    }
+                    was_told = true;
+                    if let Some(task) = &self.agent.task {
+                        task.notify_one();
+                        let lasts = approval.asked.ends.since(self.desk.now());
+                        overdue.as_mut().set(sleep_until(Instant::now() + lasts));
+                    } else if let PageWay::Question(question) = &self.agent.page {
+                        let page = self.page(approval);
+                        if !question.show(&request.name.server, &page, &words::page(approval)).await {
+                            return Ok(Waited::Overdue);
+                        }
+                        overdue.as_mut().set(sleep(self.desk.times.hold));
+                    } else {
+                        return Ok(Waited::Overdue);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The agent's form was answered. Whether that was first is for the store to say.
+    async fn answer_by_form(
+        &self,
+        approval: &Approval,
+        request: &ApprovalRequest,
+        answer: ApprovalAnswer,
+    ) -> Result<(), StoreError> {
+        let is_allowed = match answer {
+            ApprovalAnswer::Once | ApprovalAnswer::Run | ApprovalAnswer::Always { .. } => true,
+            ApprovalAnswer::Decline | ApprovalAnswer::DeclineWith(_) => false,
+            // The form was put away: the others can still answer.
+            ApprovalAnswer::Later(_) | ApprovalAnswer::Unavailable => return Ok(()),
+        };
+        let agent = request.source.agent.as_ref().map(|agent| agent.name.clone()).unwrap_or_default();
+        let id = approval.id.clone();
+        self.at_desk(move |desk| desk.decide(&id, is_allowed, &format!("form:{agent}"), None)).await?;
+        Ok(())
+    }
+
+    fn still_open(&self, approval: &Approval) -> OpenQuestion {
+        let page = matches!(self.agent.page, PageWay::WithError).then(|| self.page(approval));
+        OpenQuestion::new(words::still_open(approval), page)
+    }
+
+    fn page(&self, approval: &Approval) -> AnswerPage {
+        AnswerPage { id: approval.id.clone(), url: self.desk.link(&approval.id) }
+    }
+
+    /// Does something that may block on a thread where that delays nobody.
+    async fn at_desk<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Desk) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let desk = Arc::clone(&self.desk);
+        tokio::task::spawn_blocking(move || work(&desk)).await.unwrap_or(Err(StoreError::Closed))
+    }
+}
+
+/// The answer of the form; without a form there is none.
+async fn answered(form: &mut Option<BoxFuture<'_, ApprovalAnswer>>) -> ApprovalAnswer {
+    match form {
+        Some(form) => form.await,
+        None => std::future::pending().await,
+    }
+}
+
+fn later(said: String) -> ApprovalAnswer {
+    ApprovalAnswer::Later(OpenQuestion::new(said, None))
+}
+
+impl Approver for HeldCall {
+    fn approve(&self, request: ApprovalRequest) -> BoxFuture<'_, ApprovalAnswer> {
+        Box::pin(self.hold(request))
+    }
+}
