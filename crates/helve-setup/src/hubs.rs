@@ -47,7 +47,7 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(5);
 const LOOKED_AT_WITHIN: Duration = Duration::from_millis(1_500);
 
 /// What was heard of a hub counts so long before it is asked again.
-const HEARD_COUNTS: Duration = Duration::from_secs(300);
+const HEARD_COUNTS: Duration = Duration::from_secs(60);
 
 /// A hub that did not answer is left alone so long.
 const AWAY_COUNTS: Duration = Duration::from_secs(30);
