@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
 use helve_model::sync::lock;
@@ -121,28 +121,13 @@ struct Writing {
 
 impl Writing {
     fn run(mut self, orders: &Receiver<Order>) {
-        let mut batch: Vec<Box<dyn IntoCall>> = Vec::new();
-        loop {
-            let first = if batch.is_empty() {
-                match orders.recv() {
-                    Ok(order) => order,
-                    Err(_) => return,
-                }
-            } else {
-                // Parked and not waiting for the queue, so that handing in a call needs to wake nobody. Whoever waits for
-                // something to be done does wake it.
-                if batch.len() < BATCH {
-                    std::thread::park_timeout(GATHER);
-                }
-                match orders.recv_timeout(Duration::ZERO) {
-                    Ok(order) => order,
-                    Err(RecvTimeoutError::Timeout) => {
-                        self.write(std::mem::take(&mut batch));
-                        continue;
-                    }
-                    Err(RecvTimeoutError::Disconnected) => return self.write(batch),
-                }
-            };
+        while let Ok(first) = orders.recv() {
+            // Parked and not waiting for the queue, so that handing in a call needs to wake nobody; whoever waits for
+            // something to be done does wake it. Only once: however many come meanwhile, the first has waited long enough.
+            if matches!(first, Order::Call(_)) {
+                std::thread::park_timeout(GATHER);
+            }
+            let mut batch: Vec<Box<dyn IntoCall>> = Vec::new();
             let mut next = Some(first);
             while let Some(order) = next {
                 match order {
@@ -158,6 +143,7 @@ impl Writing {
                 }
                 next = orders.try_recv().ok();
             }
+            self.write(batch);
         }
     }
 

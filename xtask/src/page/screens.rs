@@ -13,7 +13,7 @@ const SCREENS: &[(&str, &str, &str)] = &[
     ("server", "/servers/echo", "echo"),
     ("server-broken", "/servers/broken", "broken"),
     ("server-log", "/servers/broken/log", "broken"),
-    ("calls", "/calls?window=7d", "Calls"),
+    ("calls", "/calls?window=week", "Calls"),
     ("calls-live", "/calls?live=1", "Calls"),
     ("call", "/calls/1", "archive/list_backups"),
     ("tokens", "/tokens", "Tokens"),

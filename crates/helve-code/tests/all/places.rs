@@ -65,7 +65,14 @@ async fn what_is_not_there_is_told_before_anything_runs() {
     let source = "device.ShopMCP.only_u2d_there()\ndevices.hub.ShopMCP.whre()\ndevices.hub.ShpMCP.where()\ndevices.elsewhere.ShopMCP.where()\n";
     let Some((told, calls)) = said(source).await else { return };
     assert!(calls.is_empty(), "{told}");
-    insta::assert_snapshot!(told, @r"");
+    for part in [
+        "`device.ShopMCP` has no tool `only_u2d_there`",
+        "`devices.hub.ShopMCP` has no tool `whre`: did you mean `where`?",
+        "there is no server `devices.hub.ShpMCP`: did you mean `devices.hub.ShopMCP`?",
+        "there is no server `devices.elsewhere.ShopMCP`",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
 }
 
 #[tokio::test]

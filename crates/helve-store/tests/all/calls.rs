@@ -170,3 +170,18 @@ fn a_clock_that_is_set_back_hides_no_call() {
     assert!(store.verify().expect("a report").broken.is_none());
     assert_eq!(store.check().expect("a file"), Vec::<String>::new());
 }
+
+/// Calls that come without a pause are written all the same, and not only once a batch is full.
+#[test]
+fn a_steady_stream_is_written_as_it_comes() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = Store::open(directory.path(), |_| {}).expect("it opens");
+    let mut recorded = 0;
+    while store.health().written == 0 {
+        assert!(recorded < 1_000, "nothing is written while calls come");
+        store.record(Box::new(call(recorded)));
+        recorded += 1;
+        // Often enough that the queue is never found empty.
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
