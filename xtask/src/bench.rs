@@ -1,6 +1,7 @@
 //! Owns `cargo xtask bench`: builds the benchmark in release and runs it.
 
 mod gateways;
+mod hub;
 mod peers;
 mod spokes;
 
@@ -26,6 +27,7 @@ enum What {
     Cli(Cli),
     Code(Code),
     Host(Host),
+    Hub(hub::Hub),
     Pure(Pure),
     Sandbox(Sandbox),
     Serve(Serve),
@@ -161,6 +163,7 @@ impl Bench {
             What::Cli(cli) => cli.run(root),
             What::Code(code) => code.run(root),
             What::Host(host) => host.run(root),
+            What::Hub(hub) => hub.run(root),
             What::Pure(pure) => pure.run(root),
             What::Sandbox(sandbox) => sandbox.run(root),
             What::Serve(serve) => serve.run(root),
