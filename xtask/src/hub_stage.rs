@@ -153,6 +153,10 @@ impl HubHome {
 }
 
 impl RunningHub {
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// A connection to it.
     pub(crate) fn connect(&self) -> Http {
         Http::new(&self.address, PATIENCE)

@@ -55,7 +55,7 @@ const fn ended(end: CallEnd) -> Ended {
     match end {
         CallEnd::ToolError => Ended::ToolError,
         CallEnd::FromCache => Ended::Cached,
-        CallEnd::Failed(ErrorCode::Denied) => Ended::Refused,
+        CallEnd::Failed(ErrorCode::Denied | ErrorCode::ApprovalRequired) => Ended::Refused,
         CallEnd::Failed(_) => Ended::Failed,
         _ => Ended::Done,
     }
@@ -75,7 +75,7 @@ const fn door_number(door: Door) -> u8 {
     }
 }
 
-fn decided(decider: &Decider, ended: Ended) -> Decided {
+fn decided(decider: &Decider, end: CallEnd) -> Decided {
     match decider {
         Decider::Rule(rule) => match rule.rule.action {
             Action::Allow => Decided::Allow,
@@ -83,7 +83,9 @@ fn decided(decider: &Decider, ended: Ended) -> Decided {
             Action::Deny => Decided::Deny,
         },
         Decider::Approved(_) | Decider::Declined => Decided::Ask,
-        _ if ended == Ended::Refused => Decided::Deny,
+        // What no rule mentions is asked for, and nobody was there to answer.
+        _ if matches!(end, CallEnd::Failed(ErrorCode::ApprovalRequired)) => Decided::Ask,
+        _ if ended(end) == Ended::Refused => Decided::Deny,
         _ => Decided::Allow,
     }
 }
@@ -111,7 +113,7 @@ impl IntoCall for Row {
             server: call.name.as_ref().map(|name| name.server.to_string()),
             asked: (name.as_deref() != Some(asked.as_str())).then_some(asked),
             tool: name,
-            decision: call.ground.as_ref().map_or(Decided::Not, |ground| decided(&ground.decider, ended)),
+            decision: call.ground.as_ref().map_or(Decided::Not, |ground| decided(&ground.decider, call.end)),
             rule: call.ground.as_ref().map(|ground| ground.decider.to_string()),
             ended,
             code: match call.end {

@@ -19,7 +19,7 @@ const LETTERS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 /// How many letters an id has, and how many when none that short is free.
 const SHORT: usize = 4;
-const LONG: usize = 12;
+const LONG: usize = 16;
 
 /// How often a short id is tried.
 const TRIES: usize = 8;

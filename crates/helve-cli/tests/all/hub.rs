@@ -87,13 +87,18 @@ impl Drop for Hub<'_> {
 
 struct Agent<'a> {
     hub: &'a Hub<'a>,
+    path: &'static str,
     token: Option<String>,
     session: Option<String>,
 }
 
 impl<'a> Agent<'a> {
     fn new(hub: &'a Hub<'a>, token: Option<&str>) -> Self {
-        let mut agent = Self { hub, token: token.map(ToOwned::to_owned), session: None };
+        Self::at(hub, "/mcp", token)
+    }
+
+    fn at(hub: &'a Hub<'a>, path: &'static str, token: Option<&str>) -> Self {
+        let mut agent = Self { hub, path, token: token.map(ToOwned::to_owned), session: None };
         let client = json!({ "name": "test", "version": "1" });
         let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
         let answer = agent.post(&json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }));
@@ -114,7 +119,7 @@ impl<'a> Agent<'a> {
         let mut headers = self.headers();
         headers.push(("content-type".to_owned(), "application/json".to_owned()));
         let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (&**name, &**value)).collect();
-        self.hub.ask("POST", "/mcp", &headers, &message.to_string())
+        self.hub.ask("POST", self.path, &headers, &message.to_string())
     }
 
     fn request(&mut self, method: &str, params: &Value) -> Value {
@@ -365,4 +370,49 @@ fn a_revoked_token_is_refused_at_once_and_its_stream_ends() {
     assert_eq!(agent.post(&json!({ "jsonrpc": "2.0", "id": 5, "method": "ping" })).status, 401);
     // The program that revokes takes a while to start; what it does takes none.
     assert!(revoked.elapsed() < PATIENCE / 2, "it took {:?}", revoked.elapsed());
+}
+
+/// Whichever door a call comes through: the same decision, by the same rule, and the same in the record.
+#[test]
+fn every_door_meets_the_same_decision_and_leaves_the_same_record() {
+    let rules = "[[rules]]\ntool = \"echo/echo\"\npattern = \"text=secret*\"\naction = \"deny\"\n\n\
+                 [[rules]]\ntool = \"echo/echo\"\npattern = \"text=ask*\"\naction = \"ask\"\n\n\
+                 [[rules]]\ntool = \"echo/echo\"\naction = \"allow\"\n";
+    let environment = with_servers(&[("echo", Scenario::modern())], rules);
+    let hub = Hub::start(&environment, &[]);
+    let (agent, admin) = (hub.token("agent", &[]), format!("Bearer {}", hub.token("admin", &["--admin"])));
+    let texts = ["fine", "secret", "ask me"];
+    for text in texts {
+        let arguments = json!({ "text": text });
+        for (path, name) in [("/mcp", "echo__echo"), ("/s/echo/mcp", "echo")] {
+            let call = json!({ "name": name, "arguments": arguments });
+            let answer = Agent::at(&hub, path, Some(&agent)).request("tools/call", &call);
+            let is_refused = answer.get("error").is_some() || answer["result"]["isError"] == true;
+            assert_eq!(is_refused, text != "fine", "{path} {text}: {answer}");
+        }
+        let headers = [("authorization", &*admin), ("content-type", "application/json")];
+        let answer = hub.ask("POST", "/api/v1/tools/echo/echo/call", &headers, &arguments.to_string());
+        assert_eq!(answer.status == 200, text == "fine", "{text}: {}", answer.body);
+    }
+    let started = Instant::now();
+    let calls = loop {
+        let answer = hub.ask("GET", "/api/v1/calls", &[("authorization", &*admin)], "");
+        let found: Value = serde_json::from_str(&answer.body).expect("JSON");
+        let calls = found["calls"].as_array().cloned().unwrap_or_default();
+        if calls.len() >= texts.len() * 3 {
+            break calls;
+        }
+        assert!(started.elapsed() < PATIENCE, "not all were recorded: {found}");
+    };
+    assert_eq!(calls.len(), texts.len() * 3);
+    // Whatever the door: of each decision there are three, by one rule, with one end.
+    for decision in ["deny", "ask", "allow"] {
+        let told: Vec<String> = calls
+            .iter()
+            .filter(|call| call["decision"] == decision)
+            .map(|call| format!("{} {} {} {}", call["tool"], call["rule"], call["end"], call["code"]))
+            .collect();
+        assert_eq!(told.len(), 3, "{decision}: {calls:#?}");
+        assert!(told.iter().all(|one| *one == told[0]), "{decision}: {told:#?}");
+    }
 }

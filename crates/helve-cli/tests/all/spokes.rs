@@ -215,7 +215,9 @@ fn a_hub_that_is_away_is_said_at_once_and_served_again_when_it_is_back() {
     let address = hub.kill();
     until("the hub is known to be away", || is_error(&timed(&mut agent, "mcp__hub__notes__echo").0));
     let (answer, took) = timed(&mut agent, "mcp__hub__notes__echo");
-    assert!(answer.to_string().contains("not available"), "{answer}");
+    // The call finds out by itself, or is told what the hub's stream found out.
+    let answer = answer.to_string();
+    assert!(answer.contains("not available") || answer.contains("cannot connect"), "{answer}");
     // 50 ms are measured elsewhere; here other tests run beside this one.
     assert!(took < Duration::from_secs(1), "refused after {took:?}");
     assert!(!is_error(&timed(&mut agent, "mcp__own__echo").0), "a local server does not notice");
