@@ -6,6 +6,8 @@
 mod builtin;
 pub(crate) mod sandbox;
 mod transport;
+
+pub(crate) use transport::is_address_type;
 mod values;
 
 use helve_model::text::nearest;

@@ -46,7 +46,8 @@ pub fn hub_address(text: &str) -> Result<String, &'static str> {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
         None => authority.split(':').next().unwrap_or_default(),
     };
-    let is_here = || host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    let is_here =
+        || host == "localhost" || host.parse::<core::net::IpAddr>().is_ok_and(|address| address.is_loopback());
     match scheme.to_ascii_lowercase().as_str() {
         "https" if !host.is_empty() => Ok(format!("https://{}", authority.to_ascii_lowercase())),
         "http" if is_here() => Ok(format!("http://{}", authority.to_ascii_lowercase())),

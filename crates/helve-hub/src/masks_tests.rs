@@ -1,3 +1,5 @@
+//! A mark stands for one secret of one file, and gives nothing else back.
+
 use std::collections::HashMap;
 
 use super::{KEPT, Masks};

@@ -1,3 +1,5 @@
+//! Parts that several hosts have in common are kept once, and only where they are equal whole.
+
 use std::sync::Arc;
 
 use helve_model::{Action, CallKind, Layer, Origin, QualifiedName, Rule, ServerName, ServerSpec, ToolName};

@@ -1,6 +1,6 @@
 //! The machine is asked once what it can enforce, however many servers there are.
 
-use std::fs;
+use fs_err as fs;
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
@@ -13,7 +13,7 @@ fn the_machine_is_asked_once_for_all_hosts() {
     let machine = Machine { landlock_abi: 3, seccomp: true, mounts: false, network: false, counts_processes: false };
     let answer = serde_json::to_string(&machine).unwrap();
     fs::write(&stage, format!("#!/bin/sh\necho x >> '{}'\necho '{answer}'\n", asked.display())).unwrap();
-    fs::set_permissions(&stage, fs::Permissions::from_mode(0o700)).unwrap();
+    fs::set_permissions(&stage, std::fs::Permissions::from_mode(0o700)).unwrap();
     let stage = WardenProgram { path: stage, leading: Vec::new() };
     let first = Confining::new(stage, directory.path().join("servers"), None, Vec::new());
     let second = first.for_another_host();

@@ -186,7 +186,7 @@ async fn q16_q18_tokens_in_odd_wrappings() {
         (TokenShape::EmptyToken, "BASE/token answered 200 OK, but without an access token"),
         (TokenShape::WrongTypes, "BASE/token answered 200 OK, but without an access token"),
         (TokenShape::Html, "BASE/token answered 200 OK, but not with a JSON object"),
-        (TokenShape::Huge, "the token endpoint at BASE/token is of no use: its answer is longer than 1 MiB"),
+        (TokenShape::Huge, "the token endpoint at BASE/token cannot be used: its answer is longer than 1 MiB"),
         (TokenShape::Broken, "BASE/token answered 500 Internal Server Error without saying why"),
     ];
     for (token_shape, words) in bad {

@@ -244,8 +244,8 @@ fn an_agent_gets_run_code_beside_the_tools_or_with_the_search_alone() {
     let names = |arguments: &[&str]| {
         let mut agent = Agent::start(&env, arguments);
         let listed = agent.request("tools/list", &json!({}));
-        let tools = listed["result"]["tools"].as_array().unwrap();
-        tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        let tools = listed["result"]["tools"].as_array().expect("a list");
+        tools.iter().map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(names(&["serve", "--discover", "code"]), ["search_tools", RUN_CODE]);
     let beside = names(&["serve", "--code"]);
@@ -268,7 +268,7 @@ fn an_agent_hears_how_far_a_program_is() {
     assert_eq!((&result["structuredContent"], &result["isError"]), (&Value::Null, &Value::Null));
     let of = |method: &str| agent.heard.iter().filter(|heard| heard["method"] == method).collect::<Vec<_>>();
     let progress = of("notifications/progress");
-    let message = progress[0]["params"]["message"].as_str().unwrap();
+    let message = progress[0]["params"]["message"].as_str().expect("a message");
     assert!(message.starts_with("1: box/echo ") && message.ends_with(" ms"), "{message}");
     let logged: Vec<&Value> = of("notifications/message").iter().map(|heard| &heard["params"]["data"]).collect();
     assert!(logged.contains(&&json!("one")), "{logged:?}");
@@ -368,7 +368,7 @@ async fn a_program_that_hangs_ends_with_helve() {
     let Some(env) = machine(ALLOW) else { return };
     let mut agent = Agent::start(&env, &["serve", "--code"]);
     let (_, processes) = agent.hang(HUNG);
-    agent.child.kill().unwrap();
+    agent.child.kill().expect("killed");
     let left = wait_until_dead(&processes, GONE_WITHIN).await;
     assert!(left.is_empty(), "{left:?}");
     assert!(!alive(agent.child.id()) || agent.child.wait().is_ok());

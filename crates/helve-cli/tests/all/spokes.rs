@@ -222,8 +222,8 @@ fn a_hub_that_is_away_is_said_at_once_and_served_again_when_it_is_back() {
     assert!(took < Duration::from_secs(1), "refused after {took:?}");
     assert!(!is_error(&timed(&mut agent, "mcp__own__echo").0), "a local server does not notice");
     assert!(agent.tools().iter().any(|name| name == "mcp__hub__notes__echo"), "its tools stay visible");
-    let listed = spoke.run(&["tools"]);
-    assert!(listed.contains("hub/notes/echo") && listed.contains("the hub `hub` is away"), "{listed}");
+    let is_marked = |listed: &str| listed.contains("hub/notes/echo") && listed.contains("the hub `hub` is away");
+    until("the kept list says that the hub is away", || is_marked(&spoke.run(&["tools"])));
     let called = spoke.run(&["call", "hub/notes/echo", "text=hello"]);
     assert!(!called.starts_with("exit status 0") && called.contains("`helve hubs`"), "{called}");
 
@@ -446,7 +446,8 @@ fn a_flood_of_lists_costs_an_innocent_spoke_little() {
 
 #[test]
 fn what_the_hub_asks_reaches_the_person_through_the_agent() {
-    let ask = "[[rules]]\ntool = \"notes/echo\"\naction = \"ask\"\n";
+    // The fake peer's tools are of high risk, which is for the page unless the rule says otherwise.
+    let ask = "[[rules]]\ntool = \"notes/echo\"\naction = \"ask\"\nby = \"anyone\"\n";
     let (_at_hub, _hub, spoke) = joined(&format!("{ask}{ALLOW}"), ALLOW);
     let capabilities = json!({ "elicitation": { "form": {} } });
     let mut agent = Agent::with_capabilities(&spoke, &["serve", "--prefix", "mcp"], &capabilities);

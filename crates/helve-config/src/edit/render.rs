@@ -9,6 +9,7 @@ use helve_model::{ConfigText, HttpFlavour, ServerSpec, TransportSpec};
 use super::{EditError, Step};
 use crate::dialect::{Dialect, Shape};
 use crate::document::{Node, Value};
+use crate::entry::is_address_type;
 use crate::field::{Field, Unit};
 
 /// A server as a person asks for it; texts may hold references, in the spelling of the file they go to.
@@ -119,7 +120,12 @@ pub(super) fn update(dialect: Dialect, new: &NewServer, node: &Node) -> Result<V
         // Where nobody wrote a type, it goes without saying; only HTTP+SSE has to be said.
         let is_said = existing.is_some() || field != Field::Type || asks_for_sse(new);
         let key = existing.map_or(key, |entry| entry.key.as_str());
-        if is_said && existing.is_none_or(|entry| !value.is(&entry.node)) {
+        // Applications have several words for the same way; the one that is there stays.
+        let says_it = |node: &Node| {
+            let is_address = field == Field::Type && !asks_for_sse(new) && is_address(new);
+            value.is(node) || (is_address && node.as_str().is_some_and(is_address_type))
+        };
+        if is_said && existing.is_none_or(|entry| !says_it(&entry.node)) {
             steps.push(Step::Set(key.to_owned(), value));
         }
     }
@@ -128,6 +134,10 @@ pub(super) fn update(dialect: Dialect, new: &NewServer, node: &Node) -> Result<V
 
 const fn asks_for_sse(new: &NewServer) -> bool {
     matches!(&new.transport, NewTransport::Address { flavour: HttpFlavour::Sse, .. })
+}
+
+const fn is_address(new: &NewServer) -> bool {
+    matches!(&new.transport, NewTransport::Address { .. })
 }
 
 /// The key and value that switch a server off.

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use helve_model::Layer;
+use helve_model::json::ObjectWriter;
 
 use super::render::{NewServer, NewTransport};
 use crate::dialect::Dialect;
@@ -163,12 +164,22 @@ fn json(text: String, project: &Path) -> Result<Typed, (Option<(u32, u32)>, Stri
                 name_of_program(said("command"), &words)
             }
         };
-        return snippet("snippet.json", format!("{{\"mcpServers\":{{\"{name}\":{text}}}}}"), project);
+        return snippet("snippet.json", under_root(&under(&name, &text)), project);
     }
     let has_root = ROOTS.iter().any(|path| root.at(path).is_some_and(|node| node.is_table() || node.is_array()));
     let are_entries = !root.entries().is_empty() && root.entries().iter().all(|entry| is_entry(&entry.node));
-    let text = if are_entries && !has_root { format!("{{\"mcpServers\":{text}}}") } else { text };
+    let text = if are_entries && !has_root { under_root(&text) } else { text };
     snippet("snippet.json", text, project)
+}
+
+/// Entries as a file holds them.
+fn under_root(entries: &str) -> String {
+    under("mcpServers", entries)
+}
+
+/// An object with this one member, whose text may have comments in it.
+fn under(key: &str, text: &str) -> String {
+    ObjectWriter::new().raw(key, text).into_text()
 }
 
 fn is_entry(node: &Node) -> bool {

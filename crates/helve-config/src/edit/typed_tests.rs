@@ -1,3 +1,5 @@
+//! What a person may type for a new server, and what it is understood as.
+
 use std::path::Path;
 
 use super::{Typed, read_typed};

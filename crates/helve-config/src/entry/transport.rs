@@ -35,6 +35,12 @@ const TYPES: &[(&str, Kind)] = &[
     ("websocket", Kind::WebSocket),
 ];
 
+/// True for a word that means an address, over Streamable HTTP or whichever way it answers.
+pub(crate) fn is_address_type(word: &str) -> bool {
+    let means = TYPES.iter().find(|(known, _)| *known == word).map(|(_, kind)| kind);
+    matches!(means, Some(Kind::Http | Kind::Streamable | Kind::Remote))
+}
+
 /// A command line with more words is none that a person wrote.
 const MAX_WORDS: usize = 10_000;
 

@@ -14,6 +14,7 @@ const SCHEMA: &str = include_str!("../../../../schemas/helve.schema.json");
 const DECIDES_NOTHING: &[(&str, &str)] = &[
     ("settings.unlisted", "never taken from a project"),
     ("settings.unlisted_tokens", "never taken from a project"),
+    ("rules.by", "who may answer: a mistake in a rule that allows, which then denies; a rule that asks needs no trust"),
     ("rules.who", "a project cannot allow something to somebody: the rule is left out"),
     ("$schema", "it is for editors"),
     ("servers.enabled", "off narrows; who never trusted a server is asked once it is on"),

@@ -1,3 +1,5 @@
+//! A change that is taken back puts no secret back.
+
 use helve_store::{Change, NewChange};
 
 use super::taken_back;

@@ -61,7 +61,7 @@ fn hostile_text_adds_no_element_and_no_attribute() {
                     "header", "form", "input", "button", "main", "p", "section", "h1", "h2", "h3", "details",
                     "summary", "dl", "dt", "dd", "pre", "table", "thead", "tbody", "tr", "th", "td", "small", "time",
                     "code", "label", "textarea", "select", "option", "fieldset", "legend", "ol", "ul", "li", "br",
-                    "em", "mark", "progress", "meter", "output", "strong",
+                    "em", "mark", "progress", "meter", "output", "strong", "kbd",
                 ];
                 assert!(known.contains(&element.name.as_str()), "<{}> in {name} with {hostile:?}", element.name);
                 for (attribute, value) in &element.attributes {

@@ -14,6 +14,7 @@ const SCHEMA: &str = include_str!("../../../../schemas/helve.schema.json");
 /// Keys that ask nobody: for editors and people, a switch that narrows, and what a project cannot say at all.
 const DECIDES_NOTHING: &[&str] = &[
     "$schema",
+    "rules.by",
     "rules.who",
     "servers.enabled",
     "servers.description",
