@@ -211,15 +211,18 @@ impl Agent {
         loop {
             let new: Vec<u32> =
                 descendants_of(self.child.id()).into_iter().filter(|process| !before.contains(process)).collect();
-            let is_python = |process: &&u32| {
-                let spent = fs_err::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-                let name = spent.split(['(', ')']).nth(1).unwrap_or_default().to_owned();
-                // It computes: not while it is being started.
-                let used = spent.rsplit(')').next().and_then(|rest| rest.split(' ').nth(12)?.parse::<u64>().ok());
-                name.starts_with("python") && used.is_some_and(|ticks| ticks > 30)
+            let stat = |process: &u32| fs_err::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+            let is_python = |process: &u32| stat(process).contains("(python");
+            // It computes: not while it is being started.
+            let computes = |process: &u32| {
+                let stat = stat(process);
+                let used = stat.rsplit(')').next().and_then(|rest| rest.split(' ').nth(12)?.parse::<u64>().ok());
+                used.is_some_and(|ticks| ticks > 30)
             };
-            if new.iter().any(|process| is_python(&process)) {
-                return (id, new);
+            // A server that starts meanwhile is not the program's.
+            let programs: Vec<u32> = new.into_iter().filter(is_python).collect();
+            if programs.iter().any(computes) {
+                return (id, programs);
             }
             assert!(Instant::now() < deadline, "the program does not compute");
             std::thread::sleep(Duration::from_millis(5));

@@ -87,7 +87,8 @@ fn a_hub_is_joined_used_like_ones_own_and_left() {
     hub/Brave Search
     hub/notes
     --- stderr
-    warning: it is sealed with the key in ~/.config/helve/vault.key: whoever can read your files can open it
+    warning: it is sealed with the key in ~/.config/helve/vault.key (the system's keyring cannot be reached: this is not a desktop session): whoever can read your files can open it
+    hint: HELVE_VAULT_KEY keeps the key elsewhere: set it before anything is kept
     joined http://127.0.0.1:[PORT] as `hub`, in ~/.config/helve/helve.toml: 2 servers
     hint: `helve tools` lists what they have; `helve leave hub` leaves the hub
     ");

@@ -27,6 +27,7 @@ fn help_is_short_and_complete() {
       servers      Show how the servers are doing [aliases: status, mcp]
       serve        Serve all servers as one MCP server, on standard input and output or over HTTP
       hub          Serve all servers to agents, with a page for people, an admin API and a record of every call
+      approvals    List calls that wait at the hub for your answer, and answer them
       hubs         List the hubs that you joined, and ask each how it is doing
       join         Use the servers of a hub as your own, as `hub/server/tool`
       leave        Leave a hub: forget its servers and its token
@@ -104,6 +105,7 @@ fn help_is_short_and_complete() {
       servers      Show how the servers are doing [aliases: status, mcp]
       serve        Serve all servers as one MCP server, on standard input and output or over HTTP
       hub          Serve all servers to agents, with a page for people, an admin API and a record of every call
+      approvals    List calls that wait at the hub for your answer, and answer them
       hubs         List the hubs that you joined, and ask each how it is doing
       join         Use the servers of a hub as your own, as `hub/server/tool`
       leave        Leave a hub: forget its servers and its token

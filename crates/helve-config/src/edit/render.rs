@@ -117,8 +117,9 @@ pub(super) fn update(dialect: Dialect, new: &NewServer, node: &Node) -> Result<V
     for (key, field, value) in wanted {
         // An entry may use another spelling of the same key; it keeps it.
         let existing = node.entries().iter().rev().find(|entry| shape.field_of(&entry.key) == Some(field));
-        // Where nobody wrote a type, it goes without saying; only HTTP+SSE has to be said.
-        let is_said = existing.is_some() || field != Field::Type || asks_for_sse(new);
+        // Where nobody wrote a type, it goes without saying; only HTTP+SSE has to be said, where no key of its own says it.
+        let has_to_be_said = asks_for_sse(new) && dialect != Dialect::Gemini;
+        let is_said = existing.is_some() || field != Field::Type || has_to_be_said;
         let key = existing.map_or(key, |entry| entry.key.as_str());
         // Applications have several words for the same way; the one that is there stays.
         let says_it = |node: &Node| {

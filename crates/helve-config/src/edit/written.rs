@@ -7,6 +7,7 @@ use helve_model::sandbox::Choice;
 
 use super::render::{NewServer, NewTransport};
 use super::{find, switch_state};
+use crate::dialect::Dialect;
 use crate::document::{self, Node, Value};
 use crate::field::{Field, Unit};
 use crate::reader::FilePlace;
@@ -31,7 +32,7 @@ pub fn written_server(place: &FilePlace, text: &str, server: &str) -> Option<Wri
     let mut entry = Entry::default();
     let mut other_keys = Vec::new();
     for key in node.entries() {
-        let is_taken = shape.field_of(&key.key).is_some_and(|field| entry.take(field, &key.node));
+        let is_taken = shape.field_of(&key.key).is_some_and(|field| entry.take(place.dialect, field, &key.node));
         if !is_taken {
             other_keys.push(key.key.clone());
         }
@@ -65,7 +66,7 @@ struct Entry {
 
 impl Entry {
     /// Takes the value of a key; false where a form could not give it back.
-    fn take(&mut self, field: Field, node: &Node) -> bool {
+    fn take(&mut self, dialect: Dialect, field: Field, node: &Node) -> bool {
         match field {
             Field::Name | Field::Enabled | Field::Disabled => true,
             Field::Type => {
@@ -84,7 +85,11 @@ impl Entry {
             Field::Arguments => words(node).map(|words| self.arguments = words).is_some(),
             Field::Environment => pairs(node).map(|pairs| self.environment = pairs).is_some(),
             Field::WorkingDirectory => text(node).map(|text| self.working_directory = Some(text)).is_some(),
-            Field::Url | Field::StreamableUrl => text(node).map(|text| self.url = Some(text)).is_some(),
+            Field::Url | Field::StreamableUrl => {
+                // Gemini has a key of its own for Streamable HTTP; its other one means HTTP+SSE.
+                self.is_sse |= field == Field::Url && dialect == Dialect::Gemini;
+                text(node).map(|text| self.url = Some(text)).is_some()
+            }
             Field::Headers => pairs(node).map(|pairs| self.headers = pairs).is_some(),
             Field::Tools => words(node).map(|words| self.tools = Some(words)).is_some(),
             Field::DisabledTools => words(node).map(|words| self.disabled_tools = Some(words)).is_some(),
