@@ -445,11 +445,11 @@ impl HostCore {
 
     pub(crate) fn handles(&self) -> Vec<Arc<ServerHandle>> {
         let state = lock(&self.state);
-        let handle = |server: &Box<Supervised>| match &server.kept {
+        let handles = state.servers.values().filter_map(|server| match &server.kept {
             Kept::Remote { handle, .. } => Some(Arc::clone(handle)),
             Kept::Native { .. } => None,
-        };
-        state.servers.values().filter_map(handle).collect()
+        });
+        handles.collect()
     }
 
     /// Switches a server on or off. Off counts at once; on, as soon as there is a connection, and calls wait for that.

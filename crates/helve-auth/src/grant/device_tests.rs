@@ -63,7 +63,7 @@ fn a_code_and_its_page_are_read_within_bounds() {
         odd[member] = value;
         assert_eq!(*given(&odd).unwrap_err().kind(), ErrorKind::BadAnswer, "{odd}");
     }
-    let mut draft = good.clone();
+    let mut draft = good;
     draft["verification_uri"] = json!(null);
     draft["verification_url"] = json!("https://auth.example/d");
     draft["expires_in"] = json!(9_999_999);

@@ -24,7 +24,7 @@ impl Typist {
 
 impl Person for Typist {
     fn show<'a>(&'a self, _: &'a Page) -> BoxFuture<'a, Result<()>> {
-        panic!("a login by a code shows no page of its own")
+        unreachable!("a login by a code shows no page of its own")
     }
 
     fn show_code<'a>(&'a self, code: &'a DeviceCode) -> BoxFuture<'a, Result<()>> {

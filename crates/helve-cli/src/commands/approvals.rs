@@ -53,7 +53,7 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     match args.what {
         None => list(context, &place),
         Some(What::Allow { id }) => {
-            let shown = ask(&place, Question::Approval(id.clone()))?;
+            let shown = ask(&place, Question::Approval(id))?;
             show(context, &shown);
             let id = text(&shown, "id").to_owned();
             context.printer.say(&Line::plain(format!("type {id} to let it run once:")));

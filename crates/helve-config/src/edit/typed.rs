@@ -184,7 +184,7 @@ fn under(key: &str, text: &str) -> String {
 
 fn is_entry(node: &Node) -> bool {
     let says = |key: &&str| node.get(key).is_some_and(|value| value.as_str().is_some() || value.is_array());
-    ["command", "url", "httpUrl", "serverUrl", "uri"].iter().any(|key| says(&key))
+    ["command", "url", "httpUrl", "serverUrl", "uri"].iter().any(says)
 }
 
 fn snippet(name: &str, text: String, project: &Path) -> Result<Typed, (Option<(u32, u32)>, String)> {

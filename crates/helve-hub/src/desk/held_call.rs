@@ -22,7 +22,7 @@ pub(super) struct HeldCall {
 /// What became of waiting.
 enum Waited {
     /// The question was answered, or has ended.
-    Settled(Approval),
+    Settled(Box<Approval>),
     /// Nobody has answered, and the agent is told to come back.
     Overdue,
 }
@@ -83,7 +83,7 @@ impl HeldCall {
             // Looked at after taking the seat, so that no answer is missed.
             match self.at_desk(move |desk| desk.look(&id)).await? {
                 Some(found) if found.state == ApprovalState::Pending => {}
-                Some(found) => return Ok(Waited::Settled(found)),
+                Some(found) => return Ok(Waited::Settled(Box::new(found))),
                 None => return Ok(Waited::Overdue),
             }
             tokio::select! {

@@ -234,12 +234,12 @@ async fn save_rules(hub: &Arc<Hub>, signed_in: &SignedIn, query: &Fields, fields
                 return match verbs::settings::save_text(hub, &Actor::Session, &file, version, text, object) {
                     Ok(number) => Ok(Ok(number.is_some())),
                     Err(error) if matches!(error.details(), Details::Conflict(_)) => Err(error),
-                    Err(error) => view(None, Some(&error)).map(|view| Err((error.status(), view))),
+                    Err(error) => view(None, Some(&error)).map(|view| Err(Box::new((error.status(), view)))),
                 };
             }
             match verbs::rules::what_would_change(hub, &Actor::Session, &file, text) {
-                Ok(foreseen) => view(Some(foreseen), None).map(|view| Err((StatusCode::OK, view))),
-                Err(error) => view(None, Some(&error)).map(|view| Err((error.status(), view))),
+                Ok(foreseen) => view(Some(foreseen), None).map(|view| Err(Box::new((StatusCode::OK, view)))),
+                Err(error) => view(None, Some(&error)).map(|view| Err(Box::new((error.status(), view)))),
             }
         })
         .await?;
@@ -250,7 +250,8 @@ async fn save_rules(hub: &Arc<Hub>, signed_in: &SignedIn, query: &Fields, fields
             said(hub, signed_in, text);
             Ok(answer::see_other("/rules"))
         }
-        Err((status, view)) => {
+        Err(again) => {
+            let (status, view) = *again;
             let frame = frame_of_page.unwrap_or_else(|| frame(hub, signed_in, Section::Rules));
             Ok(answer::html(status, helve_page::page::rules(&frame, &view)))
         }

@@ -164,7 +164,7 @@ fn changed(
     let disabled_tools = list(&form.disabled_tools, &written.server.disabled_tools, ServerKey::DisabledTools);
     let call_timeout = match form.call_timeout_seconds {
         None => written.server.call_timeout,
-        Some(seconds) if seconds == 0.0 => {
+        Some(0.0) => {
             cleared.extend(written.server.call_timeout.map(|_| ServerKey::CallTimeout));
             None
         }

@@ -59,7 +59,7 @@ pub(crate) async fn begin(hub: &Hub, actor: &Actor, name: &str) -> Result<SignIn
     let state = page.url.query_pairs().find(|(key, _)| key == "state").map(|(_, state)| state.into_owned());
     let state = state.ok_or_else(|| HubError::failed("the page of the login brings no answer back"))?;
     hub.logins.add(state, name.to_owned(), hub.now());
-    Ok(SignInPage { url: page.url.to_string(), issuer: page.issuer.clone() })
+    Ok(SignInPage { url: page.url.to_string(), issuer: page.issuer })
 }
 
 /// Finishes a login with what the browser brought back; gives the server's name.

@@ -361,9 +361,9 @@ async fn a_hub_that_starts_again_still_has_the_question_and_the_yes_counts() {
         let id = shop.waiting(0).await;
         // The files as a hub leaves them that is killed: nothing is told to end.
         let after = Arc::new(tempfile::tempdir().expect("a directory"));
-        std::fs::create_dir(after.path().join("hub")).expect("a directory");
+        fs_err::create_dir(after.path().join("hub")).expect("a directory");
         for file in ["hub/hub.db", "hub/hub.db-wal"] {
-            std::fs::copy(directory.path().join(file), after.path().join(file)).expect("a copy");
+            fs_err::copy(directory.path().join(file), after.path().join(file)).expect("a copy");
         }
         let shop = Shop::at(after, Answerers::Page, short(), still).await;
         assert_eq!(shop.waiting(0).await, id);

@@ -63,7 +63,7 @@ async fn two_people_who_save_at_once_overwrite_nothing() {
     assert!(!page.contains("hunter2") && page.contains("•••"), "a secret is never shown: {page}");
     let mine = TWO.replace("example.com", "mine.example").replace("hunter2-canary", "x");
     let theirs = TWO.replace("# ticks", "# tocks");
-    std::fs::write(world.own_file(), &theirs).expect("written");
+    fs_err::write(world.own_file(), &theirs).expect("written");
     let fields = [("text", mine.as_str()), ("version", version.as_str())];
     let (status, text) = world.post("/servers/remote/settings?as=text", &fields).await;
     assert_eq!(status, StatusCode::CONFLICT, "{text}");
@@ -178,7 +178,7 @@ async fn files_of_other_applications_are_never_written() {
     let world = World::of("[settings]\nimport = true\n").await;
     let theirs = world.project_file().with_file_name(".mcp.json");
     let text = r#"{"mcpServers": {"theirs": {"url": "https://example.com/mcp"}}}"#;
-    std::fs::write(&theirs, text).expect("written");
+    fs_err::write(&theirs, text).expect("written");
     world.reload().await;
     let page = world.page("/servers/theirs/settings").await;
     assert!(page.contains("it is shown, never written"), "{page}");
@@ -186,7 +186,7 @@ async fn files_of_other_applications_are_never_written() {
         let (status, answer) = world.post(path, &[]).await;
         assert_eq!(status, StatusCode::CONFLICT, "{answer}");
     }
-    assert_eq!(std::fs::read_to_string(theirs).expect("a file"), text);
+    assert_eq!(fs_err::read_to_string(theirs).expect("a file"), text);
     let (status, _) = world.api("PUT", "/api/v1/files", r#"{"file": "/etc/passwd", "text": ""}"#).await;
     assert_eq!(status, StatusCode::NOT_FOUND, "no other file can be named");
 }
@@ -215,11 +215,11 @@ async fn trust_is_to_what_was_shown() {
     // A token cannot, whatever it has seen.
     let body = serde_json::json!({ "file": name, "version": version }).to_string();
     assert_eq!(world.api("POST", "/api/v1/trust", &body).await.0, StatusCode::FORBIDDEN);
-    std::fs::write(world.project_file(), project.replace("--now", "--later")).expect("written");
+    fs_err::write(world.project_file(), project.replace("--now", "--later")).expect("written");
     let fields = [("file", name.as_str()), ("version", version.as_str())];
     let (status, text) = world.post("/trust", &fields).await;
     assert_eq!(status, StatusCode::CONFLICT, "{text}");
-    std::fs::write(world.project_file(), project).expect("written");
+    fs_err::write(world.project_file(), project).expect("written");
     let (status, text) = world.post("/trust", &fields).await;
     assert_eq!(status, StatusCode::SEE_OTHER, "{text}");
     assert!(world.setup.read_configuration().untrusted.is_empty());

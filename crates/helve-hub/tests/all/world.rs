@@ -88,6 +88,7 @@ pub(crate) enum Brings {
 /// A secret that the hub knows.
 pub(crate) const KNOWN_SECRET: &str = "hush-9b1f4c2e7a";
 
+#[expect(clippy::disallowed_methods, reason = "the hosts of these tests have the machine's clock")]
 fn clock() -> SystemTime {
     // Calls are recorded with the machine's time.
     SystemTime::now()
@@ -103,17 +104,18 @@ impl World {
         Self::with(Manner { own, ..Manner::default() }).await
     }
 
+    #[expect(clippy::disallowed_methods, reason = "servers are found on the path of whoever runs the tests")]
     pub(crate) async fn with(manner: Manner<'_>) -> Self {
         let Manner { owner, programs, own, project } = manner;
         let directory = Arc::new(tempfile::tempdir().expect("a directory"));
         let (home, work) = (directory.path().join("home"), directory.path().join("work"));
         for (file, text) in [(home.join(".config/helve/helve.toml"), own), (work.join("helve.toml"), project)] {
-            std::fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
+            fs_err::create_dir_all(file.parent().expect("a directory")).expect("a directory");
             if !text.is_empty() {
-                std::fs::write(file, text).expect("a file");
+                fs_err::write(file, text).expect("a file");
             }
         }
-        std::fs::create_dir_all(work.join(".git")).expect("a project");
+        fs_err::create_dir_all(work.join(".git")).expect("a project");
         let store = Arc::new(Store::open(&directory.path().join("hub"), |_| {}).expect("a store"));
         let path = std::env::var_os("PATH").unwrap_or_default();
         let variables = [("PATH".into(), path), ("HOME".into(), home.clone().into_os_string())];
@@ -123,10 +125,10 @@ impl World {
         let metrics = Arc::<Metrics>::default();
         let recorder = Arc::new(CallRecorder::new(Arc::clone(&store), Arc::clone(&metrics)));
         let recipe = Recipe::new(&setup, &configuration, Wanted::All, Lifetime::Short).expect("a recipe");
-        let host = recipe.with_recorder(recorder).start().await.expect("a host");
+        let host = Box::pin(recipe.with_recorder(recorder).start()).await.expect("a host");
         host.settled(Duration::from_secs(30)).await;
         let times = DeskTimes::default();
-        Self::made_of(Parts { owner, programs, directory, store, metrics, setup, host, times, clock }).await
+        Box::pin(Self::made_of(Parts { owner, programs, directory, store, metrics, setup, host, times, clock })).await
     }
 
     /// The hub of a directory, with this host behind it.
@@ -140,7 +142,7 @@ impl World {
         let store = Arc::new(Store::open(&directory.path().join("hub"), |_| {}).expect("a store"));
         let setup = Arc::new(Setup::new(Environment::new(directory.path()).with_clock(clock)));
         let (programs, metrics) = (Programs::Allowed, Arc::<Metrics>::default());
-        Self::made_of(Parts { owner, programs, directory, store, metrics, setup, host, times, clock }).await
+        Box::pin(Self::made_of(Parts { owner, programs, directory, store, metrics, setup, host, times, clock })).await
     }
 
     async fn made_of(parts: Parts) -> Self {
@@ -224,7 +226,7 @@ impl World {
 
     /// What the person's own file says.
     pub(crate) fn own(&self) -> String {
-        std::fs::read_to_string(self.own_file()).unwrap_or_default()
+        fs_err::read_to_string(self.own_file()).unwrap_or_default()
     }
 
     /// A page as the person sees it.

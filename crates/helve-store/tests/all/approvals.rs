@@ -49,7 +49,7 @@ fn new(number: u8, principal: &str, at: Moment) -> NewApproval {
 fn asked(outcome: AskOutcome) -> Approval {
     match outcome {
         AskOutcome::New(approval) => approval,
-        other => panic!("not a new question: {other:?}"),
+        other => unreachable!("not a new question: {other:?}"),
     }
 }
 
@@ -129,7 +129,7 @@ fn what_is_too_old_is_answered_by_nobody() {
     store.decide_approval(&id, allow(), "page", NOW).expect("decided");
     let lapsed = NOW.after(Duration::from_secs(600));
     assert!(!store.spend_approval(&id, lapsed).expect("spent"));
-    assert_eq!(store.sweep_approvals(lapsed, NOW).expect("swept"), [id.clone()]);
+    assert_eq!(store.sweep_approvals(lapsed, NOW).expect("swept"), std::slice::from_ref(&id));
     assert_eq!(store.approval(&id).expect("read").expect("found").state, ApprovalState::Lapsed);
     let missing = store.decide_approval("A-NONE", allow(), "page", NOW);
     assert!(matches!(missing, Err(StoreError::NotFound(_))), "{missing:?}");
@@ -156,8 +156,9 @@ fn what_a_principal_asked_is_withdrawn_with_it() {
     let others = asked(store.ask_approval(new(3, "token:other", NOW), MOST).expect("asked")).id;
     store.decide_approval(&allowed, allow(), "page", NOW).expect("decided");
     let mut withdrawn = store.withdraw_approvals("token:ci", "the token was revoked", NOW).expect("withdrawn");
-    let mut expected = [waiting.clone(), allowed.clone()];
-    (withdrawn.sort(), expected.sort());
+    let mut expected = [waiting, allowed.clone()];
+    withdrawn.sort();
+    expected.sort();
     assert_eq!(withdrawn, expected);
     assert!(!store.spend_approval(&allowed, NOW).expect("spent"));
     assert_eq!(store.pending_approvals(NOW, 10).expect("read").len(), 1);
@@ -171,12 +172,12 @@ fn a_restart_loses_no_question_and_the_files_hold_no_arguments() {
         let store = store(&directory);
         let id = asked(store.ask_approval(new(1, "a", NOW), MOST).expect("asked")).id;
         for file in ["hub/hub.db", "hub/hub.db-wal"] {
-            let Ok(bytes) = std::fs::read(directory.path().join(file)) else { continue };
+            let Ok(bytes) = fs_err::read(directory.path().join(file)) else { continue };
             assert!(!bytes.windows(6).any(|window| window == b"canary"), "{file}");
         }
         let backup = directory.path().join("backup.db");
         store.back_up(&backup).expect("a backup");
-        let bytes = std::fs::read(backup).expect("a backup");
+        let bytes = fs_err::read(backup).expect("a backup");
         assert!(!bytes.windows(6).any(|window| window == b"canary"));
         id
     };

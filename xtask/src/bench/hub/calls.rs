@@ -46,7 +46,8 @@ pub(super) fn measure(helve: &Path, server: &Path) -> Result<Vec<Figure>> {
     let median =
         |rounds: &[Round], of: fn(&Round) -> f64| percentile(&mut rounds.iter().map(of).collect::<Vec<_>>(), 50);
     let seen = |of: fn(&Round) -> f64| format!("hub {:.1} µs, serve {:.1} µs", median(&hubs, of), median(&serves, of));
-    let (call, used): (fn(&Round) -> f64, fn(&Round) -> f64) = (|round| round.call, |round| round.processor);
+    let call: fn(&Round) -> f64 = |round| round.call;
+    let used: fn(&Round) -> f64 = |round| round.processor;
     Ok(vec![
         Figure::new("call HTTP to stdio, p50 / serve", ratio(call), 1.15, seen(call)),
         Figure::new("processor time a call, 32 in flight / serve", ratio(used), 1.3, seen(used)),

@@ -61,6 +61,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::disallowed_methods, reason = "a child to look at, which is ended at once")]
     fn a_child_is_below_us_and_a_parent_is_not() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("a child");
         let of_child = look(i32::try_from(child.id()).expect("a number")).expect("a process");

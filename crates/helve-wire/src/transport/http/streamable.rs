@@ -201,6 +201,7 @@ mod fault_tests;
 #[path = "standalone_tests.rs"]
 mod standalone_tests;
 
-#[cfg(all(test, feature = "tls"))]
+#[cfg(test)]
+#[cfg(feature = "tls")]
 #[path = "tls_tests.rs"]
 mod tls_tests;
