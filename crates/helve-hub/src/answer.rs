@@ -55,7 +55,8 @@ pub(crate) fn html(status: StatusCode, text: String) -> Response<Body> {
     let headers = response.headers_mut();
     let policy = HeaderValue::from_static(helve_page::CONTENT_SECURITY_POLICY);
     headers.insert(header::CONTENT_SECURITY_POLICY, policy);
-    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    // Not `no-referrer`: under it a browser sends `Origin: null` with the page's own forms, which the door refuses.
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     headers.insert("cross-origin-opener-policy", HeaderValue::from_static("same-origin"));
     response
 }

@@ -190,3 +190,13 @@ async fn a_form_of_the_session_works_and_one_of_another_origin_does_not() {
         http::Request::builder().method("GET").uri("/").header("host", "evil.example").header("cookie", &world.cookie);
     assert_eq!(world.send(rebound, None, "").await.0, StatusCode::FORBIDDEN, "a name that is not ours");
 }
+
+/// Under `no-referrer` a browser sends `Origin: null` with the page's own forms, and the door refuses them all.
+#[tokio::test]
+async fn a_page_lets_its_own_forms_say_where_they_come_from() {
+    let world = World::new(None).await;
+    let request = World::request("GET", "/").header("cookie", &world.cookie).body(bytes::Bytes::new());
+    let peer = helve_serve::Peer { connection: 7, user: None };
+    let response = std::sync::Arc::clone(&world.hub).handle(request.expect("a request"), peer).await;
+    assert_eq!(response.headers()["referrer-policy"], "same-origin");
+}
