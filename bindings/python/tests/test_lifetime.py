@@ -31,7 +31,7 @@ def running(log):
     for process in pathlib.Path("/proc").iterdir():
         if process.name.isdigit():
             try:
-                words = (process / "cmdline").read_bytes().split(b"\0")
+                words = command_line(process)
             except OSError:
                 continue
             count += str(log).encode() in words and str(HERE / "server.py").encode() in words[1:2]
@@ -343,6 +343,14 @@ def test_a_killed_interpreter_leaves_no_process(log):
     assert gone(log)
 
 
+def command_line(process):
+    """The words of a process; none when it has ended meanwhile."""
+    try:
+        return (process / "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return []
+
+
 def test_servers_are_held_by_the_program_of_this_package(demo, log):
     async def work():
         async with helve.Host(**demo) as host:
@@ -350,7 +358,7 @@ def test_servers_are_held_by_the_program_of_this_package(demo, log):
             return [
                 os.readlink(process / "exe")
                 for process in pathlib.Path("/proc").iterdir()
-                if process.name.isdigit() and b"__warden" in (process / "cmdline").read_bytes().split(b"\0")
+                if process.name.isdigit() and b"__warden" in command_line(process)
                 and os.stat(process).st_uid == os.getuid()
             ]
 

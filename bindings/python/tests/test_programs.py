@@ -56,7 +56,7 @@ def test_a_call_inside_is_decided_as_any_other(servers):
         host.ready()
         done = host.run("device.DemoMCP.echo('x')")
         assert isinstance(done.error, helve.Denied) and asked and asked[0][1] == "an agent"
-    with helve.sync.Host(servers=servers, rules=[*ALLOW, {"tool": "helve/run_code", "action": "deny"}]) as host:
+    with helve.sync.Host(servers=servers, rules=[{"tool": "helve/run_code", "action": "deny"}, *ALLOW]) as host:
         host.ready()
         with pytest.raises(helve.Denied):
             host.run("1")
