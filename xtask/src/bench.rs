@@ -191,15 +191,7 @@ impl Code {
         let [bench] = built.as_slice() else { bail!("not everything was built") };
         let mut command = Command::new(bench);
         command.args(["code", "--check"]);
-        if self.json {
-            command.arg("--json");
-        }
-        let rounds = self.rounds.map(|rounds| rounds.to_string());
-        for (option, value) in [("--only", &self.only), ("--rounds", &rounds)] {
-            if let Some(value) = value {
-                command.args([option, value]);
-            }
-        }
+        hand_on(&mut command, self.json, self.only.as_deref(), self.rounds);
         finish(&mut command)
     }
 }
@@ -237,17 +229,10 @@ impl Beside {
         if !self.alone {
             command.arg("--peers").arg(install(&interop_directory(root)?)?.to_string());
         }
-        for (option, is_wanted) in [("--check", self.check), ("--json", self.json)] {
-            if is_wanted {
-                command.arg(option);
-            }
+        if self.check {
+            command.arg("--check");
         }
-        let rounds = self.rounds.map(|rounds| rounds.to_string());
-        for (option, value) in [("--only", &self.only), ("--rounds", &rounds)] {
-            if let Some(value) = value {
-                command.args([option, value]);
-            }
-        }
+        hand_on(&mut command, self.json, self.only.as_deref(), self.rounds);
         finish(&mut command)
     }
 }
@@ -258,15 +243,7 @@ impl Pure {
         let [bench] = built.as_slice() else { bail!("not everything was built") };
         let mut command = Command::new(bench);
         command.arg("pure");
-        if self.json {
-            command.arg("--json");
-        }
-        let rounds = self.rounds.map(|rounds| rounds.to_string());
-        for (option, value) in [("--only", &self.only), ("--rounds", &rounds)] {
-            if let Some(value) = value {
-                command.args([option, value]);
-            }
-        }
+        hand_on(&mut command, self.json, self.only.as_deref(), self.rounds);
         finish(&mut command)
     }
 }
@@ -277,12 +254,7 @@ impl Sandbox {
         let [bench] = built.as_slice() else { bail!("not everything was built") };
         let mut command = Command::new(bench);
         command.args(["sandbox", "--check"]);
-        if self.json {
-            command.arg("--json");
-        }
-        if let Some(rounds) = self.rounds {
-            command.args(["--rounds", &rounds.to_string()]);
-        }
+        hand_on(&mut command, self.json, None, self.rounds);
         finish(&mut command)
     }
 }
@@ -296,16 +268,24 @@ impl Wire {
         if self.counts {
             command.arg("--counts");
         }
-        if self.json {
-            command.arg("--json");
+        if let Some(candidate) = &self.candidate {
+            command.args(["--candidate", candidate]);
         }
-        let rounds = self.rounds.map(|rounds| rounds.to_string());
-        for (option, value) in [("--only", &self.only), ("--rounds", &rounds), ("--candidate", &self.candidate)] {
-            if let Some(value) = value {
-                command.args([option, value]);
-            }
-        }
+        hand_on(&mut command, self.json, self.only.as_deref(), self.rounds);
         finish(&mut command)
+    }
+}
+
+/// Options that every benchmark takes as they were given.
+fn hand_on(benchmark: &mut Command, json: bool, only: Option<&str>, rounds: Option<usize>) {
+    if json {
+        benchmark.arg("--json");
+    }
+    if let Some(only) = only {
+        benchmark.args(["--only", only]);
+    }
+    if let Some(rounds) = rounds {
+        benchmark.args(["--rounds", &rounds.to_string()]);
     }
 }
 

@@ -120,6 +120,41 @@ pub(crate) struct Credential {
     pub(crate) dpop: Option<DpopKey>,
 }
 
+/// What a login was asked for with: all of it but the answer.
+#[derive(Debug)]
+pub(crate) struct AskedLogin {
+    pub(crate) issuer: String,
+    pub(crate) token_endpoint: Url,
+    pub(crate) revocation_endpoint: Option<Url>,
+    pub(crate) client: Client,
+    pub(crate) resource: Option<String>,
+    pub(crate) requested: Vec<String>,
+    pub(crate) dpop: Option<DpopKey>,
+}
+
+impl AskedLogin {
+    /// The login that a first answer makes of it.
+    pub(crate) fn answered(self, answer: TokenAnswer, now: u64) -> Credential {
+        Credential {
+            granted: answer.scopes.clone().unwrap_or_else(|| self.requested.clone()),
+            obtained: now,
+            expires: Credential::expiry(&answer, now),
+            access_token: answer.access_token,
+            token_type: answer.token_type,
+            refresh_token: answer.refresh_token,
+            account: answer.account,
+            issuer: self.issuer,
+            token_endpoint: self.token_endpoint,
+            revocation_endpoint: self.revocation_endpoint,
+            client: self.client,
+            resource: self.resource,
+            requested: self.requested,
+            wanted: Vec::new(),
+            dpop: self.dpop,
+        }
+    }
+}
+
 impl Credential {
     /// When an access token ends: as the authorization server said, else as the token itself says.
     pub(crate) fn expiry(answer: &TokenAnswer, now: u64) -> Option<u64> {

@@ -5,10 +5,9 @@ use helve_model::name::PlaceName;
 use helve_model::{Layer, Origin, ServerSpec};
 
 use crate::diagnostic::{Code, Diagnostic, quoted};
-use crate::dialect::Dialect;
 use crate::document::TableEntry;
 use crate::reader::{FileContent, FileReader, wrong_type};
-use crate::server::{AsWritten, ConfiguredServer};
+use crate::server::ConfiguredServer;
 use crate::trust::ServerTrust;
 
 /// The keys of `[hubs.NAME]`.
@@ -143,25 +142,7 @@ impl ConfiguredServer {
     /// A server of a hub, as if it stood in the file that has the hub.
     #[must_use]
     pub fn of_hub(hub: &ConfiguredHub, spec: ServerSpec) -> Self {
-        Self {
-            name: spec.name.clone(),
-            application: "helve",
-            dialect: Dialect::Helve,
-            layer: hub.layer,
-            origin: hub.origin.clone(),
-            is_local: false,
-            disabled_by: None,
-            spec: Some(spec),
-            blockers: Vec::new(),
-            rules: Vec::new(),
-            variables: Vec::new(),
-            trust: ServerTrust::Own,
-            trust_hash: None,
-            chosen_sandbox: None,
-            files: Vec::new(),
-            as_written: AsWritten::default(),
-            diagnostics: Vec::new(),
-        }
+        Self::without_entry("helve", hub.layer, hub.origin.clone(), spec)
     }
 }
 

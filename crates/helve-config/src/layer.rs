@@ -18,7 +18,7 @@ use crate::grants;
 use crate::hub::{self, ConfiguredHub};
 use crate::reader::{FileContent, FilePlace, block};
 use crate::reading::Budget;
-use crate::server::{AsWritten, ConfiguredServer, Input, Switch, SwitchKind};
+use crate::server::{ConfiguredServer, Input, Switch, SwitchKind};
 use crate::settings::{Setting, Settings, SettingsPatch};
 use crate::trust::{self, Covered, ServerTrust, TrustHash, TrustRequest, TrustStore, TrustSubject, hashing_budget};
 
@@ -212,24 +212,11 @@ fn rank(server: &ConfiguredServer) -> (Layer, bool) {
 }
 
 fn from_command_line(spec: ServerSpec) -> ConfiguredServer {
+    let origin = spec.origin.clone();
+    let disabled_by = (!spec.enabled).then(|| origin.clone());
     ConfiguredServer {
-        name: spec.name.clone(),
-        application: "command-line",
-        dialect: Dialect::Helve,
-        layer: Layer::CommandLine,
-        origin: spec.origin.clone(),
-        is_local: false,
-        disabled_by: (!spec.enabled).then(|| spec.origin.clone()),
-        spec: Some(spec),
-        blockers: Vec::new(),
-        rules: Vec::new(),
-        variables: Vec::new(),
-        trust: ServerTrust::Own,
-        trust_hash: None,
-        chosen_sandbox: None,
-        files: Vec::new(),
-        as_written: AsWritten::default(),
-        diagnostics: Vec::new(),
+        disabled_by,
+        ..ConfiguredServer::without_entry("command-line", Layer::CommandLine, origin, spec)
     }
 }
 

@@ -143,6 +143,29 @@ pub(crate) enum SwitchKind {
 }
 
 impl ConfiguredServer {
+    /// A server of the person's own that no file has an entry for.
+    pub(crate) fn without_entry(application: &'static str, layer: Layer, origin: Origin, spec: ServerSpec) -> Self {
+        Self {
+            name: spec.name.clone(),
+            application,
+            dialect: Dialect::Helve,
+            layer,
+            origin,
+            is_local: false,
+            disabled_by: None,
+            spec: Some(spec),
+            blockers: Vec::new(),
+            rules: Vec::new(),
+            variables: Vec::new(),
+            trust: ServerTrust::Own,
+            trust_hash: None,
+            chosen_sandbox: None,
+            files: Vec::new(),
+            as_written: AsWritten::default(),
+            diagnostics: Vec::new(),
+        }
+    }
+
     /// True when nothing keeps it from being started: understood, complete, trusted and switched on.
     #[must_use]
     pub fn is_usable(&self) -> bool {

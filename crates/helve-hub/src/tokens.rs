@@ -80,7 +80,7 @@ struct Known {
 /// A token that was brought and counts.
 #[derive(Debug, Clone)]
 pub(crate) struct Holder {
-    /// The part of the token that is no secret.
+    /// The part of the token that is not secret.
     pub(crate) id: String,
     pub(crate) principal: Principal,
     pub(crate) name: String,

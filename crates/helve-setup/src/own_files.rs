@@ -5,12 +5,12 @@ use std::path::Path;
 
 use helve_config::trust::{TrustRequest, TrustSubject};
 use helve_config::{Configuration, ConfiguredServer, Dialect, FilePlace, discover};
-use helve_model::Layer;
 use helve_model::sandbox::Choice;
+use helve_model::{Layer, TransportSpec};
 use rustix::fs::{Access, access};
 
 use crate::error::SetupError;
-use crate::setup::Setup;
+use crate::setup::{Setup, file_of};
 use crate::store::trust::TrustFile;
 
 /// Whose file.
@@ -159,4 +159,25 @@ impl Setup {
 pub fn name_in_file(server: &ConfiguredServer) -> &str {
     let name = server.name.as_str();
     name.strip_suffix(server.application).and_then(|name| name.strip_suffix('@')).unwrap_or(name)
+}
+
+/// The server that a question of trust is about, also where another of its name hides it.
+#[must_use]
+pub fn server_of_request<'a>(configuration: &'a Configuration, request: &TrustRequest) -> Option<&'a ConfiguredServer> {
+    let TrustSubject::Server(name) = &request.subject else { return None };
+    let hidden = configuration.shadowed.iter().map(|shadowed| &shadowed.server);
+    configuration
+        .servers
+        .iter()
+        .chain(hidden)
+        .find(|server| name_in_file(server) == name && file_of(&server.origin) == Some(request.file.as_path()))
+}
+
+/// Whether a yes is for a sandbox too: helve starts the program, and its entry says nothing about one.
+#[must_use]
+pub fn is_sandbox_choosable(server: &ConfiguredServer) -> bool {
+    server.spec.as_ref().is_some_and(|spec| {
+        matches!(spec.transport, TransportSpec::Stdio(_))
+            && spec.sandbox.as_ref().is_none_or(|sandbox| sandbox.is_default)
+    })
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use crate::client::Client;
-use crate::credential::{Credential, unix};
+use crate::credential::{AskedLogin, Credential, unix};
 use crate::discovery::{AuthorizationServer, Found, Pkce};
 use crate::dpop::DpopKey;
 use crate::error::{Advice, AuthError, ErrorKind, Result, excerpt};
@@ -175,24 +175,16 @@ impl Pending {
             form.push(("resource", resource.clone().into()));
         }
         let answer = endpoint.ask_either_way(&form).await?;
-        let now = unix((ports.clock)());
-        Ok(Credential {
-            granted: answer.scopes.clone().unwrap_or_else(|| self.requested.clone()),
-            obtained: now,
-            expires: Credential::expiry(&answer, now),
-            access_token: answer.access_token,
-            token_type: answer.token_type,
-            refresh_token: answer.refresh_token,
-            account: answer.account,
+        let asked = AskedLogin {
             issuer: self.issuer,
             token_endpoint: self.token_endpoint,
             revocation_endpoint: self.revocation_endpoint,
             client: self.client,
             resource: self.resource,
             requested: self.requested,
-            wanted: Vec::new(),
             dpop: self.dpop,
-        })
+        };
+        Ok(asked.answered(answer, unix((ports.clock)())))
     }
 
     pub(crate) fn to_text(&self) -> SecretString {

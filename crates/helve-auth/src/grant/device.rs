@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 use url::Url;
 
 use crate::client::Client;
-use crate::credential::{Credential, unix};
+use crate::credential::{AskedLogin, Credential, unix};
 use crate::discovery::Found;
 use crate::dpop::DpopKey;
 use crate::egress::shown;
@@ -100,24 +100,16 @@ impl Device<'_> {
                 Asked::Again(longer) => pause = longer,
             }
         };
-        let now = unix((ports.clock)());
-        Ok(Credential {
-            granted: answer.scopes.clone().unwrap_or_else(|| self.scopes.clone()),
-            obtained: now,
-            expires: Credential::expiry(&answer, now),
-            access_token: answer.access_token,
-            token_type: answer.token_type,
-            refresh_token: answer.refresh_token,
-            account: answer.account,
+        let asked = AskedLogin {
             issuer: server.issuer.clone(),
             token_endpoint: server.token_endpoint.clone(),
             revocation_endpoint: server.revocation_endpoint.clone(),
             client: self.client,
             resource: self.found.resource.clone(),
             requested: self.scopes,
-            wanted: Vec::new(),
             dpop: self.dpop,
-        })
+        };
+        Ok(asked.answered(answer, unix((ports.clock)())))
     }
 }
 

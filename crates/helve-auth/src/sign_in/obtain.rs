@@ -7,7 +7,7 @@ use secrecy::SecretString;
 
 use crate::challenge::Challenge;
 use crate::client::{self, Choice, Client, choose};
-use crate::credential::{Credential, Facts, RecordName, unix};
+use crate::credential::{AskedLogin, Credential, Facts, RecordName, unix};
 use crate::discovery::discover;
 use crate::dpop::DpopKey;
 use crate::error::{Advice, AuthError, ErrorKind, Result};
@@ -157,24 +157,18 @@ impl SignIn {
         };
         let wanted = Wanted { resource: found.resource.as_deref(), scopes: &scopes };
         let answer = self.granted(&endpoint, wanted).await?;
-        let now = unix((self.ports.clock)());
-        let credential = Credential {
-            granted: answer.scopes.clone().unwrap_or_else(|| scopes.clone()),
-            obtained: now,
-            expires: Credential::expiry(&answer, now),
-            access_token: answer.access_token,
-            token_type: answer.token_type,
-            refresh_token: None,
-            account: answer.account,
+        let asked = AskedLogin {
             issuer: found.server.issuer,
             token_endpoint: found.server.token_endpoint,
             revocation_endpoint: found.server.revocation_endpoint,
             client,
             resource: found.resource,
             requested: scopes,
-            wanted: Vec::new(),
             dpop,
         };
+        // What needs no person is got again, not renewed.
+        let answer = TokenAnswer { refresh_token: None, ..answer };
+        let credential = asked.answered(answer, unix((self.ports.clock)()));
         self.ports.store.write(&self.name, credential.to_text(), credential.facts(&self.resource)).await?;
         self.adopt(credential)
     }

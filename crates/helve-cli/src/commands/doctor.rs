@@ -136,7 +136,7 @@ fn not_asked(asked: &[OpeningAsks]) -> Finding {
     });
     let words: Vec<&str> = words.collect();
     let what = format!("not started: for its secrets that would {}", words.join(" and "));
-    // Nothing is wrong with it: it is no advice that could be what to do first.
+    // Nothing is wrong with it, so it is never what to do first.
     Finding::note(format!("{what}\n`helve doctor --secrets` starts it too"), Vec::new())
 }
 

@@ -6,11 +6,11 @@ use std::path::Path;
 use helve_config::trust::{NOT_COVERED, Part, ServerTrust, TrustRequest, TrustSubject};
 use helve_config::{Configuration, ConfiguredServer};
 use helve_model::sandbox::Choice;
-use helve_model::{ErrorCode, Principal, TransportSpec};
-use helve_setup::file_of;
+use helve_model::{ErrorCode, Principal};
 use helve_setup::store::approvals::ApprovalFile;
 use helve_setup::store::pins::PinFile;
 use helve_setup::store::trust::{TrustFile, Trusted};
+use helve_setup::{is_sandbox_choosable, server_of_request};
 use serde_json::{Value, json};
 
 use crate::confinement;
@@ -134,7 +134,7 @@ fn requests<'a>(
 /// Another sandbox for a server that is trusted as it is.
 fn change_sandbox(context: &Context, server: &ConfiguredServer, sandbox: Choice) -> Result<(), Failure> {
     let name = place::name_in_file(server);
-    if !is_choosable(server) {
+    if !is_sandbox_choosable(server) {
         let message = format!("the entry of `{name}` says itself what it may touch, or there is nothing to confine");
         return Err(Failure::new(ErrorCode::Config, message)
             .hint(format!("change `sandbox` at {}", context.shown(&server.origin))));
@@ -181,14 +181,6 @@ impl Confining {
     }
 }
 
-/// True where a yes is for a sandbox too: a program whose entry says nothing about one.
-fn is_choosable(server: &ConfiguredServer) -> bool {
-    server.spec.as_ref().is_some_and(|spec| {
-        matches!(spec.transport, TransportSpec::Stdio(_))
-            && spec.sandbox.as_ref().is_none_or(|sandbox| sandbox.is_default)
-    })
-}
-
 fn questions<'a>(
     context: &Context,
     configuration: &Configuration,
@@ -198,7 +190,7 @@ fn questions<'a>(
     let proposed = named.unwrap_or(configuration.settings.sandbox.value);
     let mut missing = None;
     let question = |request| {
-        let sandbox = match (server_of(configuration, request).is_some_and(is_choosable), proposed) {
+        let sandbox = match (server_of_request(configuration, request).is_some_and(is_sandbox_choosable), proposed) {
             (false, _) => Confining::Settled,
             (true, Choice::In(_)) if named.is_none() => {
                 // Asked once: it takes a process.
@@ -340,21 +332,11 @@ fn subject(context: &Context, request: &TrustRequest) -> String {
     }
 }
 
-fn server_of<'a>(configuration: &'a Configuration, request: &TrustRequest) -> Option<&'a ConfiguredServer> {
-    let TrustSubject::Server(name) = &request.subject else { return None };
-    let hidden = configuration.shadowed.iter().map(|shadowed| &shadowed.server);
-    configuration
-        .servers
-        .iter()
-        .chain(hidden)
-        .find(|server| place::name_in_file(server) == name && file_of(&server.origin) == Some(request.file.as_path()))
-}
-
 fn as_json(context: &Context, configuration: &Configuration, requests: &[&TrustRequest], key: &str) -> Value {
     let requests: Vec<Value> = requests
         .iter()
         .map(|request| {
-            let server = server_of(configuration, request)
+            let server = server_of_request(configuration, request)
                 .map(|server| describe::as_json_with(context, server, Secrets::AsWritten));
             let is_rule = |part: &&Part| request.subject == TrustSubject::Rules && part.label == "rules";
             let rules: Vec<String> = request.parts.iter().filter(is_rule).map(Part::to_line).collect();

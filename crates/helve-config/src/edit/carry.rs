@@ -328,7 +328,7 @@ impl Carrier<'_> {
             if self.literals.len() > before {
                 self.literals.truncate(before);
                 let table = match field {
-                    // Every header is treated as a secret; that is no reason to seal the version of an API.
+                    // Every header is treated as a secret; the version of an API need not be sealed all the same.
                     "headers" if !is_secret_header(name) => "",
                     "headers" => "headers",
                     _ => "env",

@@ -37,7 +37,7 @@ pub(crate) struct SettingsForm {
     pub(crate) working_directory: Option<String>,
     pub(crate) url: Option<String>,
     pub(crate) headers: Option<Vec<(String, String)>>,
-    /// An empty list is no list: all tools are there.
+    /// An empty list is left out: all tools are there.
     pub(crate) tools: Option<Vec<String>>,
     pub(crate) disabled_tools: Option<Vec<String>>,
     /// Nothing, or 0: as the settings say.

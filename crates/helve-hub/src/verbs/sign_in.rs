@@ -87,7 +87,7 @@ pub(crate) async fn end(hub: &Hub, actor: &Actor, name: &str) -> Result<(), HubE
     let (spec, _) = spec_of(hub, name)?;
     sign_in(hub, &spec).await?.logout(true).await.map_err(|error| from_auth(error, &spec))?;
     note(hub, actor, "signed out of", name)?;
-    // It wants a login from now on, which is no failure of this.
+    // It wants a login from now on; signing out has not failed.
     drop(hub.host().reconnect_server(name).await);
     Ok(())
 }

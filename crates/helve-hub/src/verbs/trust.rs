@@ -1,11 +1,11 @@
 //! Trust: what a project's file would run, shown whole, and a yes to exactly that. It is guarded like adding a program.
 
+use helve_config::Configuration;
 use helve_config::trust::{NOT_COVERED, TrustRequest, TrustSubject};
-use helve_config::{Configuration, ConfiguredServer};
 use helve_model::TransportSpec;
 use helve_model::sandbox::Choice;
 use helve_setup::store::trust::TrustFile;
-use helve_setup::{file_of, name_in_file};
+use helve_setup::{is_sandbox_choosable, server_of_request};
 use helve_store::NewChange;
 
 use super::files::{may_change_programs, version_of};
@@ -94,7 +94,7 @@ pub(crate) fn trust(hub: &Hub, actor: &Actor, file: &str, version: &str) -> Resu
 }
 
 fn waiting(hub: &Hub, configuration: &Configuration, request: &TrustRequest) -> Waiting {
-    let server = server_of(configuration, request);
+    let server = server_of_request(configuration, request);
     let what = match &request.subject {
         TrustSubject::Server(name) => format!("server {name}"),
         TrustSubject::Rules => "rules and settings".to_owned(),
@@ -113,10 +113,7 @@ fn waiting(hub: &Hub, configuration: &Configuration, request: &TrustRequest) -> 
         _ => Vec::new(),
     });
     // A yes is for a sandbox too, where the entry says nothing about one.
-    let is_choosable = server.and_then(|server| server.spec.as_ref()).is_some_and(|spec| {
-        matches!(spec.transport, TransportSpec::Stdio(_))
-            && spec.sandbox.as_ref().is_none_or(|sandbox| sandbox.is_default)
-    });
+    let is_choosable = server.is_some_and(is_sandbox_choosable);
     let proposed = configuration.settings.sandbox.value;
     let missing = (is_choosable && proposed != Choice::Off).then(|| hub.setup.why_not_confined()).flatten();
     let (choice, sandbox) = match (is_choosable, proposed, missing) {
@@ -126,14 +123,4 @@ fn waiting(hub: &Hub, configuration: &Configuration, request: &TrustRequest) -> 
         (true, choice, None) => (Some(choice), Some(choice.to_string())),
     };
     Waiting { what, parts, words: words.unwrap_or_default(), sandbox, choice, request: request.clone() }
-}
-
-fn server_of<'a>(configuration: &'a Configuration, request: &TrustRequest) -> Option<&'a ConfiguredServer> {
-    let TrustSubject::Server(name) = &request.subject else { return None };
-    let hidden = configuration.shadowed.iter().map(|shadowed| &shadowed.server);
-    configuration
-        .servers
-        .iter()
-        .chain(hidden)
-        .find(|server| name_in_file(server) == name && file_of(&server.origin) == Some(request.file.as_path()))
 }
