@@ -124,7 +124,7 @@ impl HubHome {
         });
         let first = lines.recv_timeout(PATIENCE).context("helve hub prints no link")?;
         let Some((address, link)) = first.trim().strip_prefix("http://").and_then(|rest| rest.split_once('/')) else {
-            bail!("this is no link: {first:?}\n{}", self.log());
+            bail!("this is not a link: {first:?}\n{}", self.log());
         };
         hub.address = address.to_owned();
         hub.link = format!("/{link}");

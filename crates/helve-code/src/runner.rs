@@ -44,7 +44,7 @@ pub(crate) struct Inner {
 /// Told of every text that a program prints.
 pub(crate) type PrintCallback = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// Who hears what a program does while it runs.
+/// Hears what a program does while it runs.
 #[derive(Clone, Default)]
 pub(crate) struct Listener {
     pub(crate) on_progress: Option<ProgressCallback>,

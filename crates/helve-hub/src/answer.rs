@@ -72,7 +72,7 @@ pub(crate) fn plain(status: StatusCode, text: impl Into<String>) -> Response<Bod
 /// Leads to another page after something was done.
 pub(crate) fn see_other(path: &str) -> Response<Body> {
     let mut response = plain(StatusCode::SEE_OTHER, "");
-    // A path that is no header leads to the beginning.
+    // A path that cannot be a header leads to the beginning.
     let target = HeaderValue::from_str(path).unwrap_or(HeaderValue::from_static("/"));
     response.headers_mut().insert(header::LOCATION, target);
     response

@@ -1,4 +1,4 @@
-//! Who comes in as an agent: whoever brings an agent's token; on a hub that only this machine reaches, its own user too.
+//! Agents that come in: those with an agent's token; on a hub that only this machine reaches, its own user too.
 
 use std::fmt;
 use std::sync::Arc;

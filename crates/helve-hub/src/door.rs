@@ -140,7 +140,7 @@ impl Hub {
     }
 
     pub(crate) fn signed_in(&self, headers: &HeaderMap) -> Option<SignedIn> {
-        // A token is no session: whoever brings one gets no page.
+        // A token does not count as a session: whoever brings one gets no page.
         if headers.contains_key(header::AUTHORIZATION) {
             return None;
         }

@@ -107,7 +107,7 @@ impl Tokens {
     /// Makes a token and keeps its hash.
     ///
     /// # Errors
-    /// Its name is no name or was used before, a pattern cannot be read, or the store cannot be written.
+    /// Its name cannot be a name or was used before, a pattern cannot be read, or the store cannot be written.
     pub fn make(&self, store: &Store, request: TokenRequest, now: Moment) -> Result<MadeToken, HubError> {
         let name = request.name.trim().to_owned();
         let is_name = |name: &str| {

@@ -23,11 +23,11 @@ pub struct Rule {
     pub origin: Origin,
     /// In which layer it was written.
     pub layer: Layer,
-    /// Who may answer where it says *ask* and calls wait at a desk. `None`: as the risk of the call says.
+    /// Whose answer counts where it says *ask* and calls wait in a queue. `None`: as the risk of the call says.
     pub by: Option<Answerers>,
 }
 
-/// Who may answer a question about a call that waits.
+/// Whose answer counts for a call that waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Answerers {
     /// Whoever is behind the agent, by its own form, or a person elsewhere.

@@ -12,7 +12,7 @@ use crate::tool_policy::Caller;
 /// What a principal is matched as that came in without a token.
 const LOCAL: &str = "local";
 
-/// Who makes a call: which kind of caller, on whose behalf, and what it calls itself.
+/// The caller of a call: its kind, on whose behalf, and what it calls itself.
 ///
 /// A kind of caller alone stands for the person's own.
 #[derive(Debug, Clone, Copy)]

@@ -136,7 +136,7 @@ fn code(rest: &str, from: usize, whose: Whose) -> Named<'_> {
 }
 
 /// The ways to read a text as names of a place's servers: `hub/github/create_issue`, `hub/github/*`, and `hub/*` or
-/// `mcp__hub__*` for all of them. None where what stands first is no word that could be a place: a glob there means local
+/// `mcp__hub__*` for all of them. None where what stands first cannot be a place: a glob there means local
 /// servers and places alike, by their whole names.
 pub(crate) fn placed(text: &str) -> Vec<NameGlobs<'_>> {
     let is_place = |place: &str| PlaceName::new(place).is_ok();

@@ -178,7 +178,7 @@ fn one_line(text: &mut String, words: Option<&str>, limit: usize) {
     }
 }
 
-/// What a server wrote, as one line that is no heading, list or quotation.
+/// What a server wrote, as one line that cannot be read as a heading, list or quotation.
 fn said(words: Option<&str>, limit: usize) -> Option<String> {
     let line = folded(words?, limit);
     let line = line.trim_start_matches(['#', '>', '-', '*', '+', '=', '`', '~', ' ']);

@@ -29,7 +29,7 @@ fn an_owner_loses_only_its_own_and_the_longest_unused_first() {
         owned.keep(&theirs, &format!("n{number}"), number, 0);
     }
     assert_eq!(owned.get(&ours, "a"), Some(0));
-    assert!(owned.has(&ours, "b") && !owned.has(&theirs, "b"), "looking at it is no use of it");
+    assert!(owned.has(&ours, "b") && !owned.has(&theirs, "b"), "looking at it does not use it");
     owned.keep(&ours, "d", 3, 0);
     assert_eq!(["a", "b", "c", "d"].map(|name| owned.get(&ours, name)), [Some(0), None, Some(2), Some(3)]);
     assert_eq!(owned.entries(), 6);

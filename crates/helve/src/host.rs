@@ -116,7 +116,7 @@ impl Host {
         &self.shared.settings
     }
 
-    /// Who is asked where a call brings nobody of its own to ask.
+    /// The approver of calls that bring none of their own.
     #[must_use]
     pub fn approver(&self) -> Arc<dyn Approver> {
         Arc::clone(&self.shared.approver)

@@ -173,7 +173,7 @@ impl CallSource {
         Self { door, agent: None, session: None, parent: None }
     }
 
-    /// Who makes a call that comes from here.
+    /// The caller of a call that comes from here.
     pub(crate) fn called_by<'a>(&'a self, caller: Caller, principal: &'a Principal) -> CalledBy<'a> {
         let agent = self.agent.as_ref().map(|agent| agent.name.as_str());
         CalledBy { agent, ..CalledBy::new(caller, principal) }

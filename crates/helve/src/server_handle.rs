@@ -532,7 +532,7 @@ impl ServerHandle {
     }
 }
 
-/// A time as a person would say it: what was spent before the server was waited for is no part of it.
+/// A time as a person would say it: without what was spent before the server was waited for.
 fn in_tenths(time: Duration) -> Duration {
     Duration::from_secs_f64((time.as_secs_f64() * 10.0).round() / 10.0)
 }

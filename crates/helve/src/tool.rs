@@ -113,7 +113,7 @@ impl ToolContext {
         }
     }
 
-    /// Who makes the call, as rules ask for it.
+    /// The caller, as rules ask for it.
     #[must_use]
     pub fn called_by(&self) -> CalledBy<'_> {
         self.source.called_by(self.caller, &self.principal)

@@ -24,7 +24,7 @@ const WITHIN: Duration = Duration::from_secs(20);
 /// How WebDriver names an element.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
-/// Keys that are no letters.
+/// Keys without a letter.
 pub(super) const TAB: &str = "\u{E004}";
 pub(super) const ENTER: &str = "\u{E007}";
 

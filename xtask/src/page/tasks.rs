@@ -67,7 +67,7 @@ fn tokens(look: &Look<'_>, browser: &mut Browser) -> Result<()> {
     browser.says("it is not shown again")?;
     let token = browser.run("return document.querySelector('.token').innerText;")?;
     let token = token.as_str().context("a token")?.trim().to_owned();
-    ensure!(token.starts_with("hv_"), "this is no token: {token}");
+    ensure!(token.starts_with("hv_"), "this is not a token: {token}");
     follow(browser, "Tokens")?;
     browser.says(&name)?;
     ensure!(!browser.text()?.contains(&token), "the token is shown again");

@@ -306,7 +306,7 @@ fn sales(place: &Place) -> Task {
     Task { name: "sales of a year into a table", direct, search, program, answer: most.to_string() }
 }
 
-/// Who changed how many lines, kept in the memory.
+/// How many lines each author changed, kept in the memory.
 fn history(place: &Place) -> Task {
     let repository = place.work.join("repository").display().to_string();
     let mut direct = vec![("git__git_log", json!({"repo_path": repository, "max_count": COMMITS}))];

@@ -655,7 +655,7 @@ fn a_server_that_nothing_configures_is_called_by_its_command() {
     // A script needs a yes, as for any call.
     let refused = env.run(&call);
     assert!(refused.starts_with("exit status 7") && refused.contains("`adhoc/read_file`"), "{refused}");
-    // The words are no shell's.
+    // No shell reads the words.
     let told = env.run(&["call", "--stdio", "no-such-program; touch project/ran", "x", "--yes"]);
     assert!(!env.exists("project/ran") && !env.exists("project/project"), "{told}");
     insta::assert_snapshot!(env.run(&["call", "--stdio", "", "x"]), @r#"

@@ -1,4 +1,4 @@
-//! Calls that wait for a person: listed, allowed, denied. Who may answer is decided here and nowhere else.
+//! Calls that wait for a person: listed, allowed, denied. Only here it is decided whose answer counts.
 
 use helve_policy::pin::DefinitionHash;
 use helve_store::{Approval, ApprovalState, DecideOutcome, NewChange};

@@ -214,7 +214,7 @@ fn problem(diagnostic: &Diagnostic) -> TextProblem {
         Origin::File { line, column, .. } => Some((line, column)),
         _ => None,
     };
-    // A variable that is not set here is no mistake of the text.
+    // A variable that is not set here is not a mistake in the text.
     let is_warning = diagnostic.severity != Severity::Error || diagnostic.code == Code::UnsetVariable;
     TextProblem { at, message: diagnostic.message.clone(), hints: diagnostic.hints.clone(), is_warning }
 }

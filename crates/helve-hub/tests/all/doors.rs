@@ -1,4 +1,4 @@
-//! Who comes in where: every kind of credential at every route.
+//! Every kind of credential at every route: what comes in where.
 
 use http::StatusCode;
 

@@ -13,7 +13,7 @@ async fn a_device_is_on_the_page_with_its_token_and_goes_with_it() {
             .header("helve-device", device)
     };
     assert_eq!(world.send(feed("laptop-7"), None, "").await.0, StatusCode::OK);
-    // A stranger's word: what is no plain name is not kept.
+    // A stranger's word: what is not a plain name is not kept.
     for name in ["<script>alert(1)</script>", "a b", &"x".repeat(65)] {
         assert_eq!(world.send(feed(name), None, "").await.0, StatusCode::OK);
     }

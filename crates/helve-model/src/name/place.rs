@@ -26,7 +26,7 @@ impl PlaceName {
     /// The place of this name.
     ///
     /// # Errors
-    /// [`NotAPlaceName`] when the text is no such word.
+    /// [`NotAPlaceName`] when the text cannot be such a name.
     pub fn new(text: &str) -> Result<Self, NotAPlaceName> {
         let is_word = text.starts_with(|character: char| character.is_ascii_lowercase())
             && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')

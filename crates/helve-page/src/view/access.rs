@@ -162,7 +162,7 @@ pub struct Approval {
     pub rule: String,
     /// Where it is written.
     pub place: Option<String>,
-    /// Who may answer, in words.
+    /// Whose answer counts, in words.
     pub answerers: String,
     /// As in `as it was when last approved`; a warning if it is not.
     pub definition: String,

@@ -50,7 +50,7 @@ pub struct Change {
 pub struct Conflict {
     /// The file, in the version it has now.
     pub file: FileVersion,
-    /// Who changed it, if it was done here.
+    /// The person who changed it, if it was done here.
     pub changed_by: Option<String>,
     /// The text as it is now.
     pub theirs: String,

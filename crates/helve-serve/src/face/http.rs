@@ -257,7 +257,7 @@ fn within(path: &str) -> Option<(&str, &str)> {
     (rest == "mcp" || rest == "mcp/").then_some((server, "/mcp"))
 }
 
-/// A part of a path, with what is written as `%xx`. What is no text then is nobody's name.
+/// A part of a path, with what is written as `%xx`. What is not text then is nobody's name.
 fn decoded(part: &str) -> String {
     if !part.contains('%') {
         return part.to_owned();

@@ -1,4 +1,4 @@
-//! Whose something is: what a server made for one principal is no other's, and no server speaks for another.
+//! Whose something is: what a server made for one principal belongs to nobody else, and no server speaks for another.
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -49,7 +49,7 @@ impl HubList {
     /// Reads what a hub says.
     ///
     /// # Errors
-    /// It is no such list at all.
+    /// It is not such a list at all.
     pub(super) fn read(data: &[u8]) -> Result<Self, WireError> {
         let said: Said = serde_json::from_slice(data).map_err(|error| {
             WireError::new(ErrorCode::ProtocolError, "what it says of its servers cannot be read").with_source(error)

@@ -79,7 +79,7 @@ impl Bus {
         Err(KeyringProblem::Failed("cannot be heard: the bus is full of other messages".to_owned()))
     }
 
-    /// Who we are is told by the socket itself.
+    /// The socket itself tells which user this is.
     fn greet(&mut self) -> Result<(), KeyringProblem> {
         let user: String =
             rustix::process::geteuid().as_raw().to_string().bytes().map(|digit| format!("{digit:02x}")).collect();
@@ -117,7 +117,7 @@ impl Bus {
         sent.map_err(|error| broken(&error))
     }
 
-    /// A byte a second is no answer either: the time is counted anew before each read.
+    /// A byte a second does not count as an answer either: the time is counted anew before each read.
     fn receive(&mut self, bytes: &mut [u8]) -> Result<(), KeyringProblem> {
         let mut done = 0;
         while let Some(rest) = bytes.get_mut(done..).filter(|rest| !rest.is_empty()) {

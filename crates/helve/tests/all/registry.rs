@@ -189,7 +189,7 @@ async fn searching_gives_what_an_agent_may_call() {
     };
     assert!(std::sync::Arc::ptr_eq(&part(&before, "files"), &part(&after, "files")));
 
-    // Who has searched will search again: what is new is read before.
+    // A reader that has searched will search again: what is new is read before.
     registry.register(Native::new("multiply")).unwrap();
     let newest = host.snapshot();
     let ready = async {

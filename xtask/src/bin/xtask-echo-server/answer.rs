@@ -14,7 +14,7 @@ const SERVER: &str = r#"{"name":"echo","version":"1.0.0"}"#;
 
 /// Answers requests; holds what was prepared for them.
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct Answerer {
     payloads: Payloads,
     /// What is said about keeping the list, in the modern era.
     keeping: String,
@@ -22,7 +22,7 @@ pub(crate) struct Desk {
     legacy: bool,
 }
 
-impl Desk {
+impl Answerer {
     pub(crate) fn new(sizes: &Sizes, legacy: bool) -> Self {
         let keeping = format!(r#""ttlMs":{},"cacheScope":"private","#, sizes.ttl);
         Self { payloads: Payloads::new(sizes), keeping, legacy }
@@ -106,8 +106,8 @@ impl Desk {
 
 /// How an answer goes on behind its beginning. [`END`] comes after either.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Rest<'desk> {
-    Bytes(&'desk [u8]),
+pub(crate) enum Rest<'answerer> {
+    Bytes(&'answerer [u8]),
     /// That many letters, which nobody holds in memory, and [`FILLER_END`].
     Filler(u64),
 }
@@ -188,16 +188,16 @@ mod tests {
 
     #[test]
     fn notifications_and_nonsense_are_not_answered() {
-        let desk = Desk::new(&Sizes::default(), false);
+        let answerer = Answerer::new(&Sizes::default(), false);
         for request in [r#"{"method":"notifications/initialized"}"#, "hello", r#"{"id":"#] {
-            assert_eq!(desk.answer(request.as_bytes(), &mut Vec::new()), None, "{request}");
+            assert_eq!(answerer.answer(request.as_bytes(), &mut Vec::new()), None, "{request}");
         }
     }
 
     fn told(request: &str) -> String {
-        let desk = Desk::new(&Sizes { tools: 3, text: 100, structured: 100, ttl: 0 }, false);
+        let answerer = Answerer::new(&Sizes { tools: 3, text: 100, structured: 100, ttl: 0 }, false);
         let mut out = Vec::new();
-        let rest = desk.answer(request.as_bytes(), &mut out).unwrap();
+        let rest = answerer.answer(request.as_bytes(), &mut out).unwrap();
         let length = out.len() as u64 + rest.length();
         rest.write(&mut out).unwrap();
         assert_eq!(out.len() as u64, length);

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::answer::{Desk, END};
+use crate::answer::{Answerer, END};
 
 const READ: usize = 64 * 1024;
 
@@ -18,23 +18,23 @@ struct Stats {
     requests: AtomicU64,
 }
 
-pub(crate) fn serve(desk: Desk) -> Result<()> {
+pub(crate) fn serve(answerer: Answerer) -> Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     println!("listening on port {}", listener.local_addr()?.port());
-    let desk = Arc::new(desk);
+    let answerer = Arc::new(answerer);
     let stats = Arc::new(Stats::default());
     for stream in listener.incoming() {
         let stream = stream?;
-        let (desk, stats) = (Arc::clone(&desk), Arc::clone(&stats));
+        let (answerer, stats) = (Arc::clone(&answerer), Arc::clone(&stats));
         std::thread::spawn(move || {
             // A client that leaves in the middle is its own business.
-            drop(converse(stream, &desk, &stats));
+            drop(converse(stream, &answerer, &stats));
         });
     }
     Ok(())
 }
 
-fn converse(mut stream: TcpStream, desk: &Desk, stats: &Stats) -> Result<()> {
+fn converse(mut stream: TcpStream, answerer: &Answerer, stats: &Stats) -> Result<()> {
     stream.set_nodelay(true)?;
     stats.connections.fetch_add(1, Ordering::Relaxed);
     let mut pending = Vec::with_capacity(READ);
@@ -59,7 +59,7 @@ fn converse(mut stream: TcpStream, desk: &Desk, stats: &Stats) -> Result<()> {
         body.clear();
         let (status, rest) = if pending.starts_with(b"POST ") {
             stats.requests.fetch_add(1, Ordering::Relaxed);
-            match desk.answer(request, &mut body) {
+            match answerer.answer(request, &mut body) {
                 Some(rest) => ("200 OK", Some(rest)),
                 None => ("202 Accepted", None),
             }

@@ -23,7 +23,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use answer::Desk;
+use answer::Answerer;
 use payload::Sizes;
 
 fn main() -> ExitCode {
@@ -55,10 +55,10 @@ fn main() -> ExitCode {
     if delay > 0 {
         std::thread::sleep(Duration::from_millis(delay as u64));
     }
-    let desk = Desk::new(&sizes, legacy);
+    let answerer = Answerer::new(&sizes, legacy);
     let outcome = match transport.as_str() {
-        "stdio" => stdio::serve(&desk),
-        "http" => http::serve(desk),
+        "stdio" => stdio::serve(&answerer),
+        "http" => http::serve(answerer),
         _ => return usage(),
     };
     match outcome {

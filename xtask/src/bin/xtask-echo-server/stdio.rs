@@ -2,14 +2,14 @@
 
 use std::io::{Read, Result, Write};
 
-use crate::answer::{Desk, END};
+use crate::answer::{Answerer, END};
 
 const READ: usize = 64 * 1024;
 
 /// Payloads from this size on are written from where they lie; smaller ones are copied and leave in one write.
 const LARGE: u64 = 16 * 1024;
 
-pub(crate) fn serve(desk: &Desk) -> Result<()> {
+pub(crate) fn serve(answerer: &Answerer) -> Result<()> {
     let mut input = std::io::stdin().lock();
     // Unbuffered: the standard handle would look for newlines in ten megabytes of result.
     let mut output = unbuffered_stdout()?;
@@ -26,7 +26,7 @@ pub(crate) fn serve(desk: &Desk) -> Result<()> {
         while let Some(length) = memchr::memchr(b'\n', pending.get(start..).unwrap_or_default()) {
             let line = pending.get(start..start + length).unwrap_or_default();
             start += length + 1;
-            if let Some(rest) = desk.answer(line, &mut out) {
+            if let Some(rest) = answerer.answer(line, &mut out) {
                 if rest.length() >= LARGE {
                     output.write_all(&out)?;
                     out.clear();

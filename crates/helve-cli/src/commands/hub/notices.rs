@@ -1,4 +1,4 @@
-//! Who is told that a call waits: addresses that the person named, by a POST that holds no arguments and decides nothing. Every
+//! Where it is told that a call waits: addresses that the person named, by a POST that holds no arguments and decides nothing. Every
 //! request goes through the egress policy that logins use.
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A stream of events that is no protocol of ours: what a hub tells of its servers. Opened once; whoever reads it opens it
+//! A stream of events outside of MCP: what a hub tells of its servers. Opened once; whoever reads it opens it
 //! again.
 
 use std::sync::atomic::AtomicBool;
