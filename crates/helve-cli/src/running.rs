@@ -90,7 +90,7 @@ pub(crate) async fn hosted<T>(
 
 /// Says, while something is called, what is not as it should be: a question that was declined for the person, most often.
 async fn telling_warnings<T>(context: &Context, host: &Host, work: impl Future<Output = T>) -> T {
-    let mut events = host.events();
+    let mut events = host.changes();
     let tell = |event: HostEvent| {
         if let HostEvent::Warning { server, message } = event {
             context.printer.warning(format!("the server `{server}`: {message}"));

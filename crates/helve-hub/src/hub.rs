@@ -162,7 +162,7 @@ impl Hub {
 
     /// Looks after the store, and tells live pages what changes; for ever. In the runtime of the page.
     pub async fn look_after(self: Arc<Self>) {
-        let mut events = self.host().events();
+        let mut events = self.host().changes();
         let mut sweep = tokio::time::interval(SWEEP_EVERY);
         let mut seen = 0;
         loop {

@@ -38,8 +38,16 @@ const MOST_TOOLS: usize = 10_000;
 /// What was counted since the start.
 #[derive(Debug, Default)]
 pub struct Metrics {
-    by_tool: Mutex<BTreeMap<String, Counted>>,
+    by_tool: Mutex<ByTool>,
     ends: [AtomicU64; 5],
+}
+
+#[derive(Debug, Default)]
+struct ByTool {
+    known: BTreeMap<QualifiedName, Counted>,
+    /// Calls of what is not a tool, and of tools that came too late to be told apart.
+    unknown: Counted,
+    other: Counted,
 }
 
 #[derive(Debug, Default)]
@@ -55,11 +63,16 @@ impl Metrics {
         if let Some(end) = self.ends.get(ended as usize) {
             end.fetch_add(1, Ordering::Relaxed);
         }
-        let name = name.map_or_else(|| "_unknown".to_owned(), ToString::to_string);
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let mut by_tool = lock(&self.by_tool);
-        let name = if by_tool.len() >= MOST_TOOLS && !by_tool.contains_key(&name) { "_other".to_owned() } else { name };
-        let counted = by_tool.entry(name).or_default();
+        let ByTool { known, unknown, other } = &mut *by_tool;
+        let counted = match name {
+            None => unknown,
+            Some(name) if known.contains_key(name) || known.len() < MOST_TOOLS => {
+                known.entry(name.clone()).or_default()
+            }
+            Some(_) => other,
+        };
         let step = STEPS.partition_point(|end| *end < micros);
         if let Some(step) = counted.steps.get_mut(step) {
             *step += 1;
@@ -73,8 +86,11 @@ impl Metrics {
         let mut text = String::new();
         let name = "mcp_server_operation_duration_seconds";
         let _ = writeln!(text, "# HELP {name} How long calls took.\n# TYPE {name} histogram");
-        for (tool, counted) in lock(&self.by_tool).iter() {
-            let labels = format!("mcp_method_name=\"tools/call\",gen_ai_tool_name=\"{}\"", label(tool));
+        let by_tool = lock(&self.by_tool);
+        let known = by_tool.known.iter().map(|(tool, counted)| (tool.to_string(), counted));
+        let rest = [("_other".to_owned(), &by_tool.other), ("_unknown".to_owned(), &by_tool.unknown)];
+        for (tool, counted) in known.chain(rest).filter(|(_, counted)| counted.steps.iter().any(|count| *count > 0)) {
+            let labels = format!("mcp_method_name=\"tools/call\",gen_ai_tool_name=\"{}\"", label(&tool));
             let mut sum = 0;
             for (step, count) in counted.steps.iter().enumerate() {
                 sum += count;
@@ -84,6 +100,7 @@ impl Metrics {
             let _ = writeln!(text, "{name}_sum{{{labels}}} {}", seconds(counted.micros));
             let _ = writeln!(text, "{name}_count{{{labels}}} {sum}");
         }
+        drop(by_tool);
         let _ = writeln!(text, "# HELP helve_calls_total Calls by how they ended.\n# TYPE helve_calls_total counter");
         for end in [Ended::Done, Ended::ToolError, Ended::Cached, Ended::Refused, Ended::Failed] {
             let count = self.ends.get(end as usize).map_or(0, |count| count.load(Ordering::Relaxed));

@@ -262,7 +262,7 @@ impl Gateway {
     }
 
     fn begin(self) -> Arc<Self> {
-        let events = self.host.events();
+        let events = self.host.changes();
         // What any agent may have been given before the first event is looked at.
         let seen = self.catalog();
         let gateway = Arc::new(self);

@@ -1,6 +1,7 @@
 //! What a host tells those who listen: status, catalog, calls, server logs.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use helve_model::json::RawJson;
 use helve_model::{ServerName, ServerStatus};
@@ -66,54 +67,97 @@ pub enum HostEvent {
     Lost(u64),
 }
 
-/// Listens to a host. See [`crate::Host::events`].
+/// Listens to a host. See [`crate::Host::events`] and [`crate::Host::changes`].
 #[derive(Debug)]
-pub struct Events(broadcast::Receiver<HostEvent>);
+pub struct Events {
+    receiver: broadcast::Receiver<HostEvent>,
+    /// `None`: calls are left out.
+    calls: Option<CallListener>,
+}
+
+/// While there is one, calls are told.
+#[derive(Debug)]
+struct CallListener(Arc<AtomicUsize>);
 
 impl Events {
     /// The next event; `None` when the host is gone. Cancel safe.
     pub async fn next(&mut self) -> Option<HostEvent> {
-        match self.0.recv().await {
-            Ok(event) => Some(event),
-            Err(broadcast::error::RecvError::Lagged(lost)) => Some(HostEvent::Lost(lost)),
-            Err(broadcast::error::RecvError::Closed) => None,
+        loop {
+            match self.receiver.recv().await {
+                // Told because of another listener.
+                Ok(HostEvent::Call(_)) if self.calls.is_none() => {}
+                Ok(event) => return Some(event),
+                Err(broadcast::error::RecvError::Lagged(lost)) => return Some(HostEvent::Lost(lost)),
+                Err(broadcast::error::RecvError::Closed) => return None,
+            }
         }
     }
 
     /// The next event, if one is waiting.
     pub fn try_next(&mut self) -> Option<HostEvent> {
-        match self.0.try_recv() {
-            Ok(event) => Some(event),
-            Err(broadcast::error::TryRecvError::Lagged(lost)) => Some(HostEvent::Lost(lost)),
-            Err(broadcast::error::TryRecvError::Empty | broadcast::error::TryRecvError::Closed) => None,
+        loop {
+            match self.receiver.try_recv() {
+                Ok(HostEvent::Call(_)) if self.calls.is_none() => {}
+                Ok(event) => return Some(event),
+                Err(broadcast::error::TryRecvError::Lagged(lost)) => return Some(HostEvent::Lost(lost)),
+                Err(broadcast::error::TryRecvError::Empty | broadcast::error::TryRecvError::Closed) => return None,
+            }
         }
+    }
+}
+
+impl CallListener {
+    fn new(listeners: &Arc<AtomicUsize>) -> Self {
+        listeners.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(listeners))
+    }
+}
+
+impl Drop for CallListener {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// Where events go.
 #[derive(Debug, Clone)]
-pub(crate) struct EventSink(broadcast::Sender<HostEvent>);
+pub(crate) struct EventSink {
+    sender: broadcast::Sender<HostEvent>,
+    /// Listeners that hear of calls: most do not, and are not to be woken by every one.
+    call_listeners: Arc<AtomicUsize>,
+}
 
 impl EventSink {
     /// Keeps so many for a listener that is slow. They have their room from the beginning.
     pub(crate) fn new(kept: usize) -> Self {
-        Self(broadcast::Sender::new(kept.clamp(1, MOST_KEPT)))
+        Self { sender: broadcast::Sender::new(kept.clamp(1, MOST_KEPT)), call_listeners: Arc::default() }
     }
 
-    /// True when somebody listens.
-    pub(crate) fn is_heard(&self) -> bool {
-        self.0.receiver_count() > 0
+    /// True when somebody listens to calls.
+    pub(crate) fn hears_calls(&self) -> bool {
+        self.call_listeners.load(Ordering::Relaxed) > 0
     }
 
     /// Makes and sends an event if anybody listens.
     pub(crate) fn send(&self, event: impl FnOnce() -> HostEvent) {
-        if self.is_heard() {
+        if self.sender.receiver_count() > 0 {
             // That everybody stopped listening meanwhile is not an error.
-            drop(self.0.send(event()));
+            drop(self.sender.send(event()));
+        }
+    }
+
+    /// Tells of a call that has ended, if anybody wants to hear of calls.
+    pub(crate) fn send_call(&self, record: Arc<CallRecord>) {
+        if self.hears_calls() {
+            self.send(|| HostEvent::Call(record));
         }
     }
 
     pub(crate) fn subscribe(&self) -> Events {
-        Events(self.0.subscribe())
+        Events { receiver: self.sender.subscribe(), calls: Some(CallListener::new(&self.call_listeners)) }
+    }
+
+    pub(crate) fn subscribe_to_changes(&self) -> Events {
+        Events { receiver: self.sender.subscribe(), calls: None }
     }
 }

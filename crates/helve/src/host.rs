@@ -134,6 +134,12 @@ impl Host {
         self.shared.events.subscribe()
     }
 
+    /// The same without calls: a listener that does not need them is not woken by every one, and nobody makes a record for it.
+    #[must_use]
+    pub fn changes(&self) -> Events {
+        self.shared.events.subscribe_to_changes()
+    }
+
     /// Calls a tool, named in any spelling. Waits for a server that is being connected, or that waits for its first use.
     ///
     /// Cancel safe: dropping the future cancels the call, and the server is told.

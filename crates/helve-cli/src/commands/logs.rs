@@ -65,7 +65,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
 
 async fn follow(context: &Context, host: &Host, args: &Args) -> Result<(), Failure> {
     let server = args.server.as_str();
-    let mut events = host.events();
+    let mut events = host.changes();
     let setting = Box::pin(host.set_log_level(server, args.level.as_wire()));
     let mut stderr = Stderr::default();
     if let Err(error) = Meter::new(context).during(server, setting).await {

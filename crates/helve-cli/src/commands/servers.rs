@@ -274,7 +274,7 @@ fn verdict(context: &Context, report: &ServerReport) -> Result<(), Failure> {
 
 /// Tells changes as they come, until Ctrl-C.
 async fn watch(context: &Context, host: &Host, only: Option<&str>, reloads: bool) -> Result<(), Failure> {
-    let mut events = host.events();
+    let mut events = host.changes();
     let is_meant = |server: &str| only.is_none_or(|only| only == server);
     for report in host.status().iter().filter(|report| is_meant(report.name.as_str())) {
         tell(context, report.name.as_str(), &report.status.to_string())?;

@@ -62,7 +62,7 @@ impl Agent {
     pub(crate) fn attach_private_host(self: &Arc<Self>, host: Host) -> Result<(), CallError> {
         // One that never asked for a list is told when it would be another.
         self.knows_of_list();
-        let news = tokio::spawn(pass_on(Arc::downgrade(self), host.events())).abort_handle();
+        let news = tokio::spawn(pass_on(Arc::downgrade(self), host.changes())).abort_handle();
         let mut own = lock(&self.own);
         let (has_ended, level) = {
             let state = lock(&self.state);

@@ -14,7 +14,6 @@ use tracing::Span;
 use super::{CallContext, CallOutcome};
 use crate::catalog::ToolEntry;
 use crate::error::CallError;
-use crate::event::HostEvent;
 use crate::host_core::HostCore;
 use crate::record::{CallBodies, CallEnd, CallId, CallRecord, trace_id};
 
@@ -227,14 +226,14 @@ impl Drop for Recording<'_> {
         );
         let recorder = self.host.surroundings.recorder.as_ref();
         let events = &self.host.events;
-        if recorder.is_none() && !events.is_heard() {
+        if recorder.is_none() && !events.hears_calls() {
             return;
         }
         let record = Arc::new(self.record(duration));
         if let Some(recorder) = recorder {
             recorder.record(&record);
         }
-        events.send(|| HostEvent::Call(record));
+        events.send_call(record);
     }
 }
 

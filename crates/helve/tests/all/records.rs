@@ -73,6 +73,21 @@ async fn every_end_is_recorded_once() {
 }
 
 #[tokio::test]
+async fn whoever_listens_to_changes_alone_hears_of_no_call() {
+    let host = builder([stdio("a", &Scenario::dual())]).start().await.unwrap();
+    let mut changes = host.changes();
+    let call = || host.call("a/echo", json("{}"), CallContext::new(Caller::Agent));
+    let is_call = |event: &HostEvent| matches!(event, HostEvent::Call(_));
+    call().await.unwrap();
+    // Nor where somebody else wants to hear of calls.
+    let mut events = host.events();
+    call().await.unwrap();
+    assert_eq!(std::iter::from_fn(|| events.try_next()).filter(is_call).count(), 1);
+    assert_eq!(std::iter::from_fn(|| changes.try_next()).filter(is_call).count(), 0);
+    host.shutdown().await;
+}
+
+#[tokio::test]
 async fn a_call_dropped_while_it_waits_for_its_server_is_recorded() {
     let host = builder([stdio("a", &Scenario::dual().never_answers())]).start().await.unwrap();
     let mut events = host.events();

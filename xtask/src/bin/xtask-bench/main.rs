@@ -289,19 +289,28 @@ fn cli(cli: &Cli, told: &Told) -> Result<()> {
     take(cli::MEASURES, told, |measure| measure(cli))
 }
 
-/// Takes the wanted measures and tells what they gave.
+/// Takes the wanted measures and tells what they gave. One that cannot be taken costs the others nothing.
 fn take<'a, M: 'a>(
     measures: impl IntoIterator<Item = &'a (&'static str, M)>,
     told: &Told,
     run: impl Fn(&M) -> Result<Vec<Line>>,
 ) -> Result<()> {
-    let mut lines = Vec::new();
+    let (mut lines, mut failures) = (Vec::new(), Vec::new());
     for (name, measure) in measures {
         if told.only.as_ref().is_none_or(|only| only == name) {
-            lines.extend(run(measure)?);
+            match run(measure) {
+                Ok(taken) => lines.extend(taken),
+                Err(error) => failures.push(format!("{name}: {error:#}")),
+            }
         }
     }
-    tell(&lines, told)
+    if failures.is_empty() || !lines.is_empty() {
+        tell(&lines, told)?;
+    }
+    if !failures.is_empty() {
+        bail!("not everything could be measured\n{}", failures.join("\n"));
+    }
+    Ok(())
 }
 
 /// Says what was measured; a goal that is missed fails the run where that is wanted.

@@ -119,7 +119,9 @@ impl Gateway {
         match self.manner {
             Manner::Direct => {
                 let Upstream::Stdio { arguments, .. } = upstream else { bail!("a server has nothing behind it") };
-                command.arg("http").args(arguments.get(1..).unwrap_or_default());
+                // Agents greet it as they greet gateways: a server that speaks to those in the newer era alone speaks both here.
+                let options = arguments.iter().skip(1).filter(|word| *word != "modern");
+                command.arg("http").args(options);
             }
             Manner::RelayMany | Manner::RelayOne => {
                 command.arg(if self.manner == Manner::RelayMany { "many" } else { "one" }).args(upstream.words()?);
