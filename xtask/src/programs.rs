@@ -1,5 +1,6 @@
 //! Owns how the chores start other programs: cargo, npm, python. Whatever fails says what was tried and what to do.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -60,8 +61,21 @@ pub(crate) fn build_measured(root: &Path, package: &str, feature: &str, names: &
     built(command, root, names)
 }
 
+/// A program that builds with cargo, as if a person had typed it. What the cargo that runs this chore says of the chore in its
+/// environment would be read by build scripts (`ring` has one), which run again then, and everything that is made of them.
+pub(crate) fn as_typed(program: impl AsRef<OsStr>) -> Command {
+    const OF_THE_CHORE: [&str; 4] = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_"];
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(|name| OF_THE_CHORE.iter().any(|prefix| name.starts_with(prefix))) {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
 fn building(package: &str) -> Command {
-    let mut command = Command::new(env!("CARGO"));
+    let mut command = as_typed(env!("CARGO"));
     command.args(["build", "--quiet", "--package", package, "--message-format", "json-render-diagnostics"]);
     command
 }

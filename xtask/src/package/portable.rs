@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use crate::install::{self, Pin};
-use crate::programs::run;
+use crate::programs::{as_typed, run};
 
 /// The oldest glibc that packages for people run on: that of Debian 10, RHEL 8 and Ubuntu 18.10.
 pub(super) const GLIBC: (u32, u32) = (2, 28);
@@ -40,7 +40,7 @@ pub(super) fn path_with(tools: &Path) -> Result<OsString> {
 pub(super) fn program(root: &Path, output: &Path) -> Result<PathBuf> {
     let tools = tools(output)?;
     let (target, (major, minor)) = (target(), GLIBC);
-    let mut build = Command::new(tools.join("cargo-zigbuild"));
+    let mut build = as_typed(tools.join("cargo-zigbuild"));
     build.args([
         "zigbuild",
         "--quiet",

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::{Materials, date, empty, portable, tree};
 use crate::install::{self, Pin};
-use crate::programs::run;
+use crate::programs::{as_typed, run};
 
 /// Where the licences of everything inside lie, below an environment.
 const DOCUMENTS: &str = "share/doc/helve";
@@ -36,7 +36,7 @@ pub(super) fn make(materials: &Materials<'_>) -> Result<PathBuf> {
     fs_err::write(documents.join("THIRD-PARTY-LICENSES"), tree::licences(materials.root)?)?;
     let wheels = materials.output.join(if materials.quick { "quick" } else { "wheel" });
     empty(&wheels)?;
-    let mut maturin = Command::new(tools.join("maturin"));
+    let mut maturin = as_typed(tools.join("maturin"));
     maturin.args(["build", "--quiet", "--locked", "--manifest-path"]).arg(binding.join("Cargo.toml"));
     maturin.args(["--interpreter", "python3", "--out"]).arg(&wheels);
     maturin.env("SOURCE_DATE_EPOCH", date(materials.root)?).env("PATH", portable::path_with(&tools)?);

@@ -9,7 +9,7 @@ use helve_testkit::authority::visit;
 
 use super::world::World;
 use crate::attack::Figure;
-use crate::programs::run as run_shown;
+use crate::programs::{as_typed, run as run_shown};
 
 /// A life that is over at once for whoever renews ahead of time, and one that is long enough for everybody.
 const SHORT: u64 = 1;
@@ -18,7 +18,7 @@ const LONG: u64 = 3_600;
 /// Builds the peer, which is a workspace of its own, and runs it.
 pub(super) fn run(root: &Path, world: &World) -> Result<Vec<Figure>> {
     let (package, target) = (root.join("xtask/peers/rmcp-login"), root.join("target/rmcp-login"));
-    let mut build = Command::new(env!("CARGO"));
+    let mut build = as_typed(env!("CARGO"));
     build.args(["build", "--quiet", "--target-dir"]).arg(&target).current_dir(package);
     run_shown(&mut build, "rmcp's login is built from the registry: is it within reach?")?;
     world.authority.set(|switches| switches.lifetime = Some(SHORT));
