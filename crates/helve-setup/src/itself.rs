@@ -120,8 +120,9 @@ impl Itself {
         };
         let directory = stdio.working_directory.as_deref().unwrap_or_else(|| env.working_directory());
         let directory = env.working_directory().join(directory);
+        // The file first: many servers have "server" in their names, and reading a command line costs more than a look at a file.
         invocations(words().map(str::to_owned).collect(), &variable).iter().any(|invocation| {
-            (own.serves)(&invocation.arguments) && self.runs(env, invocation, &directory, variable("PATH").as_deref())
+            self.runs(env, invocation, &directory, variable("PATH").as_deref()) && (own.serves)(&invocation.arguments)
         })
     }
 

@@ -10,7 +10,7 @@ use crate::memory;
 use crate::report::{Goal, Line};
 use crate::stats::median;
 
-const MEGABYTES: Goal = Goal::AtMost(15.0);
+const MEGABYTES: Goal = Goal::AtMost(18.0);
 const SERVERS: usize = 100;
 
 pub(crate) fn measure(cli: &Cli) -> Result<Vec<Line>> {

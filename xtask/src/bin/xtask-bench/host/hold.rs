@@ -7,7 +7,7 @@ use crate::job::{Kind, Sample, Subject, Work};
 use crate::peers::Peers;
 use crate::report::{Goal, Line};
 
-const MEGABYTES: Goal = Goal::AtMost(15.0);
+const MEGABYTES: Goal = Goal::AtMost(18.0);
 const SERVERS: usize = 100;
 
 pub(crate) fn measure(bench: &Bench, peers: &Peers) -> Result<Vec<Line>> {
