@@ -23,7 +23,7 @@ pub struct Rule {
     pub origin: Origin,
     /// In which layer it was written.
     pub layer: Layer,
-    /// Who may answer where it says *ask* and calls wait at a desk. `None`: as the risk of the call says.
+    /// Who may answer where it says *ask* and calls are held for a person. `None`: as the risk of the call says.
     pub by: Option<Answerers>,
 }
 

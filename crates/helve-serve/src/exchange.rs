@@ -13,7 +13,7 @@ use helve_wire::{BoxFuture, ClientCapabilities, PeerQuestion, Progress, Progress
 use tokio::sync::Notify;
 
 use crate::agent::{Agent, Clients};
-use crate::approval_desk::{AskedAgent, PageStyle};
+use crate::approver_source::{AskedAgent, PageStyle};
 use crate::assigned_host::AssignedHost;
 use crate::catalog::Catalog;
 use crate::change_notices::Level;
@@ -124,7 +124,7 @@ impl Exchange {
     pub(crate) fn asking_context(&self, meta: &Meta) -> CallContext {
         let answerer: Arc<dyn Answerer> = Arc::new(self.clone());
         let approver = match &self.gateway.options.approvals {
-            Some(desk) if meta.protocol_version.is_some() => Some(desk.approver(AskedAgent::default())),
+            Some(source) if meta.protocol_version.is_some() => Some(source.approver(AskedAgent::default())),
             Some(_) => self.approver(&answerer, PageStyle::Never, None),
             None => ElicitingApprover::of(&answerer, self.lasting()).filter(|_| meta.protocol_version.is_none()),
         };
@@ -151,9 +151,9 @@ impl Exchange {
         task: Option<Arc<Notify>>,
     ) -> Option<Arc<dyn Approver>> {
         match &self.gateway.options.approvals {
-            Some(desk) => {
+            Some(source) => {
                 let form = ElicitingApprover::beside_others(answerer);
-                Some(desk.approver(AskedAgent { form, page: pages.way(answerer), task }))
+                Some(source.approver(AskedAgent { form, page: pages.way(answerer), task }))
             }
             None => ElicitingApprover::of(answerer, self.lasting()),
         }

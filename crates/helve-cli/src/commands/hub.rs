@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use helve_hub::{
-    AgentDesk, BodySeal, CallRecorder, Desk, DeskTimes, Hub, HubAuthenticate, HubOptions, Live, Metrics, Programs,
-    Tokens, connect_lines,
+    AgentApprovers, ApprovalQueue, ApprovalTimes, BodySeal, CallRecorder, Hub, HubAuthenticate, HubOptions, Live,
+    Metrics, Programs, Tokens, connect_lines,
 };
 use helve_model::{Action, SecretSet};
 use helve_serve::face::http::{Guard, HttpFace};
@@ -220,18 +220,18 @@ async fn over_http(context: &Context, args: RunArgs, tls: Option<TlsAcceptor>, p
     recipe.settings.denies_unlisted = said_or_set(&configuration.settings, args.unlisted) == Action::Deny;
     let guard = guard.with(|guard| guard.nesting = recipe.nesting().clone());
     let public_address = own_address(&args, bound);
-    let desk = Desk::new(
+    let approvals = ApprovalQueue::new(
         Arc::clone(&store),
         key::of(&place)?,
         Arc::clone(&live),
         secrets,
         public_address.clone(),
-        DeskTimes::default(),
+        ApprovalTimes::default(),
         clock,
     )
     .map_err(broken)?;
     let mut options = options(context, &configuration.settings, &args);
-    options.approvals = Some(Arc::new(AgentDesk(Arc::clone(&desk))));
+    options.approvals = Some(Arc::new(AgentApprovers(Arc::clone(&approvals))));
     let Some(context_of_hosts) = context.shared() else { return Ok(()) };
     let gateway =
         Gateway::shared(Arc::new(ManyHosts { context: context_of_hosts, recipe, code: None }), options).await?;
@@ -259,7 +259,7 @@ async fn over_http(context: &Context, args: RunArgs, tls: Option<TlsAcceptor>, p
         Arc::clone(&context.setup),
         Arc::clone(&gateway),
         Arc::clone(&face),
-        Arc::clone(&desk),
+        Arc::clone(&approvals),
         clock,
     );
     // A slow page never delays a call: page and API have threads of their own.
@@ -270,7 +270,7 @@ async fn over_http(context: &Context, args: RunArgs, tls: Option<TlsAcceptor>, p
         .build()
         .map_err(|error| Failure::other("no runtime could be started").cause(&error))?;
     pages.spawn(Arc::clone(&hub).look_after());
-    notices::begin(context, &desk, &configuration.settings.notify.value, pages.handle());
+    notices::begin(context, &approvals, &configuration.settings.notify.value, pages.handle());
     let asked = place.listen().map_err(|error| Failure::other("the hub's socket cannot be had").cause(&error))?;
     pages.spawn(asked::answer(asked, Arc::clone(&hub), bound));
     tell(context, &args, &hub)?;

@@ -1,6 +1,6 @@
 //! Nobody but a person answers: every credential by every way.
 
-use helve_hub::DeskTimes;
+use helve_hub::ApprovalTimes;
 use helve_model::Answerers;
 use helve_store::ApprovalState;
 use serde_json::json;
@@ -15,7 +15,7 @@ const WAYS: &[&str] = &["/approvals/{id}/allow", "/api/v1/approvals/{id}/allow"]
 #[tokio::test(flavor = "multi_thread")]
 async fn no_token_and_no_stranger_answers() {
     for by in [Answerers::Anyone, Answerers::Page] {
-        let shop = Shop::new(by, DeskTimes::default()).await;
+        let shop = Shop::new(by, ApprovalTimes::default()).await;
         let call = shop.calls(Era::Legacy).await;
         let id = shop.waiting(1).await;
         for way in WAYS {
@@ -55,7 +55,7 @@ async fn no_token_and_no_stranger_answers() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_form_that_says_more_than_it_was_asked_is_a_yes_to_this_call_at_most() {
     for era in ERAS {
-        let shop = Shop::new(Answerers::Anyone, DeskTimes::default()).await;
+        let shop = Shop::new(Answerers::Anyone, ApprovalTimes::default()).await;
         let agent = shop.agent(era, json!({"elicitation": {"form": {}}})).await;
         for decision in ["always", "until the agent ends", "A-0000", ""] {
             let form = json!({"action": "accept", "content": {"decision": decision}});

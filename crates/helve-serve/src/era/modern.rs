@@ -13,7 +13,7 @@ use helve_wire::{BoxFuture, ClientCapabilities, Era, NegotiatedVersion, Question
 use tokio::sync::Notify;
 
 use super::{AgentEra, listen};
-use crate::approval_desk::PageStyle;
+use crate::approver_source::PageStyle;
 use crate::assigned_host::AssignedHost;
 use crate::capabilities;
 use crate::catalog::LISTS_COUNT_FOR;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use helve::auth::egress::{Certificates, EgressClient, Policy};
 use helve::auth::ports::{Http as _, HttpRequest};
-use helve_hub::{Announcement, Desk};
+use helve_hub::{Announcement, ApprovalQueue};
 use helve_model::json::ObjectWriter;
 use tokio::sync::mpsc;
 use url::Url;
@@ -16,13 +16,18 @@ use crate::context::Context;
 const QUEUE: usize = 64;
 
 /// Tells these addresses of every new question, for ever. In the runtime of the page.
-pub(super) fn begin(context: &Context, desk: &Desk, addresses: &[String], runtime: &tokio::runtime::Handle) {
+pub(super) fn begin(
+    context: &Context,
+    approvals: &ApprovalQueue,
+    addresses: &[String],
+    runtime: &tokio::runtime::Handle,
+) {
     let clients: Vec<(Url, EgressClient)> = addresses.iter().filter_map(|address| client(context, address)).collect();
     if clients.is_empty() {
         return;
     }
     let (sender, announced) = mpsc::channel(QUEUE);
-    desk.announce_to(sender);
+    approvals.announce_to(sender);
     runtime.spawn(tell(Arc::from(clients), announced));
 }
 

@@ -8,14 +8,14 @@ use helve_serve::{AskedAgent, PageWay};
 use helve_store::{Approval, ApprovalState, AskOutcome, StoreError};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::{Desk, words};
+use super::{ApprovalQueue, words};
 
 /// So often a call asks anew because another like it used the yes.
 const ROUNDS: usize = 16;
 
 /// The approver of one call.
 pub(super) struct HeldCall {
-    desk: Arc<Desk>,
+    queue: Arc<ApprovalQueue>,
     agent: AskedAgent,
 }
 
@@ -28,8 +28,8 @@ enum Waited {
 }
 
 impl HeldCall {
-    pub(super) const fn new(desk: Arc<Desk>, agent: AskedAgent) -> Self {
-        Self { desk, agent }
+    pub(super) const fn new(queue: Arc<ApprovalQueue>, agent: AskedAgent) -> Self {
+        Self { queue, agent }
     }
 
     async fn hold(&self, request: ApprovalRequest) -> ApprovalAnswer {
@@ -45,7 +45,7 @@ impl HeldCall {
     async fn ask(&self, request: ApprovalRequest) -> Result<ApprovalAnswer, StoreError> {
         for _ in 0..ROUNDS {
             let asking = request.clone();
-            let approval = match self.at_desk(move |desk| desk.ask(&asking)).await? {
+            let approval = match self.with_queue(move |queue| queue.ask(&asking)).await? {
                 AskOutcome::Allowed(_) => return Ok(ApprovalAnswer::Once),
                 AskOutcome::TooMany(count) => return Ok(later(words::too_many(count))),
                 AskOutcome::New(approval) | AskOutcome::Joined(approval) => approval,
@@ -57,7 +57,7 @@ impl HeldCall {
             match settled.state {
                 ApprovalState::Allowed => {
                     let id = settled.id.clone();
-                    if self.at_desk(move |desk| desk.spend(&id)).await? {
+                    if self.with_queue(move |queue| queue.spend(&id)).await? {
                         return Ok(ApprovalAnswer::Once);
                     }
                 }
@@ -73,22 +73,22 @@ impl HeldCall {
 
     /// Waits for an answer, whoever gives it.
     async fn wait(&self, approval: &Approval, request: &ApprovalRequest) -> Result<Waited, StoreError> {
-        let mut sitting = self.desk.sit(&approval.id);
+        let mut waiting = self.queue.wait_for(&approval.id);
         let mut form =
             self.agent.form.as_ref().filter(|_| !approval.asked.needs_page).map(|form| form.approve(request.clone()));
-        let mut overdue = pin!(sleep(self.desk.times.hold));
+        let mut overdue = pin!(sleep(self.queue.times.hold));
         let mut was_told = false;
         loop {
             let id = approval.id.clone();
-            // Looked at after taking the seat, so that no answer is missed.
-            match self.at_desk(move |desk| desk.look(&id)).await? {
+            // Looked at after joining those who wait, so that no answer is missed.
+            match self.with_queue(move |queue| queue.look(&id)).await? {
                 Some(found) if found.state == ApprovalState::Pending => {}
                 Some(found) => return Ok(Waited::Settled(Box::new(found))),
                 None => return Ok(Waited::Overdue),
             }
             tokio::select! {
                 biased;
-                _ = sitting.changed.changed() => {}
+                _ = waiting.changed.changed() => {}
                 answer = answered(&mut form) => {
                     form = None;
                     self.answer_by_form(approval, request, answer).await?;
@@ -100,14 +100,14 @@ impl HeldCall {
                     was_told = true;
                     if let Some(task) = &self.agent.task {
                         task.notify_one();
-                        let lasts = approval.asked.ends.since(self.desk.now());
+                        let lasts = approval.asked.ends.since(self.queue.now());
                         overdue.as_mut().set(sleep_until(Instant::now() + lasts));
                     } else if let PageWay::Question(question) = &self.agent.page {
                         let page = self.page(approval);
                         if !question.show(&request.name.server, &page, &words::page(approval)).await {
                             return Ok(Waited::Overdue);
                         }
-                        overdue.as_mut().set(sleep(self.desk.times.hold));
+                        overdue.as_mut().set(sleep(self.queue.times.hold));
                     } else {
                         return Ok(Waited::Overdue);
                     }
@@ -131,7 +131,7 @@ impl HeldCall {
         };
         let agent = request.source.agent.as_ref().map(|agent| agent.name.clone()).unwrap_or_default();
         let id = approval.id.clone();
-        self.at_desk(move |desk| desk.decide(&id, is_allowed, &format!("form:{agent}"), None)).await?;
+        self.with_queue(move |queue| queue.decide(&id, is_allowed, &format!("form:{agent}"), None)).await?;
         Ok(())
     }
 
@@ -141,16 +141,16 @@ impl HeldCall {
     }
 
     fn page(&self, approval: &Approval) -> AnswerPage {
-        AnswerPage { id: approval.id.clone(), url: self.desk.link(&approval.id) }
+        AnswerPage { id: approval.id.clone(), url: self.queue.link(&approval.id) }
     }
 
     /// Does something that may block on a thread where that delays nobody.
-    async fn at_desk<T: Send + 'static>(
+    async fn with_queue<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Desk) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&ApprovalQueue) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let desk = Arc::clone(&self.desk);
-        tokio::task::spawn_blocking(move || work(&desk)).await.unwrap_or(Err(StoreError::Closed))
+        let queue = Arc::clone(&self.queue);
+        tokio::task::spawn_blocking(move || work(&queue)).await.unwrap_or(Err(StoreError::Closed))
     }
 }
 

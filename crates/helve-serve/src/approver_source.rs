@@ -1,5 +1,5 @@
-//! A desk for calls that a rule wants asked about: where there is one, a call waits there and is answered by whoever is first,
-//! the agent's own form being one way of several. Without a desk the form is the only way.
+//! From where the approvers of agents' calls come that a rule wants asked about: where there is a source, a call waits there and is
+//! answered by whoever is first, the agent's own form being one way of several. Without one the form is the only way.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use tokio::sync::Notify;
 
 use crate::named_questions::of_helve;
 
-/// Where calls wait for a person.
-pub trait ApprovalDesk: fmt::Debug + Send + Sync {
+/// Gives each call an approver that asks more than the agent that makes it.
+pub trait ApproverSource: fmt::Debug + Send + Sync {
     /// The approver for one call of this agent.
     fn approver(&self, agent: AskedAgent) -> Arc<dyn Approver>;
 }
