@@ -25,6 +25,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::live::Live;
 use held_call::HeldCall;
+pub(crate) use held_call::OnAsked;
 pub(crate) use words::decider as decider_words;
 
 /// So many questions of one principal wait at most: a looping agent is not a thousand questions.
@@ -120,6 +121,15 @@ impl ApprovalQueue {
         let (waiters, open) = (Mutex::default(), AtomicU64::new(open));
         let announced = OnceLock::new();
         Ok(Arc::new(Self { store, key, live, secrets, clock, times, address, waiters, open, announced }))
+    }
+
+    /// The approver of a call that is made at the hub itself. `on_asked` is told what its question is called.
+    pub(crate) fn approver(self: &Arc<Self>, asked: AskedAgent, on_asked: Option<OnAsked>) -> Arc<dyn Approver> {
+        let call = HeldCall::new(Arc::clone(self), asked);
+        Arc::new(match on_asked {
+            Some(on_asked) => call.telling(on_asked),
+            None => call,
+        })
     }
 
     fn now(&self) -> Moment {
@@ -302,7 +312,7 @@ pub struct AgentApprovers(pub Arc<ApprovalQueue>);
 
 impl ApproverSource for AgentApprovers {
     fn approver(&self, agent: AskedAgent) -> Arc<dyn Approver> {
-        Arc::new(HeldCall::new(Arc::clone(&self.0), agent))
+        self.0.approver(agent, None)
     }
 }
 

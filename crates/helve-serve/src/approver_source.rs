@@ -7,7 +7,7 @@ use std::sync::Arc;
 use helve::{AnswerPage, Answerer, Approver};
 use helve_model::ServerName;
 use helve_model::json::ObjectWriter;
-use helve_wire::{PeerQuestion, QuestionKind};
+use helve_wire::{PeerQuestion, ProgressCallback, QuestionKind};
 use tokio::sync::Notify;
 
 use crate::named_questions::of_helve;
@@ -28,6 +28,8 @@ pub struct AskedAgent {
     pub page: PageWay,
     /// The call becomes a task when it has waited too long: told then, and the call goes on waiting.
     pub task: Option<Arc<Notify>>,
+    /// Hears that the call waits, and goes on hearing it, where the agent asked for progress.
+    pub progress: Option<ProgressCallback>,
 }
 
 /// How an agent can be given a page to show its person.
@@ -94,12 +96,13 @@ impl fmt::Debug for PageQuestion {
 
 impl fmt::Debug for AskedAgent {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (has_form, is_task) = (self.form.is_some(), self.task.is_some());
+        let (has_form, is_task, has_progress) = (self.form.is_some(), self.task.is_some(), self.progress.is_some());
         formatter
             .debug_struct("AskedAgent")
             .field("form", &has_form)
             .field("page", &self.page)
             .field("task", &is_task)
+            .field("progress", &has_progress)
             .finish()
     }
 }

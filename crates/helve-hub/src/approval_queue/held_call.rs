@@ -1,11 +1,15 @@
 //! One call that is held: how long, who is asked besides the page, and what its agent is told when nobody answered.
 
+use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use helve::{AnswerPage, ApprovalAnswer, ApprovalRequest, Approver, BoxFuture, OpenQuestion};
+use helve_model::json::ObjectWriter;
 use helve_serve::{AskedAgent, PageWay};
 use helve_store::{Approval, ApprovalState, AskOutcome, StoreError};
+use helve_wire::Progress;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{ApprovalQueue, words};
@@ -13,10 +17,17 @@ use super::{ApprovalQueue, words};
 /// So often a call asks anew because another like it used the yes.
 const ROUNDS: usize = 16;
 
+/// So often an agent that asked for progress hears that its call waits.
+const REPORT_EVERY: Duration = Duration::from_secs(10);
+
+/// Told what a question is called, on a thread where it may block.
+pub(crate) type OnAsked = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// The approver of one call.
 pub(super) struct HeldCall {
     queue: Arc<ApprovalQueue>,
     agent: AskedAgent,
+    on_asked: Option<OnAsked>,
 }
 
 /// What became of waiting.
@@ -29,7 +40,13 @@ enum Waited {
 
 impl HeldCall {
     pub(super) const fn new(queue: Arc<ApprovalQueue>, agent: AskedAgent) -> Self {
-        Self { queue, agent }
+        Self { queue, agent, on_asked: None }
+    }
+
+    /// The same, and this is told of the question once it is asked: whoever makes the call may have answered it already.
+    pub(super) fn telling(mut self, on_asked: OnAsked) -> Self {
+        self.on_asked = Some(on_asked);
+        self
     }
 
     async fn hold(&self, request: ApprovalRequest) -> ApprovalAnswer {
@@ -43,13 +60,22 @@ impl HeldCall {
     }
 
     async fn ask(&self, request: ApprovalRequest) -> Result<ApprovalAnswer, StoreError> {
-        for _ in 0..ROUNDS {
+        for round in 0..ROUNDS {
             let asking = request.clone();
             let approval = match self.with_queue(move |queue| queue.ask(&asking)).await? {
                 AskOutcome::Allowed(_) => return Ok(ApprovalAnswer::Once),
                 AskOutcome::TooMany(count) => return Ok(later(words::too_many(count))),
                 AskOutcome::New(approval) | AskOutcome::Joined(approval) => approval,
             };
+            // One answer is for one question: what is asked anew is answered anew.
+            if let Some(on_asked) = self.on_asked.clone().filter(|_| round == 0) {
+                let id = approval.id.clone();
+                self.with_queue(move |_| {
+                    on_asked(&id);
+                    Ok(())
+                })
+                .await?;
+            }
             let settled = match self.wait(&approval, &request).await? {
                 Waited::Settled(settled) => settled,
                 Waited::Overdue => return Ok(ApprovalAnswer::Later(self.still_open(&approval))),
@@ -77,6 +103,7 @@ impl HeldCall {
         let mut form =
             self.agent.form.as_ref().filter(|_| !approval.asked.needs_page).map(|form| form.approve(request.clone()));
         let mut overdue = pin!(sleep(self.queue.times.hold));
+        let mut reports = pin!(self.report(request));
         let mut was_told = false;
         loop {
             let id = approval.id.clone();
@@ -89,6 +116,7 @@ impl HeldCall {
             tokio::select! {
                 biased;
                 _ = waiting.changed.changed() => {}
+                never = &mut reports => match never {},
                 answer = answered(&mut form) => {
                     form = None;
                     self.answer_by_form(approval, request, answer).await?;
@@ -113,6 +141,22 @@ impl HeldCall {
                     }
                 }
             }
+        }
+    }
+
+    /// Tells the agent again and again that its call waits, where it asked for progress.
+    async fn report(&self, request: &ApprovalRequest) -> Infallible {
+        let Some(tell) = &self.agent.progress else { return std::future::pending().await };
+        let message = words::waiting(request);
+        let mut reports = 0_u32;
+        loop {
+            // Progress has to grow, and what the server says of its own begins at nought.
+            let progress = -1.0 / f64::from(reports + 1);
+            let raw = ObjectWriter::new().raw("progressToken", "0").raw("progress", progress.to_string());
+            let raw = raw.text("message", &message).finish();
+            tell(Progress { progress, total: None, message: Some(message.clone()), raw });
+            reports = reports.saturating_add(1).min(u32::MAX - 1);
+            sleep(REPORT_EVERY).await;
         }
     }
 

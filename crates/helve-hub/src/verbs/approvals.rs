@@ -1,5 +1,6 @@
 //! Calls that wait for a person: listed, allowed, denied. Who may answer is decided here and nowhere else.
 
+use helve_model::Principal;
 use helve_policy::pin::DefinitionHash;
 use helve_store::{Approval, ApprovalState, DecideOutcome, NewChange};
 
@@ -117,6 +118,10 @@ fn may_answer(actor: &Actor, approval: &Approval) -> Result<String, HubError> {
         Actor::Operator => Ok("terminal".to_owned()),
         Actor::Admin { approver: false, .. } => {
             Err(HubError::forbidden("this token may not answer approvals").hint("answer on the page, or at a terminal"))
+        }
+        Actor::Admin { name, .. } if approval.asked.principal == Principal::token(name).id() => {
+            Err(HubError::forbidden("a token does not answer its own calls")
+                .hint("answer on the page, or at a terminal"))
         }
         Actor::Admin { .. } if approval.asked.needs_page => {
             Err(HubError::forbidden("a person has to answer this one on the page or at a terminal: no token can")

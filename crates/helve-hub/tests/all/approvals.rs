@@ -89,7 +89,7 @@ impl Shop {
         Self { world: World::around(None, directory, host, times, clock).await, ran }
     }
 
-    fn ran(&self) -> usize {
+    pub(crate) fn ran(&self) -> usize {
         self.ran.load(Ordering::SeqCst)
     }
 
@@ -137,7 +137,7 @@ impl Shop {
     }
 }
 
-fn short() -> ApprovalTimes {
+pub(crate) fn short() -> ApprovalTimes {
     ApprovalTimes { hold: Duration::ZERO, ..ApprovalTimes::default() }
 }
 
