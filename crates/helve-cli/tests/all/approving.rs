@@ -146,6 +146,7 @@ fn a_hub_that_is_killed_loses_no_question_and_no_yes_and_runs_nothing_twice() {
         let started = Instant::now();
         while shop.ran() < 3 {
             assert!(started.elapsed() < PATIENCE, "{era:?}: it never ran");
+            std::thread::sleep(Duration::from_millis(10));
         }
         hub.kill();
         drop(running.join());
@@ -176,12 +177,22 @@ fn a_person_at_a_terminal_lists_allows_and_denies() {
         let (place, token, page) = (address(&hub), hub.token("laptop", &[]), Visitor::of(&hub));
         let call = |text: &str| calls(&place, &token, era, "notes__echo", &json!({ "text": text }));
         insta::allow_duplicates! {
-            insta::assert_snapshot!(at_terminal(&shop, &[]).sees_the_end(), @r"");
+            insta::assert_snapshot!(at_terminal(&shop, &[]).sees_the_end(), @r"
+            exit status 0
+            nothing waits for an answer
+            ");
         }
         let held = call("tea\u{202e}\u{1b}[31m");
         let id = page.waits(1);
         insta::allow_duplicates! {
-            insta::assert_snapshot!(at_terminal(&shop, &[]).sees_the_end().replace(&id, "A-[ID]"), @r"");
+            insta::assert_snapshot!(at_terminal(&shop, &[]).sees_the_end().replace(&id, "A-[ID]"), @r#"
+            exit status 0
+            A-[ID] notes/echo (high risk)
+              who       token:laptop, with robot 1
+              because   a rule says ask for `notes/*`, [ROOT]/home/.config/helve/helve.toml:2:8
+              arguments {"text":"tea\u{202e}\u001b[31m"}
+            answer with `helve approvals allow ID` or `helve approvals deny ID --reason WHY`
+            "#);
         }
 
         // What is typed has to be the id.
@@ -223,7 +234,12 @@ fn no_pipe_answers_and_no_option_says_yes() {
     let (place, token, page) = (address(&hub), hub.token("laptop", &[]), Visitor::of(&hub));
     let held = calls(&place, &token, Era::Modern, "notes__echo", &json!({ "text": "tea" }));
     let id = page.waits(1);
-    insta::assert_snapshot!(environment.run_with_input(&["approvals"], &format!("{id}\n")), @r"");
+    insta::assert_snapshot!(environment.run_with_input(&["approvals"], &format!("{id}\n")), @r"
+    exit status 2
+    --- stderr
+    error: approvals are answered by a person at a terminal
+    hint: run it in a terminal, without a pipe; or answer on the hub's page
+    ");
     for words in [vec!["approvals", "allow", &id], vec!["approvals", "deny", &id, "--reason", "x"]] {
         let said = environment.run_with_input(&words, &format!("{id}\n"));
         assert!(said.starts_with("exit status 2") && said.contains("by a person at a terminal"), "{said}");
@@ -270,7 +286,7 @@ fn a_program_that_the_hub_runs_asks_it_nothing() {
     let started = Instant::now();
     while !seen.exists() {
         assert!(started.elapsed() < PATIENCE, "the server was not started");
-        std::thread::yield_now();
+        std::thread::sleep(Duration::from_millis(10));
     }
     let said = fs_err::read_to_string(&seen).expect("there");
     assert_eq!(said.matches("a program that the hub runs may not ask it anything").count(), 4, "{said}");

@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -220,6 +220,7 @@ impl Visitor {
                 return waiting.iter().filter_map(|one| Some(one["id"].as_str()?.to_owned())).collect();
             }
             assert!(started.elapsed() < PATIENCE, "{list:#}");
+            std::thread::sleep(Duration::from_millis(10));
         }
     }
 
