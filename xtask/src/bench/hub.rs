@@ -31,6 +31,9 @@ pub(crate) struct Hub {
     /// The echo server behind it, instead of one that is built for it
     #[arg(long, value_name = "FILE")]
     server: Option<PathBuf>,
+    /// The benchmark that counts instructions, instead of one that is built for it
+    #[arg(long, value_name = "FILE")]
+    counter: Option<PathBuf>,
     /// Calls that are stored before the page is looked at
     #[arg(long, value_name = "N", default_value_t = 2_000_000)]
     calls: u64,
@@ -72,7 +75,7 @@ impl Hub {
             figures.extend(page::measure(&helve, &server, self.calls)?);
         }
         if wants("approvals") {
-            figures.extend(approvals::measure(root, &helve, &server)?);
+            figures.extend(approvals::measure(root, &helve, &server, self.counter.as_deref())?);
         }
         tell(&figures, self.json)
     }

@@ -194,8 +194,13 @@ pub(crate) struct Visitor {
 
 impl Visitor {
     pub(crate) fn of(hub: &Hub<'_>) -> Self {
-        let path = hub.link.splitn(4, '/').nth(3).expect("a path");
-        let mut visitor = Self { address: address(hub), cookie: String::new() };
+        Self::by(&hub.link)
+    }
+
+    /// Signs in by a link.
+    pub(crate) fn by(link: &str) -> Self {
+        let (address, path) = link.trim_start_matches("http://").split_once('/').expect("a link");
+        let mut visitor = Self { address: address.to_owned(), cookie: String::new() };
         let answer = visitor.ask("GET", &format!("/{path}"), "");
         visitor.cookie = answer.header("set-cookie").expect("a cookie").split(';').next().expect("a value").to_owned();
         visitor

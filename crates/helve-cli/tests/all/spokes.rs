@@ -11,6 +11,7 @@ use helve_testkit::Scenario;
 use serde_json::{Value, json};
 
 use crate::itself::Agent;
+use crate::running_hub::Visitor;
 use crate::support::{ALLOW, PATIENCE, TestEnv, started_by, with_servers};
 
 /// A hub that runs.
@@ -535,4 +536,23 @@ fn what_the_hub_asks_reaches_the_person_through_the_agent() {
     assert_eq!(asked.len(), 1, "{asked:?}");
     assert!(asked[0].contains("echo"), "{asked:?}");
     assert_ne!(answer["result"]["isError"], true, "{answer}");
+}
+
+/// A spoke gives up on a server that says nothing; a hub that holds a call says so again and again.
+#[test]
+fn a_call_that_the_hub_holds_outlasts_the_spokes_patience() {
+    let ask = "[[rules]]\ntool = \"notes/echo\"\naction = \"ask\"\nby = \"page\"\n";
+    let impatient = format!("[settings]\ntimeout_seconds = 15\n\n{ALLOW}");
+    let (at_hub, _hub, spoke) = joined(&format!("{ask}{ALLOW}"), &impatient);
+    let page = Visitor::by(at_hub.stdout(&["hub", "link"]).trim());
+    std::thread::scope(|scope| {
+        let begun = Instant::now();
+        let call = scope.spawn(|| spoke.run(&["call", "hub/notes/echo", "text=hello"]));
+        let id = page.waits(1);
+        // Longer than the spoke waits for a server that says nothing.
+        std::thread::sleep(Duration::from_secs(20).saturating_sub(begun.elapsed()));
+        page.clicks(&id, "allow");
+        let said = call.join().expect("no panic");
+        assert!(said.starts_with("exit status 0") && said.contains("hello"), "{said}");
+    });
 }

@@ -28,10 +28,10 @@ const QUIET: Duration = Duration::from_secs(10);
 /// Processor time is told in hundredths of a second: one of them may be anything's.
 const ONE_TICK_MS: f64 = 10.0;
 
-pub(super) fn measure(root: &Path, helve: &Path, server: &Path) -> Result<Vec<Figure>> {
-    let server = json!(server);
+pub(super) fn measure(root: &Path, helve: &Path, server: &Path, counter: Option<&Path>) -> Result<Vec<Figure>> {
+    let program = json!(server);
     let configuration = format!(
-        "[servers.s0]\ncommand = {server}\nargs = [\"stdio\", \"--tools\", \"1\"]\n\n\
+        "[servers.s0]\ncommand = {program}\nargs = [\"stdio\", \"--tools\", \"1\"]\n\n\
          [[rules]]\ntool = \"s0/echo\"\npattern = \"text=held*\"\naction = \"ask\"\nby = \"page\"\n\n\
          [[rules]]\ntool = \"*/*\"\naction = \"allow\"\n"
     );
@@ -39,7 +39,7 @@ pub(super) fn measure(root: &Path, helve: &Path, server: &Path) -> Result<Vec<Fi
     let hub = home.start(&[])?;
     let mut figures = clicks(&home, &hub)?;
     figures.extend(held(&home, &hub)?);
-    figures.push(unasked(root)?);
+    figures.push(unasked(root, server, counter)?);
     Ok(figures)
 }
 
@@ -175,10 +175,12 @@ fn left_alone(process: u32) -> Result<f64> {
 }
 
 /// Instructions of a call that nobody is asked about, with a queue for approvals and without.
-fn unasked(root: &Path) -> Result<Figure> {
-    let built = build(root, "xtask", Profile::Measure, &["xtask-bench", "xtask-echo-server"])?;
-    let [bench, server] = built.as_slice() else { anyhow::bail!("not everything was built") };
-    let output = Command::new(bench)
+fn unasked(root: &Path, server: &Path, counter: Option<&Path>) -> Result<Figure> {
+    let counter = match counter {
+        Some(counter) => counter.to_owned(),
+        None => build(root, "xtask", Profile::Measure, &["xtask-bench"])?.remove(0),
+    };
+    let output = Command::new(counter)
         .args(["host", "--counts", "--only", "approvals", "--json", "--server"])
         .arg(server)
         .output()
