@@ -7,7 +7,7 @@ mod page;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
 use helve_store::{Decided, Ended, Moment, NewCall, Search, Store};
 use serde_json::{Value, json};
@@ -62,7 +62,8 @@ impl Figure {
 impl Hub {
     pub(super) fn run(&self, root: &Path) -> Result<()> {
         let helve = match &self.helve {
-            Some(helve) => helve.clone(),
+            // It is started from elsewhere.
+            Some(helve) => helve.canonicalize().with_context(|| format!("there is no {}", helve.display()))?,
             None => build(root, "helve-cli", Profile::Release, &["helve"])?.remove(0),
         };
         let server = build_unless(self.server.as_deref(), root, "xtask", "xtask-echo-server")?;

@@ -141,7 +141,9 @@ fn held(home: &HubHome, hub: &RunningHub) -> Result<Vec<Figure>> {
     let idle = left_alone(hub.id())?;
     for (number, agent) in agents.iter_mut().enumerate() {
         let params = call(&format!("held call {number} of an agent"));
-        agent.send(&json!({ "jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": params }), &[])?;
+        // Connections of one session share its ids.
+        let id = 1_000 + number;
+        agent.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }), &[])?;
     }
     let started = Instant::now();
     let mut browser = hub.connect();
