@@ -32,6 +32,12 @@ pub(crate) struct Spokes {
     /// The program to measure, instead of the one that is built from this tree
     #[arg(long, value_name = "FILE")]
     helve: Option<PathBuf>,
+    /// The fake peer behind the hub, instead of the one that is built from this tree
+    #[arg(long, value_name = "FILE")]
+    peer: Option<PathBuf>,
+    /// End with one line of JSON: {"measures": [{"name", "value", "goal", "met"}]}
+    #[arg(long)]
+    json: bool,
     /// Rounds to take medians over
     #[arg(long, value_name = "N", default_value_t = 15)]
     rounds: usize,
@@ -52,7 +58,10 @@ impl Spokes {
             Some(program) => build_unless(Some(program), root, "helve-cli", "helve")?,
             None => build(root, "helve-cli", Profile::Release, &["helve"])?.remove(0),
         };
-        let peer = build(root, "helve-testkit", Profile::Release, &["helve-testkit-peer"])?.remove(0);
+        let peer = match self.peer.as_deref() {
+            Some(program) => build_unless(Some(program), root, "helve-testkit", "helve-testkit-peer")?,
+            None => build(root, "helve-testkit", Profile::Release, &["helve-testkit-peer"])?.remove(0),
+        };
         let place = tempfile::tempdir()?;
         let mut world = World { helve, root: place.path().to_owned(), token: None };
         let mut hub = world.start_hub(&peer)?;
@@ -70,6 +79,13 @@ impl Spokes {
             "{}",
             table::render(&["measure", "found", "at most", ""], &[], &measures.iter().map(row).collect::<Vec<_>>())
         );
+        if self.json {
+            let line = |measure: &Measure| {
+                let met = measure.found <= measure.goal;
+                json!({ "name": measure.name, "value": measure.found, "goal": measure.goal, "met": met })
+            };
+            println!("{}", json!({ "measures": measures.iter().map(line).collect::<Vec<Value>>() }));
+        }
         let missed = measures.iter().filter(|measure| measure.found > measure.goal).count();
         if missed > 0 {
             bail!("{missed} of {} missed", measures.len());
