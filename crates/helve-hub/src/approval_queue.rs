@@ -21,7 +21,7 @@ use helve_serve::{ApproverSource, AskedAgent};
 use helve_store::{
     Approval, ApprovalState, AskOutcome, DecideOutcome, Moment, NewApproval, SealKey, Store, StoreError, Verdict,
 };
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::live::Live;
 use held_call::HeldCall;
@@ -33,6 +33,10 @@ const MOST_PENDING: u64 = 20;
 
 /// How long settled questions are kept.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// So many calls are at the store at once: it has one writer, and a thread for each of a thousand calls would cost more than the
+/// calls themselves.
+const AT_STORE: usize = 4;
 
 /// So many letters of what a person says reach the agent.
 const LONGEST_REASON: usize = 500;
@@ -60,6 +64,8 @@ pub struct ApprovalQueue {
     /// The hub's address, for links.
     address: String,
     waiters: Mutex<HashMap<String, Waiters>>,
+    /// Turns at the store, for calls.
+    turns: Arc<Semaphore>,
     /// Questions that wait, as far as is known.
     open: AtomicU64,
     /// Hears of every new question.
@@ -119,8 +125,8 @@ impl ApprovalQueue {
     ) -> Result<Arc<Self>, StoreError> {
         let open = store.open_approvals(Moment::from(clock()))?.count;
         let (waiters, open) = (Mutex::default(), AtomicU64::new(open));
-        let announced = OnceLock::new();
-        Ok(Arc::new(Self { store, key, live, secrets, clock, times, address, waiters, open, announced }))
+        let (announced, turns) = (OnceLock::new(), Arc::new(Semaphore::new(AT_STORE)));
+        Ok(Arc::new(Self { store, key, live, secrets, clock, times, address, waiters, turns, open, announced }))
     }
 
     /// The approver of a call that is made at the hub itself. `on_asked` is told what its question is called.

@@ -126,14 +126,14 @@ impl Spokes {
             ensure!(Instant::now() < until, "the spoke serves nothing of the hub");
             std::thread::sleep(Duration::from_millis(50));
         }
-        ensure!(direct.call()?, "the hub does not answer");
+        ensure!(direct.call()?, "the hub does not answer: {}", direct.last);
         let mut above = Vec::new();
         for _ in 0..self.rounds.max(5) {
             let (mut at_hub, mut at_spoke) = (Vec::new(), Vec::new());
             for _ in 0..CALLS {
                 for (agent, took) in [(&mut direct, &mut at_hub), (&mut through, &mut at_spoke)] {
                     let started = Instant::now();
-                    ensure!(agent.call()?, "a call failed");
+                    ensure!(agent.call()?, "a call failed: {}", agent.last);
                     took.push(started.elapsed());
                 }
             }
@@ -194,6 +194,8 @@ struct Agent {
     stream: BufReader<TcpStream>,
     head: String,
     call: String,
+    /// What was answered last.
+    last: String,
 }
 
 impl World {
@@ -308,7 +310,7 @@ impl Agent {
         let call = json!({
             "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": { "name": tool, "arguments": { "text": "hello" } },
         });
-        let mut agent = Self { stream: BufReader::new(stream), head, call: call.to_string() };
+        let mut agent = Self { stream: BufReader::new(stream), head, call: call.to_string(), last: String::new() };
         let hello = json!({
             "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
                 "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "bench", "version": "1" },
@@ -328,8 +330,8 @@ impl Agent {
     /// Calls the tool; false when it was refused.
     fn call(&mut self) -> Result<bool> {
         let call = self.call.clone();
-        let (_, body) = self.post(&call)?;
-        Ok(body.contains("\"result\"") && !body.contains("\"isError\":true"))
+        (_, self.last) = self.post(&call)?;
+        Ok(self.last.contains("\"result\"") && !self.last.contains("\"isError\":true"))
     }
 
     fn post(&mut self, body: &str) -> Result<(String, String)> {

@@ -4,6 +4,7 @@ pub(super) mod asked;
 mod asker;
 mod key;
 mod notices;
+mod page_threads;
 mod service;
 
 use std::net::SocketAddr;
@@ -33,6 +34,7 @@ use crate::printer::Line;
 use crate::running::{block_on, until_stopped};
 use crate::{listening, peer};
 use asked::Place;
+use page_threads::PageThreads;
 use service::HubService;
 
 /// Where a hub listens that is told nothing else.
@@ -40,9 +42,6 @@ const USUAL_ADDRESS: &str = "127.0.0.1:7333";
 
 /// The directory of the store, in the state directory.
 const DIRECTORY: &str = "hub";
-
-/// Threads of the page and the API. The agents have one of their own.
-const PAGE_THREADS: usize = 2;
 
 /// Serve all servers to agents, with a page for people, an admin API and a record of every call
 #[derive(Debug, clap::Args)]
@@ -262,17 +261,13 @@ async fn over_http(context: &Context, args: RunArgs, tls: Option<TlsAcceptor>, p
         Arc::clone(&approvals),
         clock,
     );
-    // A slow page never delays a call: page and API have threads of their own.
-    let pages = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(PAGE_THREADS)
-        .thread_name("page")
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::other("no runtime could be started").cause(&error))?;
-    pages.spawn(Arc::clone(&hub).look_after());
+    let asked = place.listen().map_err(|error| {
+        Failure::other(format!("the hub's socket {} cannot be had", place.socket().display())).cause(&error)
+    })?;
+    let pages = PageThreads::start()?;
+    pages.handle().spawn(Arc::clone(&hub).look_after());
     notices::begin(context, &approvals, &configuration.settings.notify.value, pages.handle());
-    let asked = place.listen().map_err(|error| Failure::other("the hub's socket cannot be had").cause(&error))?;
-    pages.spawn(asked::answer(asked, Arc::clone(&hub), bound));
+    pages.handle().spawn(asked::answer(asked, Arc::clone(&hub), bound));
     tell(context, &args, &hub)?;
     let service = Arc::new(HubService::new(Arc::clone(&hub), Arc::clone(&face), pages.handle().clone()));
     let mut listening = tokio::spawn(listening::serve(listener, tls, service));
@@ -283,7 +278,7 @@ async fn over_http(context: &Context, args: RunArgs, tls: Option<TlsAcceptor>, p
     };
     listening.abort();
     place.forget();
-    pages.shutdown_background();
+    drop(pages);
     host.shutdown().await;
     served
 }

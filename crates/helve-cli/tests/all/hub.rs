@@ -262,3 +262,24 @@ fn every_door_meets_the_same_decision_and_leaves_the_same_record() {
         assert!(told.iter().all(|one| *one == told[0]), "{decision}: {told:#?}");
     }
 }
+
+/// The address of a socket holds about a hundred bytes; a home may be longer.
+#[test]
+fn a_hub_is_asked_however_long_the_path_of_its_home_is() {
+    let environment = with_servers(&[("echo", Scenario::modern())], ALLOW);
+    let long = environment.home().join("state-".repeat(30)).display().to_string();
+    let environment = environment.with_variable("XDG_STATE_HOME", &long);
+    let hub = Hub::start(&environment, &[]);
+    assert!(environment.stdout(&["hub", "link"]).contains("/sign-in/"));
+    assert!(!hub.tools(Some(&hub.token("laptop", &[]))).is_empty());
+}
+
+#[test]
+fn a_hub_that_cannot_be_asked_says_so_and_does_not_start() {
+    let environment = with_servers(&[("echo", Scenario::modern())], ALLOW);
+    // Something else is where its socket would be, and does not go away.
+    environment.write("home/.local/state/helve/hub/hub.sock/in-the-way", "");
+    let said = environment.run(&["hub", "--http", "127.0.0.1:0", "--no-browser"]);
+    assert!(said.starts_with("exit status 1") && !said.contains("panicked"), "{said}");
+    assert!(said.contains("the hub's socket [ROOT]/home/.local/state/helve/hub/hub.sock cannot be had"), "{said}");
+}

@@ -194,7 +194,12 @@ impl HeldCall {
         work: impl FnOnce(&ApprovalQueue) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let queue = Arc::clone(&self.queue);
-        tokio::task::spawn_blocking(move || work(&queue)).await.unwrap_or(Err(StoreError::Closed))
+        let turn = Arc::clone(&queue.turns).acquire_owned().await.map_err(|_| StoreError::Closed)?;
+        let worked = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            work(&queue)
+        });
+        worked.await.unwrap_or(Err(StoreError::Closed))
     }
 }
 
