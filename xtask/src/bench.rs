@@ -96,7 +96,7 @@ struct Beside {
     /// End with one line of JSON: {"measures": [{"name", "ratio", "goal", "met"}]}
     #[arg(long)]
     json: bool,
-    /// Only this measure: of the host call, kept, ready, hold; of the program tools, call, warm, started, hold; of serve
+    /// Only this measure: of the host call, approvals, kept, ready, hold; of the program tools, call, warm, started, hold; of serve
     /// calls, http, large, start, abandoned, rmcp
     #[arg(long, value_name = "MEASURE")]
     only: Option<String>,

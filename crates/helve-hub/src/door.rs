@@ -43,6 +43,13 @@ impl Door {
             _ => Self::Hub,
         }
     }
+
+    /// Whether what a request asks for ends when whoever asked has gone: a call does, so that no answer to a question about it
+    /// runs something for nobody; a change that has begun does not.
+    #[must_use]
+    pub fn ends_with_its_caller(path: &str) -> bool {
+        path.strip_prefix("/api/v1/tools/").is_some_and(|rest| rest.ends_with("/call"))
+    }
 }
 
 /// A session with the secret of its cookie.
@@ -116,7 +123,8 @@ impl Hub {
             (report.name.to_string(), report.status == helve_model::ServerStatus::Connected)
         };
         let servers: Vec<(String, bool)> = self.host().status().iter().map(up).collect();
-        let text = self.metrics.exposition(&self.store.health(), &servers, self.face.sessions());
+        let (agents, waiting) = (self.face.sessions(), self.approvals.open());
+        let text = self.metrics.exposition(&self.store.health(), &servers, agents, waiting);
         answer::of(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text)
     }
 

@@ -153,11 +153,12 @@ impl From<StoreError> for HubError {
 impl From<CallError> for HubError {
     fn from(error: CallError) -> Self {
         let status = match error.code() {
-            helve_model::ErrorCode::Denied => StatusCode::FORBIDDEN,
+            helve_model::ErrorCode::Denied | helve_model::ErrorCode::ApprovalRequired => StatusCode::FORBIDDEN,
             helve_model::ErrorCode::ToolNotFound | helve_model::ErrorCode::ServerNotFound => StatusCode::NOT_FOUND,
             _ => StatusCode::BAD_GATEWAY,
         };
-        let hints = error.hints().iter().map(ToString::to_string).collect();
+        let mut hints: Vec<String> = error.hints().iter().map(ToString::to_string).collect();
+        hints.extend(error.answer_page().map(|page| format!("a person can answer at {}", page.url)));
         Self { hints, ..Self::new(status, error.code().as_str(), error.chain()) }
     }
 }

@@ -11,8 +11,8 @@ use helve_serve::face::http::HttpFace;
 use helve_setup::Setup;
 use helve_store::{Moment, Retention, Seen, Store};
 
+use crate::approval_queue::ApprovalQueue;
 use crate::bodies::BodySeal;
-use crate::desk::Desk;
 use crate::devices::Devices;
 use crate::error::HubError;
 use crate::feed::Feeds;
@@ -72,7 +72,7 @@ pub struct Hub {
     pub(crate) setup: Arc<Setup>,
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) face: Arc<HttpFace>,
-    pub(crate) desk: Arc<Desk>,
+    pub(crate) approvals: Arc<ApprovalQueue>,
     /// Opens what was kept of calls.
     pub(crate) seal: Arc<BodySeal>,
     clock: fn() -> SystemTime,
@@ -92,7 +92,7 @@ impl Hub {
         setup: Arc<Setup>,
         gateway: Arc<Gateway>,
         face: Arc<HttpFace>,
-        desk: Arc<Desk>,
+        approvals: Arc<ApprovalQueue>,
         clock: fn() -> SystemTime,
     ) -> Arc<Self> {
         let started = Moment::from(clock());
@@ -115,7 +115,7 @@ impl Hub {
             setup,
             gateway,
             face,
-            desk,
+            approvals,
             feeds: Feeds::default(),
             devices: Devices::default(),
             seal,
@@ -207,7 +207,7 @@ impl Hub {
 
     fn sweep(&self) {
         self.tokens.note_used(&self.store);
-        if let Err(error) = self.desk.sweep() {
+        if let Err(error) = self.approvals.sweep() {
             tracing::warn!(%error, "old approvals could not be ended");
         }
         self.devices.note(&self.store);

@@ -82,7 +82,13 @@ impl Metrics {
     }
 
     /// The text that Prometheus reads.
-    pub(crate) fn exposition(&self, health: &Health, servers: &[(String, bool)], agents: usize) -> String {
+    pub(crate) fn exposition(
+        &self,
+        health: &Health,
+        servers: &[(String, bool)],
+        agents: usize,
+        approvals: u64,
+    ) -> String {
         let mut text = String::new();
         let name = "mcp_server_operation_duration_seconds";
         let _ = writeln!(text, "# HELP {name} How long calls took.\n# TYPE {name} histogram");
@@ -112,6 +118,7 @@ impl Metrics {
         }
         for (name, kind, help, value) in [
             ("helve_agents", "gauge", "Sessions of agents.", agents as u64),
+            ("helve_approvals_waiting", "gauge", "Calls that wait for a person.", approvals),
             ("helve_audit_queue", "gauge", "Calls that wait to be recorded.", health.waiting),
             ("helve_audit_recorded_total", "counter", "Calls that were recorded.", health.written),
             ("helve_audit_lost_total", "counter", "Calls that were not recorded.", health.lost),
@@ -141,7 +148,8 @@ mod tests {
         let metrics = Metrics::default();
         metrics.count(None, Ended::Failed, Duration::from_micros(700));
         let health = Health { waiting: 1, written: 2, lost: 3, trouble: None, is_in_place: true };
-        let text = metrics.exposition(&health, &[("a\"}\n".to_owned(), true)], 0);
+        let text = metrics.exposition(&health, &[("a\"}\n".to_owned(), true)], 0, 4);
+        assert!(text.contains("helve_approvals_waiting 4\n"), "{text}");
         assert!(text.contains("le=\"0.0005\"} 0\n") && text.contains("le=\"0.001\"} 1\n"), "{text}");
         assert!(text.contains("helve_audit_lost_total 3\n") && text.contains("{server=\"a\\\"}\\n\"} 1\n"), "{text}");
     }

@@ -246,7 +246,7 @@ fn frame(hub: &Hub, signed_in: &SignedIn, section: Section) -> Frame {
     Frame {
         section,
         csrf: signed_in.session.csrf.clone(),
-        waiting: Some(hub.desk.open()),
+        waiting: Some(hub.approvals.open()),
         lost_records: hub.store.health().lost,
         said,
         address: address.to_owned(),

@@ -13,7 +13,7 @@ use helve_wire::{BoxFuture, ClientCapabilities, PeerQuestion, Progress, Progress
 use tokio::sync::Notify;
 
 use crate::agent::{Agent, Clients};
-use crate::approval_desk::{AskedAgent, PageStyle};
+use crate::approver_source::{AskedAgent, PageStyle};
 use crate::assigned_host::AssignedHost;
 use crate::catalog::Catalog;
 use crate::change_notices::Level;
@@ -74,7 +74,7 @@ impl Exchange {
         let task = request.param("task").filter(|_| !assigned.may_be_modern());
         let task = task.map(|task| Relayed { task: Some(task), ..Relayed::default() });
         let on_progress = meta.progress_token.clone().map(|token| relay_progress(Arc::clone(&self.stream), token));
-        let approver = self.approver(&answerer, PageStyle::WithError, None);
+        let approver = self.approver(&answerer, PageStyle::WithError, None, on_progress.clone());
         let mut context = self.common_context(assigned, server, answerer, request, meta).with(|context| {
             context.approver = approver;
             context.on_progress = on_progress;
@@ -124,8 +124,8 @@ impl Exchange {
     pub(crate) fn asking_context(&self, meta: &Meta) -> CallContext {
         let answerer: Arc<dyn Answerer> = Arc::new(self.clone());
         let approver = match &self.gateway.options.approvals {
-            Some(desk) if meta.protocol_version.is_some() => Some(desk.approver(AskedAgent::default())),
-            Some(_) => self.approver(&answerer, PageStyle::Never, None),
+            Some(source) if meta.protocol_version.is_some() => Some(source.approver(AskedAgent::default())),
+            Some(_) => self.approver(&answerer, PageStyle::Never, None, None),
             None => ElicitingApprover::of(&answerer, self.lasting()).filter(|_| meta.protocol_version.is_none()),
         };
         let approvals = Some(self.agent.approvals.clone());
@@ -149,11 +149,12 @@ impl Exchange {
         answerer: &Arc<dyn Answerer>,
         pages: PageStyle,
         task: Option<Arc<Notify>>,
+        progress: Option<ProgressCallback>,
     ) -> Option<Arc<dyn Approver>> {
         match &self.gateway.options.approvals {
-            Some(desk) => {
+            Some(source) => {
                 let form = ElicitingApprover::beside_others(answerer);
-                Some(desk.approver(AskedAgent { form, page: pages.way(answerer), task }))
+                Some(source.approver(AskedAgent { form, page: pages.way(answerer), task, progress }))
             }
             None => ElicitingApprover::of(answerer, self.lasting()),
         }

@@ -13,7 +13,7 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use crate::agent::{Agent, Clients};
-use crate::approval_desk::ApprovalDesk;
+use crate::approver_source::ApproverSource;
 use crate::assigned_host::LegacyEras;
 use crate::capabilities;
 use crate::catalog::{Audience, Catalog, Catalogs};
@@ -119,7 +119,7 @@ pub struct Options {
     /// The hosts' own approver keeps what a person approves for good: they may say so where they are asked.
     pub keeps_approvals: bool,
     /// Where calls wait that a rule wants asked about; `None`: the agent's own form is the only way to ask.
-    pub approvals: Option<Arc<dyn ApprovalDesk>>,
+    pub approvals: Option<Arc<dyn ApproverSource>>,
     /// The user who runs the gateway, as the machine knows them: their agents may put the page of a login to them, as those
     /// on a byte stream may. `None`: no others do.
     pub owner: Option<Principal>,

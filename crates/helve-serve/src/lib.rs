@@ -9,7 +9,7 @@
 #![warn(missing_docs)]
 
 mod agent;
-mod approval_desk;
+mod approver_source;
 mod assigned_host;
 mod authenticate;
 mod batch;
@@ -53,7 +53,7 @@ mod tasks;
 mod tools;
 mod watching;
 
-pub use approval_desk::{ApprovalDesk, AskedAgent, PageQuestion, PageWay};
+pub use approver_source::{ApproverSource, AskedAgent, PageQuestion, PageWay};
 pub use authenticate::{Authenticate, KnownTokens, LocalUsers, RequestCredentials, Unauthenticated};
 pub use discovery::Discovery;
 pub use gateway::{Gateway, HostPurpose, HostSource, Options, Unlisted};

@@ -6,7 +6,7 @@ use helve_model::protocol::code;
 use helve_model::{ErrorCode, Outcome};
 use helve_wire::RpcError;
 
-use crate::approval_desk::elicitation;
+use crate::approver_source::elicitation;
 use crate::gate;
 
 pub(crate) fn parse_error() -> RpcError {

@@ -1,15 +1,16 @@
 //! Owns `cargo xtask bench hub`: what a hub costs beside `helve serve`, and how its page does with a full store and many servers.
 
+mod approvals;
 mod calls;
 mod page;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
 use helve_store::{Decided, Ended, Moment, NewCall, Search, Store};
-use serde_json::json;
+use serde_json::{Value, json};
 use xtask::table;
 
 use crate::hub_stage::HubHome;
@@ -18,7 +19,8 @@ use crate::programs::{Profile, build, build_unless};
 /// Calls that wait for the store are at most so many: none may be lost.
 const WAITING: u64 = 20_000;
 
-/// The hub: a call beside `helve serve`, the page with 50 servers, 10,000 tools and 2,000,000 recorded calls under load
+/// The hub: a call beside `helve serve`, the page with 50 servers, 10,000 tools and 2,000,000 recorded calls under load, calls
+/// that wait for a person
 ///
 /// Fails when a goal is missed. Times say little on a machine that does something else.
 #[derive(Debug, Args)]
@@ -29,12 +31,18 @@ pub(crate) struct Hub {
     /// The echo server behind it, instead of one that is built for it
     #[arg(long, value_name = "FILE")]
     server: Option<PathBuf>,
+    /// The benchmark that counts instructions, instead of one that is built for it
+    #[arg(long, value_name = "FILE")]
+    counter: Option<PathBuf>,
     /// Calls that are stored before the page is looked at
     #[arg(long, value_name = "N", default_value_t = 2_000_000)]
     calls: u64,
-    /// Only this: calls, page
+    /// Only this: calls, page, approvals
     #[arg(long, value_name = "MEASURE")]
     only: Option<String>,
+    /// End with one line of JSON: {"measures": [{"name", "value", "goal", "met"}]}
+    #[arg(long)]
+    json: bool,
 }
 
 /// One measure and its goal.
@@ -54,7 +62,8 @@ impl Figure {
 impl Hub {
     pub(super) fn run(&self, root: &Path) -> Result<()> {
         let helve = match &self.helve {
-            Some(helve) => helve.clone(),
+            // It is started from elsewhere.
+            Some(helve) => helve.canonicalize().with_context(|| format!("there is no {}", helve.display()))?,
             None => build(root, "helve-cli", Profile::Release, &["helve"])?.remove(0),
         };
         let server = build_unless(self.server.as_deref(), root, "xtask", "xtask-echo-server")?;
@@ -66,11 +75,14 @@ impl Hub {
         if wants("page") {
             figures.extend(page::measure(&helve, &server, self.calls)?);
         }
-        tell(&figures)
+        if wants("approvals") {
+            figures.extend(approvals::measure(root, &helve, &server, self.counter.as_deref())?);
+        }
+        tell(&figures, self.json)
     }
 }
 
-fn tell(figures: &[Figure]) -> Result<()> {
+fn tell(figures: &[Figure], as_json: bool) -> Result<()> {
     let rows: Vec<Vec<String>> = figures
         .iter()
         .map(|figure| {
@@ -85,6 +97,14 @@ fn tell(figures: &[Figure]) -> Result<()> {
         })
         .collect();
     say(&table::render(&["measure", "value", "goal", "", "seen"], &["value"], &rows));
+    if as_json {
+        let line = |figure: &Figure| {
+            json!({
+                "name": figure.what, "value": figure.value, "goal": figure.at_most, "met": figure.value <= figure.at_most,
+            })
+        };
+        say(&json!({ "measures": figures.iter().map(line).collect::<Vec<Value>>() }).to_string());
+    }
     let missed = figures.iter().filter(|figure| figure.value > figure.at_most).count();
     ensure!(missed == 0, "{missed} goals were missed");
     Ok(())
@@ -174,6 +194,13 @@ fn resident(process: u32) -> Result<f64> {
     let text = fs_err::read_to_string(format!("/proc/{process}/smaps_rollup"))?;
     let line = text.lines().find_map(|line| line.strip_prefix("Rss:")).unwrap_or_default();
     Ok(line.split_whitespace().next().unwrap_or_default().parse::<f64>()? / 1e3)
+}
+
+/// Memory of a process that no file stands behind, in KB.
+fn anonymous(process: u32) -> Result<f64> {
+    let text = fs_err::read_to_string(format!("/proc/{process}/smaps_rollup"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Anonymous:")).unwrap_or_default();
+    Ok(line.split_whitespace().next().unwrap_or_default().parse()?)
 }
 
 fn processor(process: u32) -> Result<f64> {

@@ -32,6 +32,12 @@ pub(crate) struct Spokes {
     /// The program to measure, instead of the one that is built from this tree
     #[arg(long, value_name = "FILE")]
     helve: Option<PathBuf>,
+    /// The fake peer behind the hub, instead of the one that is built from this tree
+    #[arg(long, value_name = "FILE")]
+    peer: Option<PathBuf>,
+    /// End with one line of JSON: {"measures": [{"name", "value", "goal", "met"}]}
+    #[arg(long)]
+    json: bool,
     /// Rounds to take medians over
     #[arg(long, value_name = "N", default_value_t = 15)]
     rounds: usize,
@@ -52,7 +58,10 @@ impl Spokes {
             Some(program) => build_unless(Some(program), root, "helve-cli", "helve")?,
             None => build(root, "helve-cli", Profile::Release, &["helve"])?.remove(0),
         };
-        let peer = build(root, "helve-testkit", Profile::Release, &["helve-testkit-peer"])?.remove(0);
+        let peer = match self.peer.as_deref() {
+            Some(program) => build_unless(Some(program), root, "helve-testkit", "helve-testkit-peer")?,
+            None => build(root, "helve-testkit", Profile::Release, &["helve-testkit-peer"])?.remove(0),
+        };
         let place = tempfile::tempdir()?;
         let mut world = World { helve, root: place.path().to_owned(), token: None };
         let mut hub = world.start_hub(&peer)?;
@@ -70,6 +79,13 @@ impl Spokes {
             "{}",
             table::render(&["measure", "found", "at most", ""], &[], &measures.iter().map(row).collect::<Vec<_>>())
         );
+        if self.json {
+            let line = |measure: &Measure| {
+                let met = measure.found <= measure.goal;
+                json!({ "name": measure.name, "value": measure.found, "goal": measure.goal, "met": met })
+            };
+            println!("{}", json!({ "measures": measures.iter().map(line).collect::<Vec<Value>>() }));
+        }
         let missed = measures.iter().filter(|measure| measure.found > measure.goal).count();
         if missed > 0 {
             bail!("{missed} of {} missed", measures.len());
@@ -110,14 +126,14 @@ impl Spokes {
             ensure!(Instant::now() < until, "the spoke serves nothing of the hub");
             std::thread::sleep(Duration::from_millis(50));
         }
-        ensure!(direct.call()?, "the hub does not answer");
+        ensure!(direct.call()?, "the hub does not answer: {}", direct.last);
         let mut above = Vec::new();
         for _ in 0..self.rounds.max(5) {
             let (mut at_hub, mut at_spoke) = (Vec::new(), Vec::new());
             for _ in 0..CALLS {
                 for (agent, took) in [(&mut direct, &mut at_hub), (&mut through, &mut at_spoke)] {
                     let started = Instant::now();
-                    ensure!(agent.call()?, "a call failed");
+                    ensure!(agent.call()?, "a call failed: {}", agent.last);
                     took.push(started.elapsed());
                 }
             }
@@ -178,6 +194,8 @@ struct Agent {
     stream: BufReader<TcpStream>,
     head: String,
     call: String,
+    /// What was answered last.
+    last: String,
 }
 
 impl World {
@@ -292,7 +310,7 @@ impl Agent {
         let call = json!({
             "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": { "name": tool, "arguments": { "text": "hello" } },
         });
-        let mut agent = Self { stream: BufReader::new(stream), head, call: call.to_string() };
+        let mut agent = Self { stream: BufReader::new(stream), head, call: call.to_string(), last: String::new() };
         let hello = json!({
             "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
                 "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "bench", "version": "1" },
@@ -312,8 +330,8 @@ impl Agent {
     /// Calls the tool; false when it was refused.
     fn call(&mut self) -> Result<bool> {
         let call = self.call.clone();
-        let (_, body) = self.post(&call)?;
-        Ok(body.contains("\"result\"") && !body.contains("\"isError\":true"))
+        (_, self.last) = self.post(&call)?;
+        Ok(self.last.contains("\"result\"") && !self.last.contains("\"isError\":true"))
     }
 
     fn post(&mut self, body: &str) -> Result<(String, String)> {

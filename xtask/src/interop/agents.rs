@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use fs_err::File;
 use serde_json::{Value, json};
 
-use self::judge::judge;
+use self::judge::{Visitor, judge};
 use self::serving::{Behind, Serving};
 use super::process::{self, MARK};
 use super::servers::{Era, Server};
@@ -210,7 +210,8 @@ fn visit(serving: &Serving, agent: &Agent, era: Era, means: Means, tools: &str) 
     let seen = run(serving, agent, &plan);
     listening.map_or(Ok(()), Listening::stop)?;
     serving.stop_hub()?;
-    let words = judge(agent.name, &seen?, &serving.wire()?, era)
+    let place = tools.strip_suffix(TOOLS).unwrap_or_default();
+    let words = judge(Visitor { name: agent.name, place }, &seen?, &serving.wire()?, era)
         .with_context(|| format!("see {}", serving.directory.display()))?;
     process::gone(&serving.mark)?;
     Ok(if agent.remark.is_empty() { words } else { format!("{words} ({})", agent.remark) })
@@ -233,7 +234,7 @@ fn visit_at_once(serving: &Serving, agents: &[&Agent]) -> Result<String> {
     listening.stop()?;
     let wire = serving.wire()?;
     for (agent, seen) in agents.iter().zip(seen) {
-        judge(agent.name, &seen?, &wire, Era::Legacy)
+        judge(Visitor { name: agent.name, place: "" }, &seen?, &wire, Era::Legacy)
             .with_context(|| format!("{}: see {}", agent.name, serving.directory.display()))?;
     }
     process::gone(&serving.mark)?;

@@ -4,6 +4,7 @@ pub(super) mod asked;
 mod asker;
 mod key;
 mod notices;
+mod page_threads;
 mod service;
 
 use std::net::SocketAddr;
@@ -12,8 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use helve_hub::{
-    AgentDesk, BodySeal, CallRecorder, Desk, DeskTimes, Hub, HubAuthenticate, HubOptions, Live, Metrics, Programs,
-    Tokens, connect_lines,
+    AgentApprovers, ApprovalQueue, ApprovalTimes, BodySeal, CallRecorder, Hub, HubAuthenticate, HubOptions, Live,
+    Metrics, Programs, Tokens, connect_lines,
 };
 use helve_model::{Action, SecretSet};
 use helve_serve::face::http::{Guard, HttpFace};
@@ -33,6 +34,7 @@ use crate::printer::Line;
 use crate::running::{block_on, until_stopped};
 use crate::{listening, peer};
 use asked::Place;
+use page_threads::PageThreads;
 use service::HubService;
 
 /// Where a hub listens that is told nothing else.
@@ -40,9 +42,6 @@ const USUAL_ADDRESS: &str = "127.0.0.1:7333";
 
 /// The directory of the store, in the state directory.
 const DIRECTORY: &str = "hub";
-
-/// Threads of the page and the API. The agents have one of their own.
-const PAGE_THREADS: usize = 2;
 
 /// Serve all servers to agents, with a page for people, an admin API and a record of every call
 #[derive(Debug, clap::Args)]
@@ -220,18 +219,18 @@ async fn over_http(context: &Context, args: RunArgs, tls: Option<TlsAcceptor>, p
     recipe.settings.denies_unlisted = said_or_set(&configuration.settings, args.unlisted) == Action::Deny;
     let guard = guard.with(|guard| guard.nesting = recipe.nesting().clone());
     let public_address = own_address(&args, bound);
-    let desk = Desk::new(
+    let approvals = ApprovalQueue::new(
         Arc::clone(&store),
         key::of(&place)?,
         Arc::clone(&live),
         secrets,
         public_address.clone(),
-        DeskTimes::default(),
+        ApprovalTimes::default(),
         clock,
     )
     .map_err(broken)?;
     let mut options = options(context, &configuration.settings, &args);
-    options.approvals = Some(Arc::new(AgentDesk(Arc::clone(&desk))));
+    options.approvals = Some(Arc::new(AgentApprovers(Arc::clone(&approvals))));
     let Some(context_of_hosts) = context.shared() else { return Ok(()) };
     let gateway =
         Gateway::shared(Arc::new(ManyHosts { context: context_of_hosts, recipe, code: None }), options).await?;
@@ -259,20 +258,16 @@ async fn over_http(context: &Context, args: RunArgs, tls: Option<TlsAcceptor>, p
         Arc::clone(&context.setup),
         Arc::clone(&gateway),
         Arc::clone(&face),
-        Arc::clone(&desk),
+        Arc::clone(&approvals),
         clock,
     );
-    // A slow page never delays a call: page and API have threads of their own.
-    let pages = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(PAGE_THREADS)
-        .thread_name("page")
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::other("no runtime could be started").cause(&error))?;
-    pages.spawn(Arc::clone(&hub).look_after());
-    notices::begin(context, &desk, &configuration.settings.notify.value, pages.handle());
-    let asked = place.listen().map_err(|error| Failure::other("the hub's socket cannot be had").cause(&error))?;
-    pages.spawn(asked::answer(asked, Arc::clone(&hub), bound));
+    let asked = place.listen().map_err(|error| {
+        Failure::other(format!("the hub's socket {} cannot be had", place.socket().display())).cause(&error)
+    })?;
+    let pages = PageThreads::start()?;
+    pages.handle().spawn(Arc::clone(&hub).look_after());
+    notices::begin(context, &approvals, &configuration.settings.notify.value, pages.handle());
+    pages.handle().spawn(asked::answer(asked, Arc::clone(&hub), bound));
     tell(context, &args, &hub)?;
     let service = Arc::new(HubService::new(Arc::clone(&hub), Arc::clone(&face), pages.handle().clone()));
     let mut listening = tokio::spawn(listening::serve(listener, tls, service));
@@ -283,7 +278,7 @@ async fn over_http(context: &Context, args: RunArgs, tls: Option<TlsAcceptor>, p
     };
     listening.abort();
     place.forget();
-    pages.shutdown_background();
+    drop(pages);
     host.shutdown().await;
     served
 }

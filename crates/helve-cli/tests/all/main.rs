@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails loudly")]
 
 mod adding;
+mod approving;
 mod asking;
 mod bridging;
 mod calling;
@@ -21,6 +22,7 @@ mod offering;
 mod programs;
 mod reporting;
 mod ruling;
+mod running_hub;
 mod sandbox;
 mod seeds;
 mod signing_in;

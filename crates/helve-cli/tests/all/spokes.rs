@@ -11,6 +11,7 @@ use helve_testkit::Scenario;
 use serde_json::{Value, json};
 
 use crate::itself::Agent;
+use crate::running_hub::Visitor;
 use crate::support::{ALLOW, PATIENCE, TestEnv, started_by, with_servers};
 
 /// A hub that runs.
@@ -445,6 +446,70 @@ fn a_flood_of_lists_costs_an_innocent_spoke_little() {
     assert!(hub.came.load(Ordering::Relaxed) < 100, "it is not asked again and again");
 }
 
+/// A hub that was joined in good faith, and turns: whatever its servers answer leads nowhere, ends, and harms nothing local.
+#[test]
+fn a_hub_that_turns_hostile_harms_nothing_local() {
+    const SERVERS: [&str; 6] = ["redirecting", "huge", "babbling", "silent", "lying", "own"];
+    let elsewhere = FalseHub::new(|_| b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".to_vec());
+    let target = elsewhere.url.clone();
+    let hub = FalseHub::new(move |head| {
+        let path = head.split(' ').nth(1).unwrap_or_default();
+        let stream = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+        match path.trim_start_matches("/s/").trim_end_matches("/mcp") {
+            "/feed" => {
+                let servers: Vec<Value> = SERVERS.iter().map(|name| json!({ "name": name, "lists": "1" })).collect();
+                event_stream(&json!({ "servers": servers }).to_string())
+            }
+            "redirecting" => format!(
+                "HTTP/1.1 307 Temporary Redirect\r\nlocation: {target}/s/redirecting/mcp\r\ncontent-length: 0\r\n\r\n"
+            )
+            .into_bytes(),
+            "huge" => {
+                let mut answer = format!(
+                    "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{{\"x\":\"",
+                    1_u64 << 34
+                )
+                .into_bytes();
+                answer.resize(64 << 20, b'x');
+                answer
+            }
+            "babbling" => {
+                let mut answer = stream.to_vec();
+                for number in 0..20_000 {
+                    let note = json!({ "jsonrpc": "2.0", "method": "notifications/message",
+                        "params": { "level": "error", "data": format!("\u{1b}[31m{number}") } });
+                    answer.extend_from_slice(format!("data: {note}\n\n").as_bytes());
+                }
+                answer
+            }
+            // An answer to something that was never asked.
+            "lying" => {
+                let mut answer = stream.to_vec();
+                answer.extend_from_slice(b"data: {\"jsonrpc\":\"2.0\",\"id\":\"own\",\"result\":{\"tools\":[]}}\n\n");
+                answer
+            }
+            "silent" => Vec::new(),
+            _ => b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n".to_vec(),
+        }
+    });
+    let spoke = with_servers(&[("own", Scenario::dual())], ALLOW);
+    assert!(spoke.run_with_input(&["join", &hub.url], "hv_0000000000000000_00\n").starts_with("exit status 0"));
+    for server in SERVERS {
+        let started = Instant::now();
+        let said = spoke.run(&["call", &format!("hub/{server}/echo"), "text=hello", "--timeout", "5s"]);
+        assert!(!said.starts_with("exit status 0") && !said.contains("hv_"), "{server}: {said}");
+        assert!(!said.contains('\u{1b}'), "{server}: {said:?}");
+        assert!(started.elapsed() < PATIENCE / 2, "{server}: {:?} {said}", started.elapsed());
+        assert!(echoes(&spoke, "own/echo"), "{server}: a local server does not notice");
+    }
+    assert_eq!(elsewhere.came.load(Ordering::Relaxed), 0, "a token goes nowhere else");
+    // An agent of the spoke has its own servers, whatever the hub's do.
+    let mut agent = Agent::new(&spoke, &["serve", "--prefix", "mcp"]);
+    let (answer, took) = timed(&mut agent, "mcp__own__echo");
+    assert_ne!(answer["result"]["isError"], true, "{answer}");
+    assert!(took < PATIENCE / 2, "{took:?}");
+}
+
 #[test]
 fn what_the_hub_asks_reaches_the_person_through_the_agent() {
     // The fake peer's tools are of high risk, which is for the page unless the rule says otherwise.
@@ -471,4 +536,23 @@ fn what_the_hub_asks_reaches_the_person_through_the_agent() {
     assert_eq!(asked.len(), 1, "{asked:?}");
     assert!(asked[0].contains("echo"), "{asked:?}");
     assert_ne!(answer["result"]["isError"], true, "{answer}");
+}
+
+/// A spoke gives up on a server that says nothing; a hub that holds a call says so again and again.
+#[test]
+fn a_call_that_the_hub_holds_outlasts_the_spokes_patience() {
+    let ask = "[[rules]]\ntool = \"notes/echo\"\naction = \"ask\"\nby = \"page\"\n";
+    let impatient = format!("[settings]\ntimeout_seconds = 15\n\n{ALLOW}");
+    let (at_hub, _hub, spoke) = joined(&format!("{ask}{ALLOW}"), &impatient);
+    let page = Visitor::by(at_hub.stdout(&["hub", "link"]).trim());
+    std::thread::scope(|scope| {
+        let begun = Instant::now();
+        let call = scope.spawn(|| spoke.run(&["call", "hub/notes/echo", "text=hello"]));
+        let id = page.waits(1);
+        // Longer than the spoke waits for a server that says nothing.
+        std::thread::sleep(Duration::from_secs(20).saturating_sub(begun.elapsed()));
+        page.clicks(&id, "allow");
+        let said = call.join().expect("no panic");
+        assert!(said.starts_with("exit status 0") && said.contains("hello"), "{said}");
+    });
 }

@@ -6,7 +6,7 @@ use helve_store::{Approval, ApprovalState, Moment};
 
 use super::shown::{moment, span};
 use crate::actor::Actor;
-use crate::desk::decider_words;
+use crate::approval_queue::decider_words;
 use crate::error::HubError;
 use crate::hub::Hub;
 use crate::verbs::approvals::{ApprovalInfo, ApprovalList, DefinitionStand, list, one};

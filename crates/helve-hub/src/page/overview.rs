@@ -74,7 +74,7 @@ pub(super) fn points(traffic: &Traffic, first: i64, total: u64, of: fn(&helve_st
 
 fn needs(hub: &Hub) -> Vec<Need> {
     let mut needs = Vec::new();
-    let waiting = hub.desk.open();
+    let waiting = hub.approvals.open();
     if waiting > 0 {
         let what = if waiting == 1 { "a call waits".to_owned() } else { format!("{waiting} calls wait") };
         let link = Link { href: "/approvals".to_owned(), text: "Answer".to_owned() };

@@ -1,10 +1,11 @@
 //! Calls that wait for a person: listed, allowed, denied. Only here it is decided whose answer counts.
 
+use helve_model::Principal;
 use helve_policy::pin::DefinitionHash;
 use helve_store::{Approval, ApprovalState, DecideOutcome, NewChange};
 
 use crate::actor::Actor;
-use crate::desk;
+use crate::approval_queue;
 use crate::error::HubError;
 use crate::hub::Hub;
 
@@ -95,7 +96,7 @@ fn decide(hub: &Hub, actor: &Actor, id: &str, is_allowed: bool, reason: Option<&
     let id = spelled(id);
     let found = hub.store.approval(&id)?.ok_or_else(|| HubError::not_found(format!("there is no approval {id}")))?;
     let decider = may_answer(actor, &found)?;
-    let decided = match hub.desk.decide(&id, is_allowed, &decider, reason)? {
+    let decided = match hub.approvals.decide(&id, is_allowed, &decider, reason)? {
         DecideOutcome::Decided(decided) => decided,
         DecideOutcome::TooLate(standing) => return Err(too_late(&standing)),
     };
@@ -118,6 +119,10 @@ fn may_answer(actor: &Actor, approval: &Approval) -> Result<String, HubError> {
         Actor::Admin { approver: false, .. } => {
             Err(HubError::forbidden("this token may not answer approvals").hint("answer on the page, or at a terminal"))
         }
+        Actor::Admin { name, .. } if approval.asked.principal == Principal::token(name).id() => {
+            Err(HubError::forbidden("a token does not answer its own calls")
+                .hint("answer on the page, or at a terminal"))
+        }
         Actor::Admin { .. } if approval.asked.needs_page => {
             Err(HubError::forbidden("a person has to answer this one on the page or at a terminal: no token can")
                 .hint("a rule with `by = \"anyone\"` lets tokens answer that may"))
@@ -129,7 +134,7 @@ fn may_answer(actor: &Actor, approval: &Approval) -> Result<String, HubError> {
 /// The loser of a race reads who won.
 fn too_late(standing: &Approval) -> HubError {
     let id = &standing.id;
-    let by = desk::decider_words(standing.decider.as_deref());
+    let by = approval_queue::decider_words(standing.decider.as_deref());
     HubError::conflict(match standing.state {
         ApprovalState::Allowed | ApprovalState::Used | ApprovalState::Lapsed => {
             format!("too late: {id} was allowed already, {by}")
@@ -145,9 +150,9 @@ fn info(hub: &Hub, actor: &Actor, approval: Approval) -> Result<ApprovalInfo, Hu
     let mut before = hub.store.approvals_of_tool(&asked.server, &asked.tool, BEFORE + 1)?;
     before.retain(|other| other.id != approval.id);
     before.truncate(BEFORE);
-    let callers = hub.desk.callers(&approval.id);
+    let callers = hub.approvals.callers(&approval.id);
     let may_see = approval.state == ApprovalState::Pending && may_answer(actor, &approval).is_ok();
-    let arguments = may_see.then(|| hub.desk.arguments(&approval)).flatten();
+    let arguments = may_see.then(|| hub.approvals.arguments(&approval)).flatten();
     let definition = stand(hub, &approval, &before);
     Ok(ApprovalInfo { approval, arguments, callers, definition, before })
 }

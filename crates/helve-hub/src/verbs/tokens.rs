@@ -36,7 +36,7 @@ pub fn make(hub: &Hub, actor: &Actor, request: TokenRequest) -> Result<MadeToken
 pub fn revoke(hub: &Hub, actor: &Actor, name: &str) -> Result<(), HubError> {
     let principal = hub.tokens.revoke(&hub.store, name, hub.now())?;
     hub.face.end_principal(&principal);
-    hub.desk.withdraw(principal.id(), "the token was revoked")?;
+    hub.approvals.withdraw(principal.id(), "the token was revoked")?;
     hub.feeds.touch();
     note(hub, actor, "revoked", name)
 }

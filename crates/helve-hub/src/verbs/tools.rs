@@ -3,15 +3,18 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use helve::{ApproveAll, CallContext, CallError, CallOutcome, CallSource, Door, Host, ToolEntry};
+use helve::{CallContext, CallError, CallOutcome, CallSource, Door, Host, ToolEntry};
 use helve_model::json::RawJson;
 use helve_model::sync::lock;
 use helve_model::{Action, Principal};
 use helve_policy::{Caller, Explanation, Whereabouts};
+use helve_serve::{AskedAgent, PageWay};
 use tokio::sync::Notify;
 
+use super::approvals;
 use super::files::version_of;
 use crate::actor::Actor;
+use crate::approval_queue::OnAsked;
 use crate::error::HubError;
 use crate::hub::Hub;
 use crate::tokens::random;
@@ -26,9 +29,12 @@ pub(crate) enum Consent {
     NotAsked,
 }
 
-/// Calls a tool. Rules decide as for anybody else; what they ask is asked of nobody here, and so refused.
+/// Calls a tool. Rules decide as for anybody else; where they ask, the call is held as an agent's is.
 pub(crate) async fn call(hub: &Hub, actor: &Actor, tool: &str, arguments: RawJson) -> Result<CallOutcome, HubError> {
-    let context = context(actor);
+    let mut asked = AskedAgent::default();
+    asked.page = PageWay::WithError;
+    let approver = hub.approvals.approver(asked, None);
+    let context = context(actor).with(|context| context.approver = Some(approver));
     Ok(hub.host().call(tool, arguments, context).await?)
 }
 
@@ -123,19 +129,22 @@ pub(crate) fn begin(
         }
     }
     let (heard, live) = (Arc::clone(&one), Arc::clone(&hub.live));
-    let context = context(&Actor::Session).with(|context| {
-        context.on_progress = Some(Arc::new(move |progress| {
-            let (done, total, message) = (progress.progress, progress.total, progress.message);
-            let mut state = lock(&heard.state);
-            if matches!(*state, TryState::Running { .. }) {
-                *state = TryState::Running { done, total, message };
-            }
-            drop(state);
-            live.touch();
-        }));
-        if consent == Consent::Given {
-            context.approver = Some(Arc::new(ApproveAll));
+    let on_progress: helve_wire::ProgressCallback = Arc::new(move |progress| {
+        // What waits has not done anything yet.
+        let (done, total, message) = (progress.progress.max(0.0), progress.total, progress.message);
+        let mut state = lock(&heard.state);
+        if matches!(*state, TryState::Running { .. }) {
+            *state = TryState::Running { done, total, message };
         }
+        drop(state);
+        live.touch();
+    });
+    let mut asked = AskedAgent::default();
+    asked.progress = Some(Arc::clone(&on_progress));
+    let approver = hub.approvals.approver(asked, (consent == Consent::Given).then(|| answering(hub)));
+    let context = context(&Actor::Session).with(|context| {
+        context.on_progress = Some(on_progress);
+        context.approver = Some(approver);
     });
     let (host, live): (Host, _) = (hub.host().clone(), Arc::clone(&hub.live));
     let (running, name) = (Arc::clone(&one), entry.name().to_string());
@@ -146,6 +155,16 @@ pub(crate) fn begin(
         live.touch();
     });
     Ok(one)
+}
+
+/// The person who makes a call has said yes to it on the same page: their answer counts as a click does, if it is the first.
+fn answering(hub: &Arc<Hub>) -> OnAsked {
+    let hub = Arc::clone(hub);
+    Arc::new(move |id| {
+        if let Err(error) = approvals::allow(&hub, &Actor::Session, id) {
+            tracing::debug!(%error, id, "somebody else was first");
+        }
+    })
 }
 
 impl Try {

@@ -78,13 +78,24 @@ impl Agent {
         self.ask("tools/call", params, tool).await
     }
 
+    /// Asks for something in the way of its era; gives the answer.
+    pub(crate) async fn request(&self, method: &str, params: Value, name: &str) -> Value {
+        let mut messages = match self.era {
+            Era::Legacy => {
+                let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+                Messages::new(self.post(&message, &[]).await)
+            }
+            Era::Modern => self.ask(method, params, name).await,
+        };
+        messages.next().await.expect("an answer")
+    }
+
     /// Asks in the modern way.
     pub(crate) async fn ask(&self, method: &str, mut params: Value, name: &str) -> Messages {
-        params["_meta"] = json!({
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientInfo": {"name": "robot", "version": "1"},
-            "io.modelcontextprotocol/clientCapabilities": self.capabilities,
-        });
+        let meta = &mut params["_meta"];
+        meta["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
+        meta["io.modelcontextprotocol/clientInfo"] = json!({"name": "robot", "version": "1"});
+        meta["io.modelcontextprotocol/clientCapabilities"] = self.capabilities.clone();
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", method), ("mcp-name", name)];
         Messages::new(self.post(&message, &headers).await)

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
 use helve::{FunctionTool, Host, Toolbox};
-use helve_hub::{Actor, DeskTimes, allow_call, deny_call, list_approvals, revoke_token};
+use helve_hub::{Actor, ApprovalTimes, allow_call, deny_call, list_approvals, revoke_token};
 use helve_model::{Action, Answerers, Layer, Origin, Rule, ServerName};
 use helve_policy::{SourcedRule, Trust};
 use serde_json::{Value, json};
@@ -69,11 +69,16 @@ fn toolbox(ran: &Arc<AtomicUsize>, description: &str) -> Toolbox {
 }
 
 impl Shop {
-    pub(crate) async fn new(by: Answerers, times: DeskTimes) -> Self {
+    pub(crate) async fn new(by: Answerers, times: ApprovalTimes) -> Self {
         Self::at(Arc::new(tempfile::tempdir().expect("a directory")), by, times, still).await
     }
 
-    async fn at(directory: Arc<tempfile::TempDir>, by: Answerers, times: DeskTimes, clock: fn() -> SystemTime) -> Self {
+    async fn at(
+        directory: Arc<tempfile::TempDir>,
+        by: Answerers,
+        times: ApprovalTimes,
+        clock: fn() -> SystemTime,
+    ) -> Self {
         let ran: Arc<AtomicUsize> = Arc::default();
         let host = Host::builder()
             .toolbox(toolbox(&ran, "Orders something"))
@@ -84,7 +89,7 @@ impl Shop {
         Self { world: World::around(None, directory, host, times, clock).await, ran }
     }
 
-    fn ran(&self) -> usize {
+    pub(crate) fn ran(&self) -> usize {
         self.ran.load(Ordering::SeqCst)
     }
 
@@ -132,14 +137,14 @@ impl Shop {
     }
 }
 
-fn short() -> DeskTimes {
-    DeskTimes { hold: Duration::ZERO, ..DeskTimes::default() }
+pub(crate) fn short() -> ApprovalTimes {
+    ApprovalTimes { hold: Duration::ZERO, ..ApprovalTimes::default() }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_click_lets_the_callers_own_call_go_on_once() {
     for era in ERAS {
-        let shop = Shop::new(Answerers::Page, DeskTimes::default()).await;
+        let shop = Shop::new(Answerers::Page, ApprovalTimes::default()).await;
         let call = shop.calls(era).await;
         let id = shop.waiting(1).await;
         assert_eq!(shop.ran(), 0, "{era:?}: nothing runs before the yes");
@@ -159,7 +164,7 @@ async fn a_click_lets_the_callers_own_call_go_on_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_no_reaches_the_agent_with_its_reason_and_the_second_click_reads_who_was_first() {
     for era in ERAS {
-        let shop = Shop::new(Answerers::Page, DeskTimes::default()).await;
+        let shop = Shop::new(Answerers::Page, ApprovalTimes::default()).await;
         let call = shop.calls(era).await;
         let id = shop.waiting(1).await;
         let another = shop.world.sign_in().await;
@@ -176,7 +181,7 @@ async fn a_no_reaches_the_agent_with_its_reason_and_the_second_click_reads_who_w
 async fn the_agents_form_counts_where_anyone_may_answer_and_only_there() {
     for era in ERAS {
         let form = json!({"elicitation": {"form": {}}});
-        let shop = Shop::new(Answerers::Anyone, DeskTimes::default()).await;
+        let shop = Shop::new(Answerers::Anyone, ApprovalTimes::default()).await;
         let agent = shop.agent(era, form.clone()).await;
         let arguments = json!({"what": "tea"});
         assert_eq!(said(&agent.call(TOOL, &arguments, Some(yes())).await), ("ordered 1".to_owned(), false));
@@ -196,7 +201,7 @@ async fn the_agents_form_counts_where_anyone_may_answer_and_only_there() {
 async fn form_and_page_at_once_run_it_as_often_as_the_first_of_them_says() {
     for era in ERAS {
         for round in 0..8 {
-            let shop = Shop::new(Answerers::Anyone, DeskTimes::default()).await;
+            let shop = Shop::new(Answerers::Anyone, ApprovalTimes::default()).await;
             let agent = shop.agent(era, json!({"elicitation": {"form": {}}})).await;
             let call = tokio::spawn(async move { agent.call(TOOL, &json!({}), Some(yes())).await });
             let mut changed = shop.world.live.subscribe();
@@ -281,7 +286,7 @@ async fn a_page_is_shown_by_agents_that_can() {
 async fn another_definition_or_rule_takes_the_yes_back() {
     for era in ERAS {
         // While the call is held.
-        let shop = Shop::new(Answerers::Page, DeskTimes::default()).await;
+        let shop = Shop::new(Answerers::Page, ApprovalTimes::default()).await;
         let call = shop.calls(era).await;
         let id = shop.waiting(1).await;
         shop.world.host.put_toolbox(toolbox(&shop.ran, "Orders everything")).expect("put");
@@ -301,7 +306,7 @@ async fn another_definition_or_rule_takes_the_yes_back() {
         assert_eq!(shop.ran(), 0);
 
         // Another rule asks, or none allows it any more.
-        let shop = Shop::new(Answerers::Page, DeskTimes::default()).await;
+        let shop = Shop::new(Answerers::Page, ApprovalTimes::default()).await;
         let call = shop.calls(era).await;
         let id = shop.waiting(1).await;
         let plan = helve::Plan::default().with(|plan| plan.rules = Some(vec![rule("shop/order", Action::Deny, None)]));
@@ -316,7 +321,7 @@ async fn another_definition_or_rule_takes_the_yes_back() {
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_that_are_alike_share_a_question_and_each_needs_a_yes() {
     for era in ERAS {
-        let shop = Shop::new(Answerers::Page, DeskTimes::default()).await;
+        let shop = Shop::new(Answerers::Page, ApprovalTimes::default()).await;
         let calls = [shop.calls(era).await, shop.calls(era).await, shop.calls(era).await];
         for expected in 1..=3 {
             let id = shop.waiting(4 - expected).await;
@@ -338,7 +343,7 @@ async fn calls_that_are_alike_share_a_question_and_each_needs_a_yes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_runs_for_a_token_that_was_revoked_while_its_call_was_held() {
     for era in ERAS {
-        let shop = Shop::new(Answerers::Page, DeskTimes::default()).await;
+        let shop = Shop::new(Answerers::Page, ApprovalTimes::default()).await;
         let call = shop.calls(era).await;
         let id = shop.waiting(1).await;
         revoke_token(&shop.world.hub, &Actor::Operator, "agent").expect("revoked");

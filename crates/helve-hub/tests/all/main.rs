@@ -9,6 +9,7 @@ mod approvals;
 mod doors;
 mod editing;
 mod feed;
+mod holding;
 mod interface;
 mod ruling;
 mod signing_in;

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use helve::Host;
 use helve_hub::{
-    Actor, AgentDesk, CallRecorder, Desk, DeskTimes, Door, Hub, HubAuthenticate, HubOptions, Live, Metrics, Programs,
-    TokenRequest, Tokens, make_token,
+    Actor, AgentApprovers, ApprovalQueue, ApprovalTimes, CallRecorder, Door, Hub, HubAuthenticate, HubOptions, Live,
+    Metrics, Programs, TokenRequest, Tokens, make_token,
 };
 use helve_model::SecretSet;
 use helve_serve::face::http::{Guard, HttpFace};
@@ -44,7 +44,7 @@ struct Parts {
     metrics: Arc<Metrics>,
     setup: Arc<Setup>,
     host: Host,
-    times: DeskTimes,
+    times: ApprovalTimes,
     clock: fn() -> SystemTime,
 }
 
@@ -127,7 +127,7 @@ impl World {
         let recipe = Recipe::new(&setup, &configuration, Wanted::All, Lifetime::Short).expect("a recipe");
         let host = Box::pin(recipe.with_recorder(recorder).start()).await.expect("a host");
         host.settled(Duration::from_secs(30)).await;
-        let times = DeskTimes::default();
+        let times = ApprovalTimes::default();
         Box::pin(Self::made_of(Parts { owner, programs, directory, store, metrics, setup, host, times, clock })).await
     }
 
@@ -136,7 +136,7 @@ impl World {
         owner: Option<u32>,
         directory: Arc<tempfile::TempDir>,
         host: Host,
-        times: DeskTimes,
+        times: ApprovalTimes,
         clock: fn() -> SystemTime,
     ) -> Self {
         let store = Arc::new(Store::open(&directory.path().join("hub"), |_| {}).expect("a store"));
@@ -153,10 +153,11 @@ impl World {
         let key = SealKey::new(&[7; SealKey::BYTES]).expect("a key");
         let secrets: Arc<SecretSet> = Arc::default();
         secrets.add(KNOWN_SECRET);
-        let desk = Desk::new(Arc::clone(&store), key, Arc::clone(&live), secrets, address.clone(), times, clock)
-            .expect("a desk");
-        let options =
-            Options::default().with(|options| options.approvals = Some(Arc::new(AgentDesk(Arc::clone(&desk)))));
+        let approvals =
+            ApprovalQueue::new(Arc::clone(&store), key, Arc::clone(&live), secrets, address.clone(), times, clock)
+                .expect("a queue");
+        let options = Options::default()
+            .with(|options| options.approvals = Some(Arc::new(AgentApprovers(Arc::clone(&approvals)))));
         let gateway = Gateway::new(host.clone(), options);
         let authenticate = Arc::new(HubAuthenticate::new(Arc::clone(&tokens), owner, clock));
         let guard = Guard::default().with(|guard| guard.authenticate = authenticate);
@@ -178,7 +179,7 @@ impl World {
             Arc::clone(&setup),
             gateway,
             Arc::clone(&face),
-            desk,
+            approvals,
             clock,
         );
         // A hub that starts again has them already.
@@ -289,6 +290,22 @@ impl World {
         let response = Arc::clone(&self.hub).handle(request, Peer { connection: 9, user: None }).await;
         assert_eq!(response.status(), StatusCode::OK);
         Stream(response.into_body())
+    }
+
+    /// A token that answered approvals, and does not count any more.
+    pub(crate) fn revoked(&self) -> String {
+        let request = TokenRequest {
+            name: "former".to_owned(),
+            kind: TokenKind::Admin,
+            approver: true,
+            read_only: false,
+            servers: Vec::new(),
+            tools: Vec::new(),
+            life: None,
+        };
+        let made = make_token(&self.hub, &Actor::Operator, request).expect("a token");
+        self.revoke("former");
+        made.token
     }
 
     /// Takes a token back.

@@ -13,7 +13,7 @@ use helve_wire::{BoxFuture, ClientCapabilities, Era, NegotiatedVersion, Question
 use tokio::sync::Notify;
 
 use super::{AgentEra, listen};
-use crate::approval_desk::PageStyle;
+use crate::approver_source::PageStyle;
 use crate::assigned_host::AssignedHost;
 use crate::capabilities;
 use crate::catalog::LISTS_COUNT_FOR;
@@ -230,10 +230,12 @@ async fn in_rounds(
         Some(found) => exchange.host_for_tool(found).await?,
         None => exchange.host_for(server).await.map_err(|error| refusal::of_call(&error))?,
     };
-    let approver = exchange.approver(&answerer, PageStyle::Question, overdue);
+    let on_progress = call.conversation.on_progress();
+    let waits = meta.progress_token.is_some().then(|| Arc::clone(&on_progress));
+    let approver = exchange.approver(&answerer, PageStyle::Question, overdue, waits);
     let context = exchange.common_context(&assigned, server, answerer, request, &meta).with(|context| {
         context.approver = approver;
-        context.on_progress = Some(call.conversation.on_progress());
+        context.on_progress = Some(on_progress);
         context.relayed = Some(Relayed { capabilities: Some(declared), responses, state, task: None });
     });
     let (made, asker) = (make(assigned, context), server.clone());

@@ -1,5 +1,6 @@
 //! Owns the measures of the host: what it adds to a call, how it starts, what it holds.
 
+mod approvals;
 mod call;
 mod hold;
 mod kept;
@@ -15,7 +16,8 @@ use crate::report::Line;
 type Measure = (&'static str, fn(&Bench, &Peers) -> Result<Vec<Line>>);
 
 /// Counts repeat on any machine: they gate.
-pub(crate) const COUNTS: &[Measure] = &[("call", call::measure), ("kept", kept::measure)];
+pub(crate) const COUNTS: &[Measure] =
+    &[("call", call::measure), ("approvals", approvals::measure), ("kept", kept::measure)];
 
 /// Timings and memory.
 pub(crate) const TIMINGS: &[Measure] = &[("ready", ready::measure), ("hold", hold::measure)];

@@ -69,6 +69,9 @@ pub(crate) enum Kind {
     /// A gateway with an agent on a stream, and such a host behind it.
     #[value(skip)]
     Gateway,
+    /// The same, with a queue for calls that a rule wants asked about, as a hub has one.
+    #[value(skip)]
+    GatewayApprovals,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

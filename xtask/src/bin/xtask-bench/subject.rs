@@ -110,7 +110,8 @@ pub(crate) async fn with_stdio<W: StdioWork>(subject: Subject, work: W) -> Resul
         Kind::HelveFixedToken | Kind::HelveSignedIn => bail!("tokens go over HTTP"),
         Kind::Host => work.run::<helve_host::OneHost<1>>(subject.era).await,
         Kind::HostManyRules => work.run::<helve_host::OneHost<1_000>>(subject.era).await,
-        Kind::Gateway => work.run::<helve_gateway::Agent>(subject.era).await,
+        Kind::Gateway => work.run::<helve_gateway::Agent<helve_gateway::Plain>>(subject.era).await,
+        Kind::GatewayApprovals => work.run::<helve_gateway::Agent<helve_gateway::Holding>>(subject.era).await,
     }
 }
 
@@ -125,7 +126,7 @@ pub(crate) async fn with_shared<W: SharedWork>(subject: Subject, work: W) -> Res
         Kind::HelveFixedToken | Kind::HelveSignedIn => bail!("tokens go over HTTP"),
         Kind::Host => work.run::<helve_host::OneHost<1>>(subject.era).await,
         Kind::HostManyRules => work.run::<helve_host::OneHost<1_000>>(subject.era).await,
-        Kind::Gateway => bail!("the agent of a gateway takes one call at a time"),
+        Kind::Gateway | Kind::GatewayApprovals => bail!("the agent of a gateway takes one call at a time"),
     }
 }
 
@@ -137,7 +138,9 @@ pub(crate) async fn with_http<W: HttpWork>(subject: Subject, work: W) -> Result<
         }
         Kind::HelveFixedToken => work.run::<helve_http::Helve<helve_http::FixedToken>>(subject.era).await,
         Kind::HelveSignedIn => work.run::<helve_http::Helve<helve_http::SignedIn>>(subject.era).await,
-        Kind::Host | Kind::HostManyRules | Kind::Gateway => bail!("a host is measured over stdio"),
+        Kind::Host | Kind::HostManyRules | Kind::Gateway | Kind::GatewayApprovals => {
+            bail!("a host is measured over stdio")
+        }
         Kind::Rmcp => bail!("rmcp's HTTP client stands on another HTTP library and is not measured here"),
     }
 }

@@ -6,7 +6,16 @@ use serde_json::Value;
 use crate::interop::servers::Era;
 
 /// A step of a visit and what it has to come to.
-type Check = (&'static str, fn(&Value, &str) -> Result<()>);
+type Check = (&'static str, fn(&Value, &Visitor<'_>) -> Result<()>);
+
+/// Who visits, and what it finds the tools by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Visitor<'a> {
+    /// What the agent calls itself.
+    pub(crate) name: &'a str,
+    /// What stands before the names of servers: `hub__` where they are a hub's.
+    pub(crate) place: &'a str,
+}
 
 /// In the order that agents take them.
 const STEPS: &[Check] = &[
@@ -23,16 +32,16 @@ const STEPS: &[Check] = &[
     ("close", close),
 ];
 
-/// Judges what the agent of this name saw and what was said to `everything` meanwhile. Says in a few words what was good;
+/// Judges what this agent saw and what was said to `everything` meanwhile. Says in a few words what was good;
 /// every fault is in the error.
-pub(crate) fn judge(name: &str, seen: &Value, wire: &[Value], era: Era) -> Result<String> {
+pub(crate) fn judge(visitor: Visitor<'_>, seen: &Value, wire: &[Value], era: Era) -> Result<String> {
     let version = version(&seen["connect"], era)?;
     let mut faults = Vec::new();
     for (step, check) in STEPS {
         let answer = &seen[*step];
         let judged = match answer["error"].as_str() {
             Some(error) => Err(anyhow::anyhow!("{error}")),
-            None => check(answer, name),
+            None => check(answer, &visitor),
         };
         if let Err(fault) = judged {
             faults.push(format!("{step}: {fault:#}"));
@@ -62,9 +71,10 @@ fn version(connected: &Value, era: Era) -> Result<&str> {
     Ok(version)
 }
 
-fn list(answer: &Value, _name: &str) -> Result<()> {
+fn list(answer: &Value, visitor: &Visitor<'_>) -> Result<()> {
     for tool in ["everything__echo", "filesystem__read_text_file", "time__get_current_time"] {
-        ensure!(texts(&answer["tools"]).any(|name| name == tool), "{tool} is missing: {}", answer["tools"]);
+        let is_it = |name: &str| name.strip_prefix(visitor.place) == Some(tool);
+        ensure!(texts(&answer["tools"]).any(is_it), "{}{tool} is missing: {}", visitor.place, answer["tools"]);
     }
     ensure!(texts(&answer["prompts"]).any(|name| name.ends_with("args-prompt")), "prompts: {}", answer["prompts"]);
     let is_document = |uri: &str| uri.ends_with("architecture.md");
@@ -72,58 +82,60 @@ fn list(answer: &Value, _name: &str) -> Result<()> {
     Ok(())
 }
 
-fn call(answer: &Value, _name: &str) -> Result<()> {
+fn call(answer: &Value, _visitor: &Visitor<'_>) -> Result<()> {
     ensure!(answer["echo"] == "Echo: größer", "echo: {}", answer["echo"]);
     ensure!(answer["read"] == "written", "read_text_file: {}", answer["read"]);
     says(&answer["time"], &["UTC"])
 }
 
-fn read(answer: &Value, _name: &str) -> Result<()> {
+fn read(answer: &Value, _visitor: &Visitor<'_>) -> Result<()> {
     says(&answer["resource"], &["Resource 1"])?;
     says(&answer["prompt"], &["Oslo"])
 }
 
 /// In order and none left out. The SDK for TypeScript loses the last one where the result is right behind it.
-fn progress(answer: &Value, _name: &str) -> Result<()> {
+fn progress(answer: &Value, _visitor: &Visitor<'_>) -> Result<()> {
     let reports: Vec<(f64, f64)> = serde_json::from_value(answer.clone())?;
     let all = [(1.0, 4.0), (2.0, 4.0), (3.0, 4.0), (4.0, 4.0)];
     ensure!(reports == all || reports == all[..3], "{answer}");
     Ok(())
 }
 
-fn cancel(answer: &Value, _name: &str) -> Result<()> {
+fn cancel(answer: &Value, _visitor: &Visitor<'_>) -> Result<()> {
     ensure!(answer["refused"].is_string(), "it went on: {answer}");
     ensure!(answer["then"] == "Echo: still here", "the next call: {}", answer["then"]);
     Ok(())
 }
 
-fn subscribe(answer: &Value, _name: &str) -> Result<()> {
+fn subscribe(answer: &Value, _visitor: &Visitor<'_>) -> Result<()> {
     ensure!(answer["uri"].is_string() && answer["uri"] == answer["update"], "{answer}");
     Ok(())
 }
 
-fn appear(answer: &Value, _name: &str) -> Result<()> {
+fn appear(answer: &Value, visitor: &Visitor<'_>) -> Result<()> {
     let all = ["everything__trigger-sampling-request", "everything__trigger-elicitation-request"];
-    let is_there = |tool: &&str| texts(answer).any(|name| name == *tool);
+    let is_there = |tool: &&str| texts(answer).any(|name| name.strip_prefix(visitor.place) == Some(*tool));
     ensure!(all.iter().all(is_there), "tools for clients that can be asked are missing: {answer}");
     Ok(())
 }
 
-fn sample(answer: &Value, name: &str) -> Result<()> {
+fn sample(answer: &Value, visitor: &Visitor<'_>) -> Result<()> {
+    let name = visitor.name;
     says(&answer["asked"], &[&format!("hello from {name}")])?;
     says(&answer["text"], &[&format!("as scripted by {name}\"")])
 }
 
-fn elicit(answer: &Value, name: &str) -> Result<()> {
+fn elicit(answer: &Value, visitor: &Visitor<'_>) -> Result<()> {
+    let name = visitor.name;
     says(&answer["asked"], &["Please provide inputs"])?;
     says(&answer["text"], &[&format!("Name: {name}\n"), "Favorite Integer: 42"])
 }
 
-fn roots(answer: &Value, _name: &str) -> Result<()> {
+fn roots(answer: &Value, _visitor: &Visitor<'_>) -> Result<()> {
     says(answer, &["1 total", "/scratch"])
 }
 
-fn close(answer: &Value, _name: &str) -> Result<()> {
+fn close(answer: &Value, _visitor: &Visitor<'_>) -> Result<()> {
     ensure!(*answer == true, "{answer}");
     Ok(())
 }

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,6 +25,9 @@ use super::asker;
 
 /// How long whoever connects may take to say what it wants.
 const ASKED_WITHIN: Duration = Duration::from_secs(5);
+
+/// So many bytes of a path fit into the address of a socket, with the one that ends it.
+const LONGEST_ADDRESS: usize = 107;
 
 /// Ask the hub that runs
 #[derive(Debug, clap::Subcommand)]
@@ -148,17 +152,45 @@ impl Place {
         self.directory.with_extension("key")
     }
 
+    /// Where the socket is.
+    pub(super) fn socket(&self) -> &Path {
+        &self.socket
+    }
+
     /// Listens for questions. Whoever has the store open is the only one.
     pub(super) fn listen(&self) -> io::Result<UnixListener> {
         // Left behind by one that was killed.
         self.forget();
-        let listener = UnixListener::bind(&self.socket)?;
+        let listener = {
+            let address = Address::of(&self.socket)?;
+            UnixListener::bind(&address.path)?
+        };
         fs_err::set_permissions(&self.socket, std::fs::Permissions::from_mode(0o600))?;
         Ok(listener)
     }
 
     pub(super) fn forget(&self) {
         drop(fs_err::remove_file(&self.socket));
+    }
+}
+
+/// A path that fits into the address of a socket: its own, or by way of its directory, which is open as long as this is there.
+struct Address {
+    path: PathBuf,
+    _directory: Option<fs_err::File>,
+}
+
+impl Address {
+    fn of(socket: &Path) -> io::Result<Self> {
+        let (Some(directory), Some(name)) = (socket.parent(), socket.file_name()) else {
+            return Err(io::Error::from(io::ErrorKind::InvalidInput));
+        };
+        if socket.as_os_str().len() <= LONGEST_ADDRESS {
+            return Ok(Self { path: socket.to_owned(), _directory: None });
+        }
+        let directory = fs_err::File::open(directory)?;
+        let path = Path::new("/proc/self/fd").join(directory.as_raw_fd().to_string()).join(name);
+        Ok(Self { path, _directory: Some(directory) })
     }
 }
 
@@ -353,7 +385,8 @@ pub(in crate::commands) async fn put(place: &Place, question: &Question) -> Resu
     let none = |error: io::Error| {
         Failure::other("no hub runs for this user").cause(&error).hint("`helve hub` starts one, in the foreground")
     };
-    let mut stream = UnixStream::connect(&place.socket).await.map_err(none)?;
+    let address = Address::of(&place.socket).map_err(none)?;
+    let mut stream = UnixStream::connect(&address.path).await.map_err(none)?;
     if stream.peer_cred().map_err(none)?.uid() != geteuid().as_raw() {
         return Err(Failure::other("another user listens where the hub would"));
     }

@@ -5,25 +5,49 @@ use std::sync::Arc;
 
 use helve::auth::egress::{Certificates, EgressClient, Policy};
 use helve::auth::ports::{Http as _, HttpRequest};
-use helve_hub::{Announcement, Desk};
+use helve_hub::{Announcement, ApprovalQueue};
 use helve_model::json::ObjectWriter;
 use tokio::sync::mpsc;
 use url::Url;
 
 use crate::context::Context;
 
-/// So many notices wait to be sent.
+/// So many notices wait to be sent, to each address.
 const QUEUE: usize = 64;
 
-/// Tells these addresses of every new question, for ever. In the runtime of the page.
-pub(super) fn begin(context: &Context, desk: &Desk, addresses: &[String], runtime: &tokio::runtime::Handle) {
-    let clients: Vec<(Url, EgressClient)> = addresses.iter().filter_map(|address| client(context, address)).collect();
-    if clients.is_empty() {
+/// Tells these addresses of every new question, for ever. In the runtime of the page. Each has a queue of its own: one that
+/// hangs delays no other.
+pub(super) fn begin(
+    context: &Context,
+    approvals: &ApprovalQueue,
+    addresses: &[String],
+    runtime: &tokio::runtime::Handle,
+) {
+    let clients = addresses.iter().filter_map(|address| client(context, address));
+    let queues: Vec<mpsc::Sender<Announcement>> = clients
+        .map(|(url, client)| {
+            let (sender, announced) = mpsc::channel(QUEUE);
+            runtime.spawn(tell(url, client, announced));
+            sender
+        })
+        .collect();
+    if queues.is_empty() {
         return;
     }
     let (sender, announced) = mpsc::channel(QUEUE);
-    desk.announce_to(sender);
-    runtime.spawn(tell(Arc::from(clients), announced));
+    approvals.announce_to(sender);
+    runtime.spawn(hand_out(queues, announced));
+}
+
+/// Gives each address its copy; one that has too many waiting misses this one.
+async fn hand_out(queues: Vec<mpsc::Sender<Announcement>>, mut announced: mpsc::Receiver<Announcement>) {
+    while let Some(announcement) = announced.recv().await {
+        for queue in &queues {
+            if queue.try_send(announcement.clone()).is_err() {
+                tracing::warn!(id = announcement.id, "an address does not keep up, and is not told of a question");
+            }
+        }
+    }
 }
 
 fn client(context: &Context, address: &str) -> Option<(Url, EgressClient)> {
@@ -44,14 +68,12 @@ fn client(context: &Context, address: &str) -> Option<(Url, EgressClient)> {
     }
 }
 
-async fn tell(clients: Arc<[(Url, EgressClient)]>, mut announced: mpsc::Receiver<Announcement>) {
+async fn tell(url: Url, client: EgressClient, mut announced: mpsc::Receiver<Announcement>) {
     while let Some(announcement) = announced.recv().await {
-        for (url, client) in clients.iter() {
-            match client.send(HttpRequest::notice(url.clone(), body(&announcement))).await {
-                Ok(answer) if answer.status.is_success() => {}
-                Ok(answer) => tracing::warn!(status = %answer.status, host = url.host_str(), "a notice was refused"),
-                Err(error) => tracing::warn!(%error, host = url.host_str(), "a notice could not be sent"),
-            }
+        match client.send(HttpRequest::notice(url.clone(), body(&announcement))).await {
+            Ok(answer) if answer.status.is_success() => {}
+            Ok(answer) => tracing::warn!(status = %answer.status, host = url.host_str(), "a notice was refused"),
+            Err(error) => tracing::warn!(%error, host = url.host_str(), "a notice could not be sent"),
         }
     }
 }

@@ -10,6 +10,7 @@ use http_body_util::{BodyExt as _, Either, Limited};
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode};
 use tokio::runtime::Handle;
+use tokio::task::AbortHandle;
 
 use crate::listening::Answers;
 
@@ -30,9 +31,20 @@ impl HubService {
         let Ok(body) = Limited::new(body, LONGEST_BODY).collect().await else {
             return status(StatusCode::PAYLOAD_TOO_LARGE);
         };
+        let ends_with_caller = Door::ends_with_its_caller(head.uri.path());
         let request = Request::from_parts(head, body.to_bytes());
         let answer = self.pages.spawn(Arc::clone(&self.hub).handle(request, peer));
+        let _ended = ends_with_caller.then(|| EndedOnDrop(answer.abort_handle()));
         answer.await.unwrap_or_else(|_| status(StatusCode::INTERNAL_SERVER_ERROR))
+    }
+}
+
+/// Work that ends when whoever wanted it has gone: their connection is dropped, and this with it.
+struct EndedOnDrop(AbortHandle);
+
+impl Drop for EndedOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 

@@ -55,7 +55,7 @@ pub(crate) fn measure_connections(bench: &Bench) -> Result<Vec<Line>> {
 /// Whether the thin echo server, which counts, is the other end.
 fn speaks_http(candidate: Kind) -> bool {
     match candidate {
-        Kind::Floor | Kind::Rmcp | Kind::Host | Kind::HostManyRules | Kind::Gateway => false,
+        Kind::Floor | Kind::Rmcp | Kind::Host | Kind::HostManyRules | Kind::Gateway | Kind::GatewayApprovals => false,
         Kind::Helve
         | Kind::HelveTyped
         | Kind::HelveSecrets

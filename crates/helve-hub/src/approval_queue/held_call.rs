@@ -1,22 +1,33 @@
 //! One call that is held: how long, who is asked besides the page, and what its agent is told when nobody answered.
 
+use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use helve::{AnswerPage, ApprovalAnswer, ApprovalRequest, Approver, BoxFuture, OpenQuestion};
+use helve_model::json::ObjectWriter;
 use helve_serve::{AskedAgent, PageWay};
 use helve_store::{Approval, ApprovalState, AskOutcome, StoreError};
+use helve_wire::Progress;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::{Desk, words};
+use super::{ApprovalQueue, words};
 
 /// So often a call asks anew because another like it used the yes.
 const ROUNDS: usize = 16;
 
+/// So often an agent that asked for progress hears that its call waits.
+const REPORT_EVERY: Duration = Duration::from_secs(10);
+
+/// Told what a question is called, on a thread where it may block.
+pub(crate) type OnAsked = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// The approver of one call.
 pub(super) struct HeldCall {
-    desk: Arc<Desk>,
+    queue: Arc<ApprovalQueue>,
     agent: AskedAgent,
+    on_asked: Option<OnAsked>,
 }
 
 /// What became of waiting.
@@ -28,8 +39,14 @@ enum Waited {
 }
 
 impl HeldCall {
-    pub(super) const fn new(desk: Arc<Desk>, agent: AskedAgent) -> Self {
-        Self { desk, agent }
+    pub(super) const fn new(queue: Arc<ApprovalQueue>, agent: AskedAgent) -> Self {
+        Self { queue, agent, on_asked: None }
+    }
+
+    /// The same, and this is told of the question once it is asked: whoever makes the call may have answered it already.
+    pub(super) fn telling(mut self, on_asked: OnAsked) -> Self {
+        self.on_asked = Some(on_asked);
+        self
     }
 
     async fn hold(&self, request: ApprovalRequest) -> ApprovalAnswer {
@@ -43,13 +60,22 @@ impl HeldCall {
     }
 
     async fn ask(&self, request: ApprovalRequest) -> Result<ApprovalAnswer, StoreError> {
-        for _ in 0..ROUNDS {
+        for round in 0..ROUNDS {
             let asking = request.clone();
-            let approval = match self.at_desk(move |desk| desk.ask(&asking)).await? {
+            let approval = match self.with_queue(move |queue| queue.ask(&asking)).await? {
                 AskOutcome::Allowed(_) => return Ok(ApprovalAnswer::Once),
                 AskOutcome::TooMany(count) => return Ok(later(words::too_many(count))),
                 AskOutcome::New(approval) | AskOutcome::Joined(approval) => approval,
             };
+            // One answer is for one question: what is asked anew is answered anew.
+            if let Some(on_asked) = self.on_asked.clone().filter(|_| round == 0) {
+                let id = approval.id.clone();
+                self.with_queue(move |_| {
+                    on_asked(&id);
+                    Ok(())
+                })
+                .await?;
+            }
             let settled = match self.wait(&approval, &request).await? {
                 Waited::Settled(settled) => settled,
                 Waited::Overdue => return Ok(ApprovalAnswer::Later(self.still_open(&approval))),
@@ -57,7 +83,7 @@ impl HeldCall {
             match settled.state {
                 ApprovalState::Allowed => {
                     let id = settled.id.clone();
-                    if self.at_desk(move |desk| desk.spend(&id)).await? {
+                    if self.with_queue(move |queue| queue.spend(&id)).await? {
                         return Ok(ApprovalAnswer::Once);
                     }
                 }
@@ -73,22 +99,24 @@ impl HeldCall {
 
     /// Waits for an answer, whoever gives it.
     async fn wait(&self, approval: &Approval, request: &ApprovalRequest) -> Result<Waited, StoreError> {
-        let mut sitting = self.desk.sit(&approval.id);
+        let mut waiting = self.queue.wait_for(&approval.id);
         let mut form =
             self.agent.form.as_ref().filter(|_| !approval.asked.needs_page).map(|form| form.approve(request.clone()));
-        let mut overdue = pin!(sleep(self.desk.times.hold));
+        let mut overdue = pin!(sleep(self.queue.times.hold));
+        let mut reports = pin!(self.report(request));
         let mut was_told = false;
         loop {
             let id = approval.id.clone();
-            // Looked at after taking the seat, so that no answer is missed.
-            match self.at_desk(move |desk| desk.look(&id)).await? {
+            // Looked at after joining those who wait, so that no answer is missed.
+            match self.with_queue(move |queue| queue.look(&id)).await? {
                 Some(found) if found.state == ApprovalState::Pending => {}
                 Some(found) => return Ok(Waited::Settled(Box::new(found))),
                 None => return Ok(Waited::Overdue),
             }
             tokio::select! {
                 biased;
-                _ = sitting.changed.changed() => {}
+                _ = waiting.changed.changed() => {}
+                never = &mut reports => match never {},
                 answer = answered(&mut form) => {
                     form = None;
                     self.answer_by_form(approval, request, answer).await?;
@@ -100,19 +128,35 @@ impl HeldCall {
                     was_told = true;
                     if let Some(task) = &self.agent.task {
                         task.notify_one();
-                        let lasts = approval.asked.ends.since(self.desk.now());
+                        let lasts = approval.asked.ends.since(self.queue.now());
                         overdue.as_mut().set(sleep_until(Instant::now() + lasts));
                     } else if let PageWay::Question(question) = &self.agent.page {
                         let page = self.page(approval);
                         if !question.show(&request.name.server, &page, &words::page(approval)).await {
                             return Ok(Waited::Overdue);
                         }
-                        overdue.as_mut().set(sleep(self.desk.times.hold));
+                        overdue.as_mut().set(sleep(self.queue.times.hold));
                     } else {
                         return Ok(Waited::Overdue);
                     }
                 }
             }
+        }
+    }
+
+    /// Tells the agent again and again that its call waits, where it asked for progress.
+    async fn report(&self, request: &ApprovalRequest) -> Infallible {
+        let Some(tell) = &self.agent.progress else { return std::future::pending().await };
+        let message = words::waiting(request);
+        let mut reports = 0_u32;
+        loop {
+            // Progress has to grow, and what the server says of its own begins at nought.
+            let progress = -1.0 / f64::from(reports + 1);
+            let raw = ObjectWriter::new().raw("progressToken", "0").raw("progress", progress.to_string());
+            let raw = raw.text("message", &message).finish();
+            tell(Progress { progress, total: None, message: Some(message.clone()), raw });
+            reports = reports.saturating_add(1).min(u32::MAX - 1);
+            sleep(REPORT_EVERY).await;
         }
     }
 
@@ -131,7 +175,7 @@ impl HeldCall {
         };
         let agent = request.source.agent.as_ref().map(|agent| agent.name.clone()).unwrap_or_default();
         let id = approval.id.clone();
-        self.at_desk(move |desk| desk.decide(&id, is_allowed, &format!("form:{agent}"), None)).await?;
+        self.with_queue(move |queue| queue.decide(&id, is_allowed, &format!("form:{agent}"), None)).await?;
         Ok(())
     }
 
@@ -141,16 +185,21 @@ impl HeldCall {
     }
 
     fn page(&self, approval: &Approval) -> AnswerPage {
-        AnswerPage { id: approval.id.clone(), url: self.desk.link(&approval.id) }
+        AnswerPage { id: approval.id.clone(), url: self.queue.link(&approval.id) }
     }
 
     /// Does something that may block on a thread where that delays nobody.
-    async fn at_desk<T: Send + 'static>(
+    async fn with_queue<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Desk) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&ApprovalQueue) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let desk = Arc::clone(&self.desk);
-        tokio::task::spawn_blocking(move || work(&desk)).await.unwrap_or(Err(StoreError::Closed))
+        let queue = Arc::clone(&self.queue);
+        let turn = Arc::clone(&queue.turns).acquire_owned().await.map_err(|_| StoreError::Closed)?;
+        let worked = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            work(&queue)
+        });
+        worked.await.unwrap_or(Err(StoreError::Closed))
     }
 }
 

@@ -75,6 +75,11 @@ pub(super) fn too_many(count: u64) -> String {
 /// What the agent reads when the hub cannot ask.
 pub(super) const CANNOT_ASK: &str = "not run; a person has to say yes, and the hub cannot ask one now";
 
+/// What the agent hears while its call waits.
+pub(super) fn waiting(request: &ApprovalRequest) -> String {
+    format!("waiting for approval of {}", request.name)
+}
+
 /// What an agent's person reads above a page.
 pub(super) fn page(approval: &Approval) -> String {
     format!("{}/{} waits for your answer: {}", approval.asked.server, approval.asked.tool, approval.id)

@@ -1,5 +1,5 @@
-//! A desk for calls that a rule wants asked about: where there is one, a call waits there and is answered by whoever is first,
-//! the agent's own form being one way of several. Without a desk the form is the only way.
+//! From where the approvers of agents' calls come that a rule wants asked about: where there is a source, a call waits there and is
+//! answered by whoever is first, the agent's own form being one way of several. Without one the form is the only way.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use std::sync::Arc;
 use helve::{AnswerPage, Answerer, Approver};
 use helve_model::ServerName;
 use helve_model::json::ObjectWriter;
-use helve_wire::{PeerQuestion, QuestionKind};
+use helve_wire::{PeerQuestion, ProgressCallback, QuestionKind};
 use tokio::sync::Notify;
 
 use crate::named_questions::of_helve;
 
-/// Where calls wait for a person.
-pub trait ApprovalDesk: fmt::Debug + Send + Sync {
+/// Gives each call an approver that asks more than the agent that makes it.
+pub trait ApproverSource: fmt::Debug + Send + Sync {
     /// The approver for one call of this agent.
     fn approver(&self, agent: AskedAgent) -> Arc<dyn Approver>;
 }
@@ -28,6 +28,8 @@ pub struct AskedAgent {
     pub page: PageWay,
     /// The call becomes a task when it has waited too long: told then, and the call goes on waiting.
     pub task: Option<Arc<Notify>>,
+    /// Hears that the call waits, and goes on hearing it, where the agent asked for progress.
+    pub progress: Option<ProgressCallback>,
 }
 
 /// How an agent can be given a page to show its person.
@@ -94,12 +96,13 @@ impl fmt::Debug for PageQuestion {
 
 impl fmt::Debug for AskedAgent {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (has_form, is_task) = (self.form.is_some(), self.task.is_some());
+        let (has_form, is_task, has_progress) = (self.form.is_some(), self.task.is_some(), self.progress.is_some());
         formatter
             .debug_struct("AskedAgent")
             .field("form", &has_form)
             .field("page", &self.page)
             .field("task", &is_task)
+            .field("progress", &has_progress)
             .finish()
     }
 }

@@ -1,5 +1,5 @@
-//! The desk: calls that a rule wants asked about wait here, and are answered by whoever is first: the agent's own form, the
-//! page, a terminal, a token that may. The store decides who was first; the desk only wakes whoever waits.
+//! The approval queue: calls that a rule wants asked about wait here, and are answered by whoever is first: the agent's own form, the
+//! page, a terminal, a token that may. The store decides who was first; the queue only wakes whoever waits.
 //!
 //! A yes runs nothing. It lets the caller's own call go on or, if the caller has gone, the same call once within a few minutes.
 
@@ -17,14 +17,15 @@ use helve::{ApprovalRequest, Approver};
 use helve_model::SecretSet;
 use helve_model::sync::lock;
 use helve_policy::Decider;
-use helve_serve::{ApprovalDesk, AskedAgent};
+use helve_serve::{ApproverSource, AskedAgent};
 use helve_store::{
     Approval, ApprovalState, AskOutcome, DecideOutcome, Moment, NewApproval, SealKey, Store, StoreError, Verdict,
 };
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::live::Live;
 use held_call::HeldCall;
+pub(crate) use held_call::OnAsked;
 pub(crate) use words::decider as decider_words;
 
 /// So many questions of one principal wait at most: a looping agent is not a thousand questions.
@@ -33,12 +34,16 @@ const MOST_PENDING: u64 = 20;
 /// How long settled questions are kept.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 
+/// So many calls are at the store at once: it has one writer, and a thread for each of a thousand calls would cost more than the
+/// calls themselves.
+const AT_STORE: usize = 4;
+
 /// So many letters of what a person says reach the agent.
 const LONGEST_REASON: usize = 500;
 
-/// How long things last at the desk.
+/// How long a call is held, a question stays open and a yes counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DeskTimes {
+pub struct ApprovalTimes {
     /// A call is held for so long before its agent is told to come back: agents give up after a minute.
     pub hold: Duration,
     /// A question can be answered for so long.
@@ -48,17 +53,19 @@ pub struct DeskTimes {
 }
 
 /// Where calls wait for a person.
-pub struct Desk {
+pub struct ApprovalQueue {
     store: Arc<Store>,
     key: SealKey,
     live: Arc<Live>,
     /// Values that are shown to nobody.
     secrets: Arc<SecretSet>,
     clock: fn() -> SystemTime,
-    times: DeskTimes,
+    times: ApprovalTimes,
     /// The hub's address, for links.
     address: String,
-    seats: Mutex<HashMap<String, Seat>>,
+    waiters: Mutex<HashMap<String, Waiters>>,
+    /// Turns at the store, for calls.
+    turns: Arc<Semaphore>,
     /// Questions that wait, as far as is known.
     open: AtomicU64,
     /// Hears of every new question.
@@ -79,19 +86,19 @@ pub struct Announcement {
 }
 
 /// Callers that wait for the answer to one question.
-struct Seat {
+struct Waiters {
     changed: watch::Sender<u64>,
     callers: usize,
 }
 
 /// One caller that waits, until it is dropped.
-struct Sitting {
-    desk: Arc<Desk>,
+struct WaitingCaller {
+    queue: Arc<ApprovalQueue>,
     id: String,
     changed: watch::Receiver<u64>,
 }
 
-impl Default for DeskTimes {
+impl Default for ApprovalTimes {
     fn default() -> Self {
         Self {
             hold: Duration::from_secs(45),
@@ -101,8 +108,8 @@ impl Default for DeskTimes {
     }
 }
 
-impl Desk {
-    /// A desk whose questions are kept in this store, their arguments sealed with this key. What is in `secrets` is shown to
+impl ApprovalQueue {
+    /// A queue whose questions are kept in this store, their arguments sealed with this key. What is in `secrets` is shown to
     /// nobody.
     ///
     /// # Errors
@@ -113,13 +120,22 @@ impl Desk {
         live: Arc<Live>,
         secrets: Arc<SecretSet>,
         address: String,
-        times: DeskTimes,
+        times: ApprovalTimes,
         clock: fn() -> SystemTime,
     ) -> Result<Arc<Self>, StoreError> {
         let open = store.open_approvals(Moment::from(clock()))?.count;
-        let (seats, open) = (Mutex::default(), AtomicU64::new(open));
-        let announced = OnceLock::new();
-        Ok(Arc::new(Self { store, key, live, secrets, clock, times, address, seats, open, announced }))
+        let (waiters, open) = (Mutex::default(), AtomicU64::new(open));
+        let (announced, turns) = (OnceLock::new(), Arc::new(Semaphore::new(AT_STORE)));
+        Ok(Arc::new(Self { store, key, live, secrets, clock, times, address, waiters, turns, open, announced }))
+    }
+
+    /// The approver of a call that is made at the hub itself. `on_asked` is told what its question is called.
+    pub(crate) fn approver(self: &Arc<Self>, asked: AskedAgent, on_asked: Option<OnAsked>) -> Arc<dyn Approver> {
+        let call = HeldCall::new(Arc::clone(self), asked);
+        Arc::new(match on_asked {
+            Some(on_asked) => call.telling(on_asked),
+            None => call,
+        })
     }
 
     fn now(&self) -> Moment {
@@ -133,7 +149,7 @@ impl Desk {
 
     /// How many callers wait for the answer to a question; none: they have gone.
     pub(crate) fn callers(&self, id: &str) -> usize {
-        lock(&self.seats).get(id).map_or(0, |seat| seat.callers)
+        lock(&self.waiters).get(id).map_or(0, |waiting| waiting.callers)
     }
 
     /// Asks about a call. May block.
@@ -256,8 +272,8 @@ impl Desk {
     }
 
     fn wake(&self, id: &str) {
-        if let Some(seat) = lock(&self.seats).get(id) {
-            seat.changed.send_modify(|number| *number += 1);
+        if let Some(waiting) = lock(&self.waiters).get(id) {
+            waiting.changed.send_modify(|number| *number += 1);
         }
     }
 
@@ -269,44 +285,45 @@ impl Desk {
         self.live.touch();
     }
 
-    fn sit(self: &Arc<Self>, id: &str) -> Sitting {
-        let mut seats = lock(&self.seats);
-        let seat = seats.entry(id.to_owned()).or_insert_with(|| Seat { changed: watch::Sender::new(0), callers: 0 });
-        seat.callers += 1;
-        let changed = seat.changed.subscribe();
-        drop(seats);
+    fn wait_for(self: &Arc<Self>, id: &str) -> WaitingCaller {
+        let mut waiters = lock(&self.waiters);
+        let waiting =
+            waiters.entry(id.to_owned()).or_insert_with(|| Waiters { changed: watch::Sender::new(0), callers: 0 });
+        waiting.callers += 1;
+        let changed = waiting.changed.subscribe();
+        drop(waiters);
         self.live.touch();
-        Sitting { desk: Arc::clone(self), id: id.to_owned(), changed }
+        WaitingCaller { queue: Arc::clone(self), id: id.to_owned(), changed }
     }
 }
 
-impl Drop for Sitting {
+impl Drop for WaitingCaller {
     fn drop(&mut self) {
-        let mut seats = lock(&self.desk.seats);
-        if let Some(seat) = seats.get_mut(&self.id) {
-            seat.callers -= 1;
-            if seat.callers == 0 {
-                seats.remove(&self.id);
+        let mut waiters = lock(&self.queue.waiters);
+        if let Some(waiting) = waiters.get_mut(&self.id) {
+            waiting.callers -= 1;
+            if waiting.callers == 0 {
+                waiters.remove(&self.id);
             }
         }
-        drop(seats);
+        drop(waiters);
         // A page that shows who waits shows that nobody does.
-        self.desk.live.touch();
+        self.queue.live.touch();
     }
 }
 
-/// The desk as agents' calls meet it.
+/// The queue as agents' calls meet it.
 #[derive(Debug)]
-pub struct AgentDesk(pub Arc<Desk>);
+pub struct AgentApprovers(pub Arc<ApprovalQueue>);
 
-impl ApprovalDesk for AgentDesk {
+impl ApproverSource for AgentApprovers {
     fn approver(&self, agent: AskedAgent) -> Arc<dyn Approver> {
-        Arc::new(HeldCall::new(Arc::clone(&self.0), agent))
+        self.0.approver(agent, None)
     }
 }
 
-impl fmt::Debug for Desk {
+impl fmt::Debug for ApprovalQueue {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Desk").field("times", &self.times).finish_non_exhaustive()
+        formatter.debug_struct("ApprovalQueue").field("times", &self.times).finish_non_exhaustive()
     }
 }
