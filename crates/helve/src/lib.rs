@@ -99,6 +99,7 @@ mod status;
 mod supervisor;
 pub mod tags;
 mod tool;
+mod tool_facts;
 mod turn;
 mod watch;
 
