@@ -1,7 +1,7 @@
 //! `helve hub`: all servers as one MCP server, with a page, an admin API and a record of every call, in one process.
 
-pub(super) mod asked;
 mod asker;
+pub(super) mod control_socket;
 mod key;
 mod notices;
 mod service;
@@ -32,7 +32,7 @@ use crate::options::duration;
 use crate::printer::Line;
 use crate::running::{block_on, until_stopped};
 use crate::{listening, peer};
-use asked::Place;
+use control_socket::Place;
 use service::HubService;
 
 /// Where a hub listens that is told nothing else.
@@ -56,7 +56,7 @@ certificate of its own (--tls-cert, --tls-key), or through a proxy (--public). T
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: Option<asked::What>,
+    what: Option<control_socket::What>,
 
     #[command(flatten)]
     run: RunArgs,
@@ -143,7 +143,7 @@ impl Args {
 pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     let place = Place::of(context)?;
     match args.what {
-        Some(what) => asked::ask(context, &place, what),
+        Some(what) => control_socket::ask(context, &place, what),
         None => start(context, args.run, place),
     }
 }
@@ -272,7 +272,7 @@ async fn over_http(context: &Context, args: RunArgs, tls: Option<TlsAcceptor>, p
     pages.spawn(Arc::clone(&hub).look_after());
     notices::begin(context, &desk, &configuration.settings.notify.value, pages.handle());
     let asked = place.listen().map_err(|error| Failure::other("the hub's socket cannot be had").cause(&error))?;
-    pages.spawn(asked::answer(asked, Arc::clone(&hub), bound));
+    pages.spawn(control_socket::answer(asked, Arc::clone(&hub), bound));
     tell(context, &args, &hub)?;
     let service = Arc::new(HubService::new(Arc::clone(&hub), Arc::clone(&face), pages.handle().clone()));
     let mut listening = tokio::spawn(listening::serve(listener, tls, service));
