@@ -35,7 +35,7 @@ pub use authenticate::HubAuthenticate;
 pub use bodies::BodySeal;
 pub use connect_lines::{ConnectLine, connect_lines};
 pub use desk::{AgentDesk, Announcement, Desk, DeskTimes};
-pub use door::{Door, LONGEST_BODY};
+pub use door::{LONGEST_BODY, RequestTarget};
 pub use error::HubError;
 pub use hub::{Hub, HubOptions, Programs};
 pub use live::Live;
