@@ -18,9 +18,11 @@ mod itself;
 mod keeping;
 mod leaking;
 mod offering;
+#[cfg(sandbox)]
 mod programs;
 mod reporting;
 mod ruling;
+#[cfg(sandbox)]
 mod sandbox;
 mod seeds;
 mod signing_in;
