@@ -1,6 +1,7 @@
 //! One cfg for each capability of the system that not every system has, so that code asks what there is and not where it runs:
 //! `sandbox` (a program can be confined), `warden` (a process can hold the whole tree below it), `pidfd` (the end of a process
-//! can be waited for by a descriptor).
+//! can be waited for by a descriptor), `peer_user` (the system says whose process is at the other end of a connection within
+//! this machine).
 //!
 //! With `HELVE_PORTABLE` set there is none of them: what other systems would compile is compiled, and tested, on this one.
 
@@ -9,7 +10,7 @@
 
 use std::env::{var, var_os};
 
-const CAPABILITIES: [&str; 3] = ["pidfd", "sandbox", "warden"];
+const CAPABILITIES: [&str; 4] = ["peer_user", "pidfd", "sandbox", "warden"];
 
 fn main() {
     println!("cargo::rerun-if-env-changed=HELVE_PORTABLE");

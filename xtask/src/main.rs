@@ -21,6 +21,7 @@ mod layout;
 mod listening;
 mod package;
 mod page;
+mod portable;
 mod programs;
 mod seeds;
 mod soak;
@@ -54,6 +55,7 @@ enum Chore {
     Layout(layout::Layout),
     Package(package::Package),
     Page(page::Page),
+    Portable(portable::Portable),
     Seeds(seeds::Seeds),
     Soak(soak::Soak),
     Tidy(tidy::Tidy),
@@ -86,6 +88,7 @@ fn main() -> ExitCode {
         Chore::Layout(layout) => layout.run(&root),
         Chore::Package(package) => package.run(&root),
         Chore::Page(page) => page.run(&root),
+        Chore::Portable(portable) => portable.run(&root),
         Chore::Seeds(seeds) => seeds.run(&root),
         Chore::Soak(soak) => soak.run(&root),
         Chore::Tidy(tidy) => tidy.run(&root),

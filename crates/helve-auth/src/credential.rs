@@ -207,11 +207,10 @@ impl Credential {
     pub(crate) fn from_text(text: &SecretString) -> Option<Self> {
         let value = serde_json::from_str::<Value>(text.expose_secret()).ok()?;
         let object = Object::of(&value)?;
-        let url = |name: &str| object.text(name).and_then(|text| Url::parse(text).ok());
         Some(Self {
             issuer: object.owned("issuer")?,
-            token_endpoint: url("token_endpoint")?,
-            revocation_endpoint: url("revocation_endpoint"),
+            token_endpoint: object.url("token_endpoint")?,
+            revocation_endpoint: object.url("revocation_endpoint"),
             client: Client::from_json(&object.object("client")?)?,
             resource: object.owned("resource"),
             requested: object.list("requested").unwrap_or_default(),

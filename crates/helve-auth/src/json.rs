@@ -1,6 +1,7 @@
 //! Members of documents that strangers wrote. `null` is absent, and a number may be written as text.
 
 use serde_json::{Map, Value};
+use url::Url;
 
 /// An object, with ways to read it that forgive what is harmless.
 pub(crate) struct Object<'a>(pub(crate) &'a Map<String, Value>);
@@ -16,6 +17,11 @@ impl<'a> Object<'a> {
 
     pub(crate) fn owned(&self, name: &str) -> Option<String> {
         self.text(name).map(str::to_owned)
+    }
+
+    /// An address; anything that is not one says nothing.
+    pub(crate) fn url(&self, name: &str) -> Option<Url> {
+        Url::parse(self.text(name)?).ok()
     }
 
     /// A list of texts; members of other types are left out.

@@ -18,7 +18,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
-#[cfg(target_os = "linux")]
+#[cfg(all(peer_user, warden))]
 use tokio::io::AsyncWriteExt as _;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -35,7 +35,7 @@ const HEAD_WITHIN: Duration = Duration::from_secs(30);
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
 
 /// How long whoever is refused may take to hear so.
-#[cfg(target_os = "linux")]
+#[cfg(all(peer_user, warden))]
 const REFUSAL_WITHIN: Duration = Duration::from_secs(1);
 
 /// How long nothing is accepted after the machine refused to: out of files, most likely.
@@ -122,7 +122,7 @@ async fn connection<A: Answers>(
     answers: Arc<A>,
 ) {
     let face = answers.face();
-    #[cfg(target_os = "linux")]
+    #[cfg(all(peer_user, warden))]
     if is_confined(&stream, address).await {
         tracing::warn!("a server that runs in a sandbox tried to be an agent here, and was refused");
         return refuse(stream).await;
@@ -185,7 +185,7 @@ async fn drive<A: Answers>(
 }
 
 /// True when a server in a sandbox is at the other end: it must not have others do what it may not.
-#[cfg(target_os = "linux")]
+#[cfg(all(peer_user, warden))]
 async fn is_confined(stream: &TcpStream, address: SocketAddr) -> bool {
     let Ok(local) = stream.local_addr() else { return false };
     // From another machine, unless it comes from one of our own addresses.
@@ -196,7 +196,7 @@ async fn is_confined(stream: &TcpStream, address: SocketAddr) -> bool {
     tokio::task::spawn_blocking(move || peer::is_confined(address, local)).await.unwrap_or(false)
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(peer_user, warden))]
 async fn refuse(stream: TcpStream) {
     let body = "this server runs in a sandbox of helve's and cannot be its agent\n";
     let length = body.len();

@@ -61,6 +61,7 @@ const WARDEN_VERB: &str = "__warden";
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
     // Before anything else: a warden has no threads, no settings and no words.
+    #[cfg(warden)]
     if arguments.get(1).is_some_and(|verb| verb == WARDEN_VERB) {
         return helve_wire::launch::warden::run(&[WARDEN_VERB], arguments.into_iter().skip(2));
     }

@@ -55,6 +55,14 @@ pub(crate) fn ask<T>(
     })
 }
 
+/// The configuration for a verb that is about one server, which has to be there, and on.
+pub(crate) fn load_for_server(context: &Context, name: &str) -> Result<Configuration, Failure> {
+    let configuration = inputs::load(context, |server| server.as_str() == name)?;
+    context.report_problems_of(&configuration, |server| server.as_str() == name);
+    check_server(context, &configuration, &context.setup.plan(&configuration)?, name)?;
+    Ok(configuration)
+}
+
 /// A server that a verb is about has to be there, and on.
 pub(crate) fn check_server(
     context: &Context,

@@ -158,15 +158,9 @@ fn draft(context: &Context, configuration: &Configuration, args: &RuleArgs, acti
     };
     let own = read_text(&place, &text, context.environment()).rules;
     let as_read = Rule {
-        tool: rule.tool.clone(),
         pattern: rule.pattern.clone(),
-        risk: None,
         kind: rule.kind,
-        who: Vec::new(),
-        action,
-        origin: Origin::CommandLine,
-        layer: place.layer,
-        by: None,
+        ..Rule::new(rule.tool.clone(), action, Origin::CommandLine, place.layer)
     };
     check_readable(context, configuration, &as_read)?;
     let elsewhere = |rule: &&Rule| rule.layer == place.layer && file_of(&rule.origin) != Some(place.path.as_path());

@@ -2,6 +2,7 @@
 
 use super::*;
 
+#[cfg(peer_user)]
 const TABLE: &str = "\
   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:1CA4 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 11 1 0000000000000000 100 0 0 10 0
@@ -12,19 +13,21 @@ const TABLE: &str = "\
    5: 0100007F:C354 0100007F:1CA4 05 00000000:00000000 03:00001760 00000000  1000        0 15 3 0000000000000000
 ";
 
+#[cfg(peer_user)]
 #[test]
 fn s2_the_user_of_a_connection_by_both_its_ends() {
     let local = "127.0.0.1:7332".parse().unwrap();
-    let of = |peer: &str| find(TABLE, peer.parse().unwrap(), local).map(|holder| holder.user);
+    let of = |peer: &str| kernel::find(TABLE, peer.parse().unwrap(), local).map(|holder| holder.user);
     assert_eq!(of("127.0.0.1:50000"), Some(1000));
     assert_eq!(of("127.0.0.1:50001"), None, "there is none");
     assert_eq!(of("127.0.0.1:50002"), None, "nobody holds it");
     assert_eq!(of("127.0.0.1:50003"), None, "it is only on its way");
     assert_eq!(of("127.0.0.1:50004"), Some(1000), "it is closed for writing");
     assert_eq!(of("127.0.0.1:7332"), None, "it is the listener");
-    assert_eq!(spelled("[::1]:80".parse().unwrap()), "00000000000000000000000001000000:0050");
+    assert_eq!(kernel::spelled("[::1]:80".parse().unwrap()), "00000000000000000000000001000000:0050");
 }
 
+#[cfg(peer_user)]
 #[test]
 fn s2_a_connection_of_our_own_is_ours_until_it_is_closed() {
     let ourselves = Some(rustix::process::getuid().as_raw());
@@ -36,13 +39,13 @@ fn s2_a_connection_of_our_own_is_ours_until_it_is_closed() {
         let local = far.local_addr().unwrap();
         let up = || far.peer_addr().is_ok();
         assert_eq!(user_of(peer, local, up), ourselves, "{address}");
-        assert_eq!(listed(peer, local).map(|holder| holder.user), ourselves, "{address}");
+        assert_eq!(kernel::listed(peer, local).map(|holder| holder.user), ourselves, "{address}");
         assert_eq!(user_of(peer, local, || false), None, "{address}: what was found may be of another");
         near.shutdown(std::net::Shutdown::Write).unwrap();
         assert_eq!(user_of(peer, local, up), ourselves, "{address}");
         drop(near);
         assert_eq!(user_of(peer, local, up), None, "{address}");
-        assert_eq!(listed(peer, local), None, "{address}");
+        assert_eq!(kernel::listed(peer, local), None, "{address}");
     }
 }
 
@@ -53,19 +56,21 @@ fn s2_a_system_that_cannot_tell_is_noticed() {
     assert!(
         !can_tell_by(address, |_, _| Some(Holder { user: rustix::process::geteuid().as_raw() + 1, inode: 1 })).unwrap()
     );
-    #[cfg(target_os = "linux")]
+    #[cfg(peer_user)]
     assert!(can_tell(address).unwrap());
+    #[cfg(not(peer_user))]
+    assert!(!can_tell(address).unwrap());
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(peer_user)]
 #[test]
 fn the_kernel_answers_for_one_socket_and_no_listener() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (far, peer) = listener.accept().unwrap();
     let local = far.local_addr().unwrap();
-    let holder = diagnosis::holder(peer, local).unwrap();
+    let holder = kernel::diagnosis::holder(peer, local).unwrap();
     assert_eq!(holder.map(|holder| holder.user), Some(rustix::process::getuid().as_raw()));
-    assert_eq!(diagnosis::holder(local, listener.local_addr().unwrap()), Ok(None));
+    assert_eq!(kernel::diagnosis::holder(local, listener.local_addr().unwrap()), Ok(None));
     drop(near);
 }

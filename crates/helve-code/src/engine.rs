@@ -6,26 +6,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use helve_model::sync::lock;
-use helve_sandbox::{Disk, Engine as Confined, Limits as ProcessLimits, engine};
-use helve_wire::launch::{
-    Confinement, ExitReport, Launched, Launcher as _, ServerCommand, ServerProcess, WardenLauncher, WardenProgram,
-    probe,
-};
+use helve_wire::launch::{ExitReport, Launched, Launcher, ServerCommand, ServerProcess, WardenProgram};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe;
 use tokio::task::AbortHandle;
 
+use crate::confined;
 use crate::frame;
 use crate::limits::Limits;
 use crate::modules;
 use crate::probe::{self as python, Python, Search};
-
-/// What an interpreter runs first: it closes whatever else it inherited, and the worker comes by the pipe, compiled. No
-/// program has been read by then.
-const LOADER: &str = "import marshal,posix\nposix.closerange(3,65536)\nn=int(posix.read(0,10))\nb=b''\nwhile len(b)<n:\n p=posix.read(0,n-len(b))\n if not p:posix._exit(0)\n b+=p\nexec(marshal.loads(b))";
-
-/// Files that an interpreter reads besides its own.
-const READ_BESIDES: [&str; 2] = ["/etc/ld.so.cache", "/usr/share/zoneinfo"];
 
 /// What of a worker's complaints is kept.
 const COMPLAINT_BYTES: u64 = 4096;
@@ -61,7 +51,7 @@ pub struct Engine(Arc<Inner>);
 struct Inner {
     python: Python,
     worker: Vec<u8>,
-    launcher: WardenLauncher,
+    launcher: Arc<dyn Launcher>,
     command: ServerCommand,
     spare: Mutex<Waiting>,
 }
@@ -130,7 +120,7 @@ impl Engine {
         let Some(stage) = &setup.stage else {
             return Err(off(&"no program is named that confines itself before it becomes the interpreter"));
         };
-        let launcher = WardenLauncher::new(stage.clone());
+        let launcher = confined::launcher(stage).map_err(|why| off(&why))?;
         let search = Search {
             python: setup.python.clone(),
             search_path: setup.search_path.clone(),
@@ -138,20 +128,7 @@ impl Engine {
             cache: setup.cache.clone(),
         };
         let python = python::find(&search, &launcher).await.map_err(NoEngine)?;
-        let stage_of_probe = stage.clone();
-        let machine = tokio::task::spawn_blocking(move || probe(&stage_of_probe)).await;
-        let machine = machine.map_err(|error| off(&error))?.map_err(|error| off(&error))?;
-        let rules = engine(&confined(&python, setup, limits), &machine, &Disk).map_err(|refusal| off(&refusal))?;
-        let confinement = Confinement::new(&rules, stage.clone()).map_err(|error| off(&error))?;
-        let command = ServerCommand {
-            program: python.executable.clone().into(),
-            args: ["-I", "-S", "-E", "-B", "-W", "ignore", "-c", LOADER].into_iter().map(Into::into).collect(),
-            environment: [("LC_ALL", "C.UTF-8"), ("PYTHONHASHSEED", "0"), ("MALLOC_ARENA_MAX", "1")]
-                .into_iter()
-                .collect(),
-            confinement: Some(confinement),
-            ..ServerCommand::default()
-        };
+        let command = confined::command(&python, setup, stage, limits).await.map_err(|why| off(&why))?;
         let worker = python.worker().map_err(|error| off(&error))?;
         Ok(Self(Arc::new(Inner { python, worker, launcher, command, spare: Mutex::default() })))
     }
@@ -269,20 +246,4 @@ impl Worker {
             _ => How::Exited(format!("{exit}: {last}")),
         }
     }
-}
-
-fn confined(python: &Python, setup: &EngineSetup, limits: &Limits) -> Confined {
-    let is_loader = |path: &&PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("ld-"));
-    let mut programs: Vec<PathBuf> = python.libraries.iter().filter(is_loader).cloned().collect();
-    programs.push(python.executable.clone());
-    let besides = READ_BESIDES.iter().map(PathBuf::from);
-    let read = python.entries.iter().chain(&python.libraries).cloned().chain(besides);
-    let libraries = read.filter(|path| path.exists() && !programs.contains(path)).collect();
-    let listed = [&python.stdlib].into_iter().chain(&python.extensions).cloned().collect();
-    let limits = ProcessLimits {
-        memory: Some(limits.memory_bytes),
-        processor_seconds: Some(limits.processor_seconds),
-        ..Confined::LIMITS
-    };
-    Confined { programs, libraries, listed, limits, home: setup.home.clone(), own: setup.own.clone() }
 }

@@ -8,10 +8,11 @@
 //! Nothing here decides about permission, opens a connection, or starts a process but by a launcher.
 
 #![warn(missing_docs)]
-#![cfg(target_os = "linux")]
 
 mod approver;
 mod binding;
+#[cfg_attr(not(sandbox), path = "confined_nowhere.rs")]
+mod confined;
 mod driver;
 mod engine;
 mod frame;

@@ -278,17 +278,7 @@ fn approval(values: &mut Values<'_, '_>, tool: &str, action: Action, span: Span)
         values.report(Diagnostic::warning(Code::Unsupported, message), span);
         return;
     }
-    let rule = Rule {
-        tool: format!("{server}/{tool}"),
-        pattern: None,
-        risk: None,
-        kind: None,
-        who: Vec::new(),
-        action,
-        origin: values.origin(span),
-        layer: values.server.layer,
-        by: None,
-    };
+    let rule = Rule::new(format!("{server}/{tool}"), action, values.origin(span), values.server.layer);
     values.server.rules.push(rule);
 }
 

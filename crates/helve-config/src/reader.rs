@@ -394,17 +394,7 @@ impl FileReader<'_> {
 
     /// A rule that an application writes as a tool pattern in a list of its own.
     pub(crate) fn rule(&self, tool: &str, action: Action, span: Span) -> Rule {
-        Rule {
-            tool: tool.to_owned(),
-            pattern: None,
-            risk: None,
-            kind: None,
-            who: Vec::new(),
-            action,
-            origin: self.source.origin(span.start),
-            layer: self.place.layer,
-            by: None,
-        }
+        Rule::new(tool, action, self.source.origin(span.start), self.place.layer)
     }
 }
 

@@ -23,17 +23,17 @@ pub const LONGEST_BODY: usize = 8 << 20;
 /// The header by which scripts of the page carry the session's token.
 const CSRF_HEADER: &str = "x-csrf-token";
 
-/// Which door a request is for, by its path.
+/// Whom a request is for, by its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Door {
-    /// Agents'.
+pub enum RequestTarget {
+    /// The gateway that agents talk to.
     Agents,
-    /// The hub's own.
+    /// The hub itself: its page and its API.
     Hub,
 }
 
-impl Door {
-    /// The door of a path.
+impl RequestTarget {
+    /// The target of a path.
     #[must_use]
     pub fn of(path: &str) -> Self {
         let is_server = || path.strip_prefix("/s/").and_then(|rest| rest.split_once('/')).is_some();

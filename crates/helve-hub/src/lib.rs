@@ -35,7 +35,7 @@ pub use approval_queue::{AgentApprovers, Announcement, ApprovalQueue, ApprovalTi
 pub use authenticate::HubAuthenticate;
 pub use bodies::BodySeal;
 pub use connect_lines::{ConnectLine, connect_lines};
-pub use door::{Door, LONGEST_BODY};
+pub use door::{LONGEST_BODY, RequestTarget};
 pub use error::HubError;
 pub use hub::{Hub, HubOptions, Programs};
 pub use live::Live;

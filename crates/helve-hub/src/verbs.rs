@@ -9,7 +9,7 @@ pub(crate) mod changes;
 pub(crate) mod draft;
 pub(crate) mod files;
 pub(crate) mod pins;
-pub(crate) mod redacted;
+pub(crate) mod redaction;
 pub(crate) mod rules;
 pub(crate) mod sealing;
 pub(crate) mod servers;

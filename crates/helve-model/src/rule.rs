@@ -27,6 +27,23 @@ pub struct Rule {
     pub by: Option<Answerers>,
 }
 
+impl Rule {
+    /// A rule about every call of these tools, whoever makes it.
+    pub fn new(tool: impl Into<String>, action: Action, origin: Origin, layer: Layer) -> Self {
+        Self {
+            tool: tool.into(),
+            pattern: None,
+            risk: None,
+            kind: None,
+            who: Vec::new(),
+            action,
+            origin,
+            layer,
+            by: None,
+        }
+    }
+}
+
 /// Whose answer counts for a call that waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Answerers {

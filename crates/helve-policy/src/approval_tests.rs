@@ -59,7 +59,7 @@ fn an_approval_is_for_the_calls_of_one_principal() {
         match rules(&[]).for_tool(subject).decide_at(
             CalledBy::new(Caller::Agent, principal),
             json("{}"),
-            Whereabouts::default(),
+            &Whereabouts::default(),
         ) {
             Decision::Ask(question) => question,
             other => panic!("decided: {other:?}"),

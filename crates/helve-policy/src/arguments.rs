@@ -124,7 +124,7 @@ impl<'call> ArgumentMatches<'call> {
     ) -> Self {
         let mut possible = globs.unreadable().clone();
         let readable = visit_members(arguments, &relevant, |key, member| {
-            let joins = around.joins(&key);
+            let joins = || around.joins(&key);
             let mut look = |leaf: &str| {
                 restricting(leaf, around.directories, joins, &mut |text| globs.matches(text, &mut possible));
             };
@@ -250,7 +250,7 @@ pub(crate) fn matched_spelling(
         |key, member| {
             visit_leaves(member.value, MAX_DEPTH, &mut |leaf, _| {
                 as_written |= matches(leaf);
-                let joins = around.joins(&key);
+                let joins = || around.joins(&key);
                 restricting(leaf, around.directories, joins, &mut |text| {
                     if found.is_none() && text != leaf && matches(text) {
                         found = Some(text.to_owned());
@@ -334,7 +334,7 @@ fn read_member<'call>(
         }
         first = false;
         if is_string {
-            restricting(leaf, around.directories, joins, &mut |text| globs.matches(text, &mut matched));
+            restricting(leaf, around.directories, || joins, &mut |text| globs.matches(text, &mut matched));
             matches.some_string.union(&matched);
         }
         matches.some_leaf.union(&matched);
@@ -344,16 +344,17 @@ fn read_member<'call>(
 
 /// Gives every spelling of a text that a restricting pattern is matched with to `visit`, and of every text inside it where
 /// it is JSON itself.
-fn restricting(text: &str, directories: &Directories, joins: bool, visit: &mut impl FnMut(&str)) {
+fn restricting(text: &str, directories: &Directories, joins: impl Fn() -> bool + Copy, visit: &mut impl FnMut(&str)) {
     place_spellings::restricting(text, directories, joins, visit);
     visit_inside(text, MAX_TEXTS_IN_TEXTS, &mut |inner| place_spellings::restricting(inner, directories, joins, visit));
 }
 
 fn visit_inside(text: &str, rounds: usize, visit: &mut dyn FnMut(&str)) {
-    let inner = text.trim();
-    if rounds == 0 || !inner.starts_with(['{', '[', '"']) {
+    let inner = text.trim_start();
+    if rounds == 0 || !matches!(inner.as_bytes().first(), Some(b'{' | b'[' | b'"')) {
         return;
     }
+    let inner = inner.trim_end();
     // What cannot be read is not JSON: it means what it says.
     let _: Option<()> = visit_leaves(inner, MAX_DEPTH, &mut |leaf, is_string| {
         visit(leaf);

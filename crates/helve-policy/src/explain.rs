@@ -154,7 +154,7 @@ impl ToolPolicy {
             let finding = Finding::NoMatch("the definition is still the one that was pinned".to_owned());
             explanation.steps.insert(0, Step::without_origin(PIN, finding));
         }
-        let decision = self.decide_at(party, arguments.clone(), whereabouts.clone());
+        let decision = self.decide_at(party, arguments.clone(), whereabouts);
         let Decision::Ask(question) = decision else { return explanation };
         let subject = self.subject();
         if let Some(approval) = settled.approvals.find(&question) {

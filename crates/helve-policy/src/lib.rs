@@ -19,17 +19,7 @@
 //!     identity: None,
 //!     directories: Directories::default(),
 //! };
-//! let rule = Rule {
-//!     tool: "mcp__github__get_*".to_owned(),
-//!     pattern: None,
-//!     risk: None,
-//!     kind: None,
-//!     who: Vec::new(),
-//!     action: Action::Allow,
-//!     origin: Origin::Program,
-//!     layer: Layer::User,
-//!     by: None,
-//! };
+//! let rule = Rule::new("mcp__github__get_*", Action::Allow, Origin::Program, Layer::User);
 //! let (rules, problems) = RuleSet::compile([SourcedRule { rule, trust: Trust::Trusted }], [server]);
 //! assert!(problems.is_empty());
 //!

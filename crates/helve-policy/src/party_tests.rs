@@ -14,7 +14,7 @@ fn compile(texts: &[&str]) -> (RuleSet, Vec<Problem>) {
 fn met(rules: &RuleSet, principal: &Principal, agent: Option<&str>) -> Action {
     let party = CalledBy { agent, ..CalledBy::new(Caller::Agent, principal) };
     let policy = tool(rules, "github", "create", Claims::default());
-    let decision = policy.decide_at(party, json("{}"), crate::Whereabouts::default());
+    let decision = policy.decide_at(party, json("{}"), &crate::Whereabouts::default());
     let action = match decision {
         Decision::Allow(_) => Action::Allow,
         Decision::Ask(_) => Action::Ask,

@@ -16,8 +16,14 @@ pub(crate) const MAX_DECODINGS: usize = 3;
 
 /// Gives every spelling of `text` to `visit`, `text` itself first; repeats are possible.
 ///
-/// `joins`: also what a relative path is below the directories of the server; needless while no pattern could match it.
-pub(crate) fn restricting(text: &str, directories: &Directories, joins: bool, visit: &mut impl FnMut(&str)) {
+/// `joins`: also what a relative path is below the directories of the server; needless while no pattern could match it. Asked
+/// where there is such a path, which most texts are not.
+pub(crate) fn restricting(
+    text: &str,
+    directories: &Directories,
+    joins: impl Fn() -> bool + Copy,
+    visit: &mut impl FnMut(&str),
+) {
     if is_plain(text) {
         return located(text, directories, joins, visit);
     }
@@ -168,40 +174,14 @@ fn is_plain(text: &str) -> bool {
     if matches!(first, b'.' | b'~' | b' ') || matches!(last, b'/' | b' ') {
         return false;
     }
-    let mut before_is_slash = false;
-    for byte in bytes {
-        match PLAIN[usize::from(*byte)] {
-            Plain::Always => before_is_slash = false,
-            Plain::UnlessBehindSlash if before_is_slash => return false,
-            Plain::UnlessBehindSlash => before_is_slash = *byte == b'/',
-            Plain::Never => return false,
-        }
-    }
-    true
+    // Without a way out before the end, which lets many bytes be looked at together.
+    let is_ambiguous = |byte: &u8| !matches!(byte, b' '..=b'~') || matches!(byte, b'A'..=b'Z' | b'%' | b'\\' | b':');
+    let has_ambiguous = bytes.iter().fold(false, |any, byte| any | is_ambiguous(byte));
+    let behind = bytes.get(1..).unwrap_or_default();
+    let is_detour = |(slash, next): (&u8, &u8)| *slash == b'/' && matches!(next, b'/' | b'.');
+    let has_detour = bytes.iter().zip(behind).fold(false, |any, pair| any | is_detour(pair));
+    !has_ambiguous && !has_detour
 }
-
-/// Whether a byte of a text can be spelled in one way only.
-#[derive(Clone, Copy)]
-enum Plain {
-    Always,
-    /// Slashes and dots.
-    UnlessBehindSlash,
-    Never,
-}
-
-const PLAIN: [Plain; 256] = {
-    let mut plain = [Plain::Never; 256];
-    let mut byte = b' ';
-    while byte < 0x7f {
-        plain[byte as usize] = match byte {
-            b'A'..=b'Z' | b'%' | b'\\' | b':' => Plain::Never,
-            b'/' | b'.' => Plain::UnlessBehindSlash,
-            _ => Plain::Always,
-        };
-        byte += 1;
-    }
-    plain
-};
 
 /// What different readers may take a text for: as it is, with slashes for backslashes, and up to a NUL.
 fn variants(text: &str) -> Vec<Cow<'_, str>> {
@@ -313,7 +293,7 @@ fn direct(text: &str, visit: &mut impl FnMut(&str)) {
 }
 
 /// A path in its normal form, and the same as seen from the directories of the server.
-fn located(path: &str, directories: &Directories, joins: bool, visit: &mut impl FnMut(&str)) {
+fn located(path: &str, directories: &Directories, joins: impl Fn() -> bool, visit: &mut impl FnMut(&str)) {
     visit(path);
     if directories.is_empty() {
         return;
@@ -330,7 +310,7 @@ fn located(path: &str, directories: &Directories, joins: bool, visit: &mut impl 
                 .for_each(|directory| absolute(&without_detours(&format!("{directory}{rest}")), directories, visit)),
             None => below(path, directories, visit),
         }
-    } else if joins || path.starts_with("..") {
+    } else if path.starts_with("..") || joins() {
         for directory in directories.iter() {
             absolute(&without_detours(&format!("{directory}/{path}")), directories, visit);
         }
@@ -344,8 +324,10 @@ fn absolute(path: &str, directories: &Directories, visit: &mut impl FnMut(&str))
 
 /// What an absolute path is below each directory that it is in.
 fn below(path: &str, directories: &Directories, visit: &mut impl FnMut(&str)) {
-    let relative = |directory: &str| match path.strip_prefix(directory.trim_end_matches('/'))? {
+    let relative = |directory: &str| match path.strip_prefix(directory)? {
         "" | "/" => Some("."),
+        // What is below the root has no slash of its own behind it.
+        rest if directory == "/" => Some(rest),
         rest => rest.strip_prefix('/'),
     };
     directories.iter().filter_map(relative).for_each(&mut *visit);

@@ -265,7 +265,7 @@ fn s3_what_the_tool_found_counts() {
         let spellings = spellings.iter().map(|spelling| (*spelling).to_owned()).collect();
         let places = vec![ArgumentPlace { argument: "path".to_owned(), spellings, other_spellings: Vec::new() }];
         let whereabouts = Whereabouts { places, ..Whereabouts::default() };
-        policy.decide_at(Caller::Agent, json(&json!({ "path": path }).to_string()), whereabouts)
+        policy.decide_at(Caller::Agent, json(&json!({ "path": path }).to_string()), &whereabouts)
     };
     assert_eq!(action(&met("docs/a", &["/r/docs/a", "docs/a"])), Action::Allow);
     assert_eq!(action(&met("docs/link", &["/r/secrets/k", "secrets/k"])), Action::Deny);
@@ -284,7 +284,7 @@ fn s3_a_server_whose_directory_nobody_knows_is_told_by_its_roots() {
     let met = |path: &str, root: Option<&str>| {
         let roots = Directories::new(root.map(Path::new));
         let whereabouts = Whereabouts { roots, ..Whereabouts::default() };
-        action(&policy.decide_at(Caller::Agent, json(&json!({ "path": path }).to_string()), whereabouts))
+        action(&policy.decide_at(Caller::Agent, json(&json!({ "path": path }).to_string()), &whereabouts))
     };
     assert_eq!(met("x/../secrets/k", None), Action::Deny);
     assert_eq!(met("/w/secrets/k", None), Action::Allow);

@@ -12,17 +12,7 @@ fn rule(text: &str) -> Rule {
         Some("ask") => Action::Ask,
         _ => Action::Deny,
     };
-    let mut rule = Rule {
-        tool: words.next().expect("a tool").to_owned(),
-        pattern: None,
-        risk: None,
-        kind: None,
-        who: Vec::new(),
-        action,
-        origin: Origin::Program,
-        layer: Layer::User,
-        by: None,
-    };
+    let mut rule = Rule::new(words.next().expect("a tool").to_owned(), action, Origin::Program, Layer::User);
     for word in words {
         match word {
             "kind=resource" => rule.kind = Some(CallKind::Resource),

@@ -274,7 +274,7 @@ struct UriMatches {
 impl NameMatches {
     fn read_uri(&mut self, uri: &str, globs: &Globs, directories: &Directories) {
         let mut read = UriMatches { directly: self.exactly.clone(), ..UriMatches::default() };
-        place_spellings::restricting(uri, directories, true, &mut |text| globs.matches(text, &mut read.somehow));
+        place_spellings::restricting(uri, directories, || true, &mut |text| globs.matches(text, &mut read.somehow));
         let parent = place_spellings::allowing(uri, &mut |text| {
             let mut matched = Bits::default();
             globs.matches(text, &mut matched);

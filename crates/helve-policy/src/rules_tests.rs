@@ -168,15 +168,10 @@ fn any_rule(layers: Vec<(Layer, Trust)>) -> impl Strategy<Value = SourcedRule> {
     (globs(), globs(), pattern, action, risk, kind, layer).prop_map(
         |(server, tool, pattern, action, risk, kind, (layer, trust))| SourcedRule {
             rule: Rule {
-                tool: format!("{server}/{tool}"),
                 pattern,
                 risk,
                 kind,
-                who: Vec::new(),
-                action,
-                origin: origin(layer, 1),
-                layer,
-                by: None,
+                ..Rule::new(format!("{server}/{tool}"), action, origin(layer, 1), layer)
             },
             trust,
         },
@@ -444,17 +439,7 @@ fn reaches(rule: &str, action: Action) -> (bool, bool) {
     let place = helve_model::name::PlaceName::new("hub").unwrap();
     let servers = [ServerName::placed(&place, "github").unwrap(), ServerName::from("github")];
     let origin = Origin::Program;
-    let rule = Rule {
-        tool: rule.to_owned(),
-        pattern: None,
-        risk: None,
-        kind: None,
-        who: Vec::new(),
-        by: None,
-        action,
-        origin: origin.clone(),
-        layer: Layer::User,
-    };
+    let rule = Rule::new(rule, action, origin.clone(), Layer::User);
     let access = servers.clone().map(|name| {
         let http = helve_model::HttpSpec {
             url: "https://hub.example.com".into(),

@@ -54,6 +54,8 @@ pub struct Subject {
 #[derive(Debug, Clone)]
 pub struct ToolPolicy {
     rules: Arc<Inner>,
+    /// As the rules had it: see [`RuleSet::denying_unlisted`].
+    denies_unlisted: bool,
     subject: Subject,
     risk: Risk,
     /// What the server claims and is believed.
@@ -198,6 +200,7 @@ impl RuleSet {
         };
         let mut policy = ToolPolicy {
             rules,
+            denies_unlisted: self.denies_unlisted,
             subject,
             risk,
             believed,
@@ -244,7 +247,7 @@ impl RuleSet {
     pub fn decide(&self, request: Request) -> Decision {
         let policy = self.for_tool(Subject::unknown(request.name, request.kind));
         let party = CalledBy::new(Caller::Agent, &request.principal);
-        policy.decide_at(party, request.arguments, Whereabouts::default())
+        policy.decide_at(party, request.arguments, &Whereabouts::default())
     }
 }
 
@@ -252,7 +255,7 @@ impl ToolPolicy {
     /// Decides one call of the host's own principal of which no more is known than its arguments.
     #[must_use]
     pub fn decide(&self, caller: Caller, arguments: RawJson) -> Decision {
-        self.decide_at(caller, arguments, Whereabouts::default())
+        self.decide_at(caller, arguments, &Whereabouts::default())
     }
 
     /// Decides one call of somebody, with what is known about the places that its arguments name.
@@ -261,12 +264,12 @@ impl ToolPolicy {
         &self,
         party: impl Into<CalledBy<'a>>,
         arguments: RawJson,
-        whereabouts: Whereabouts,
+        whereabouts: &Whereabouts,
     ) -> Decision {
         let party = party.into();
-        let verdict = self.verdict(party, arguments.as_str(), &whereabouts);
+        let verdict = self.verdict(party, arguments.as_str(), whereabouts);
         let (caller, principal) = (party.caller, party.principal);
-        let places = whereabouts.places;
+        let places = whereabouts.places.clone();
         let ground = Ground { decider: verdict.decider, risk: self.risk };
         let (principal, name) = (principal.clone(), self.subject.name.clone());
         let request = Request { principal, name, kind: self.subject.kind, arguments };
@@ -279,6 +282,12 @@ impl ToolPolicy {
             }
             Action::Deny => Decision::Deny(Refusal::new(request, ground)),
         }
+    }
+
+    /// True when it was made by these very rules.
+    #[must_use]
+    pub fn is_of(&self, rules: &RuleSet) -> bool {
+        Arc::ptr_eq(&self.rules, &rules.inner) && self.denies_unlisted == rules.denies_unlisted
     }
 
     /// What the policy is for.

@@ -20,13 +20,13 @@ use helve::{AgentInfo, Answerer as _, CallSource, Door, Host, RunApprovals};
 use helve_model::ServerName;
 use helve_model::json::{ObjectWriter, RawJson};
 use helve_model::text::cut;
-use helve_wire::ClientCapabilities;
+use helve_wire::{ClientCapabilities, LogLevel};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::Instant;
 
 use crate::capabilities;
 use crate::catalog::{Audience, Catalog};
-use crate::change_notices::{Level, Listeners};
+use crate::change_notices::Listeners;
 use crate::conversation::Conversation;
 use crate::gateway::Gateway;
 use crate::ledger::Taker;
@@ -119,7 +119,7 @@ struct State {
     /// Servers of its own that were ended while it was away.
     ended: HashSet<ServerName>,
     /// The agent hears log messages from this level on; `None`: it did not say.
-    log_level: Option<Level>,
+    log_level: Option<LogLevel>,
     /// The streams of its requests that are being answered, the newest last.
     streams: Vec<Weak<dyn Outlet>>,
     /// Its open calls, if it is asked by result.
@@ -283,15 +283,15 @@ impl Agent {
     }
 
     /// The level the agent wants to hear log messages from, if it said so.
-    pub(crate) fn log_level(&self) -> Option<Level> {
+    pub(crate) fn log_level(&self) -> Option<LogLevel> {
         lock(&self.state).log_level
     }
 
     /// From now on the agent hears log messages from this level on. Servers of its own are told, now or when they come.
-    pub(crate) async fn set_log_level(&self, gateway: &Gateway, level: Level) {
+    pub(crate) async fn set_log_level(&self, gateway: &Gateway, level: LogLevel) {
         lock(&self.state).log_level = Some(level);
         if let Some(host) = self.private_host(gateway) {
-            host.want_log_level(level.into()).await;
+            host.want_log_level(level).await;
         }
     }
 
@@ -410,7 +410,7 @@ impl Agent {
 
     /// Tells the agent that a server logs something, if it wants to hear that.
     pub(crate) fn hear_log(&self, outlet: &dyn Outlet, params: &RawJson) {
-        let level = params.member_str("level").and_then(|word| Level::from_word(&word)).unwrap_or_default();
+        let level = params.member_str("level").and_then(|word| LogLevel::from_word(&word)).unwrap_or_default();
         let wants = {
             let state = lock(&self.state);
             state.version.is_some() && level >= state.log_level.unwrap_or_default()

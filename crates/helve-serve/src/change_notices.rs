@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, Weak};
 use helve::{Events, HostEvent};
 use helve_model::ServerName;
 use helve_model::json::RawJson;
-use helve_wire::LogLevel;
 
 use crate::catalog::Catalog;
 use crate::gate;
@@ -20,13 +19,6 @@ pub(crate) enum ChangeNotice {
     Resources,
     Prompts,
 }
-
-/// How much a log message matters.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Level(usize);
-
-/// The protocol's words, the least important first.
-const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 /// Somebody to tell.
 pub(crate) trait Listener: Send + Sync {
@@ -91,32 +83,6 @@ impl Listeners {
     /// Nobody is told while the list is locked: hearing may do anything.
     fn all(&self) -> Vec<Arc<dyn Listener>> {
         lock(&self.0).all.iter().filter_map(Weak::upgrade).collect()
-    }
-}
-
-impl Level {
-    pub(crate) fn from_word(word: &str) -> Option<Self> {
-        LEVELS.iter().position(|level| *level == word).map(Self)
-    }
-
-    pub(crate) fn word(self) -> &'static str {
-        LEVELS.get(self.0).copied().unwrap_or("debug")
-    }
-}
-
-impl From<Level> for LogLevel {
-    fn from(level: Level) -> Self {
-        let levels = [
-            Self::Debug,
-            Self::Info,
-            Self::Notice,
-            Self::Warning,
-            Self::Error,
-            Self::Critical,
-            Self::Alert,
-            Self::Emergency,
-        ];
-        levels.into_iter().find(|known| known.as_str() == level.word()).unwrap_or(Self::Debug)
     }
 }
 

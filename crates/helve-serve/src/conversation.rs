@@ -12,12 +12,13 @@ use std::sync::{Arc, Mutex, Weak};
 use helve::Answerer;
 use helve_model::ServerName;
 use helve_model::json::{ObjectWriter, RawJson};
-use helve_wire::{BoxFuture, ClientCapabilities, PeerQuestion, Progress, ProgressCallback, QuestionKind, RpcError};
+use helve_wire::{
+    BoxFuture, ClientCapabilities, LogLevel, PeerQuestion, Progress, ProgressCallback, QuestionKind, RpcError,
+};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::AbortHandle;
 
 use crate::agent::Agent;
-use crate::change_notices::Level;
 use crate::exchange::tell_progress;
 use crate::gate;
 use crate::gateway::Gateway;
@@ -46,7 +47,7 @@ pub(crate) struct Line {
     pub(crate) stream: Arc<dyn Outlet>,
     pub(crate) progress_token: Option<RawJson>,
     /// The agent hears log messages from this level on; `None`: none.
-    pub(crate) log_from: Option<Level>,
+    pub(crate) log_from: Option<LogLevel>,
 }
 
 /// A call being made, and what it wants to know.
@@ -274,7 +275,7 @@ impl Answerer for Conversation {
 
     fn log(&self, _server: &ServerName, params: &RawJson) {
         let Line { stream, log_from, .. } = lock(&self.line).clone();
-        let level = params.member_str("level").and_then(|word| Level::from_word(&word)).unwrap_or_default();
+        let level = params.member_str("level").and_then(|word| LogLevel::from_word(&word)).unwrap_or_default();
         if log_from.is_some_and(|from| level >= from) && params.check().is_ok() {
             stream.send(Message::notification(notifications::MESSAGE, Some(params)));
         }

@@ -9,14 +9,15 @@ use helve_model::json::{ObjectWriter, RawJson, strict};
 use helve_model::protocol::meta as meta_key;
 use helve_model::{Owner, ServerName, Validation};
 use helve_policy::Caller;
-use helve_wire::{BoxFuture, ClientCapabilities, PeerQuestion, Progress, ProgressCallback, Relayed, RpcError};
+use helve_wire::{
+    BoxFuture, ClientCapabilities, LogLevel, PeerQuestion, Progress, ProgressCallback, Relayed, RpcError,
+};
 use tokio::sync::Notify;
 
 use crate::agent::{Agent, Clients};
 use crate::approver_source::{AskedAgent, PageStyle};
 use crate::assigned_host::AssignedHost;
 use crate::catalog::Catalog;
-use crate::change_notices::Level;
 use crate::elicit_approval::{ElicitingApprover, Lasting};
 use crate::gate::{Meta, Request};
 use crate::gateway::{Gateway, is_the_persons};
@@ -82,7 +83,7 @@ impl Exchange {
         });
         // A modern server logs only for those who say so in each request; an agent of the other era need not say anything.
         if assigned.may_be_modern() {
-            let level = self.agent.log_level().map_or(UNASKED_LOG_LEVEL, Level::word);
+            let level = self.agent.log_level().map_or(UNASKED_LOG_LEVEL, LogLevel::as_str);
             context.meta = Some(with_log_level(context.meta.as_ref(), level));
         }
         context

@@ -3,7 +3,7 @@
 
 mod follow;
 mod hub_list;
-mod kept;
+mod hub_memory;
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -21,7 +21,7 @@ use secrecy::SecretString;
 
 pub use follow::HubFollower;
 pub use hub_list::{HubList, HubServer};
-pub use kept::{HubAway, KeptHub};
+pub use hub_memory::{HubAway, KeptHub};
 
 use crate::error::SetupError;
 use crate::notice::Notice;

@@ -3,7 +3,7 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::{HubList, device, segment};
-use crate::hubs::kept::KeptHub;
+use crate::hubs::hub_memory::KeptHub;
 
 fn read(text: &str) -> HubList {
     HubList::read(text.as_bytes()).unwrap()

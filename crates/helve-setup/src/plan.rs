@@ -217,17 +217,7 @@ impl Setup {
 /// The rule of a host whose calls were decided elsewhere, or need no decision.
 #[must_use]
 pub fn allow_all() -> SourcedRule {
-    let rule = Rule {
-        tool: "*/*".to_owned(),
-        pattern: None,
-        risk: None,
-        kind: None,
-        who: Vec::new(),
-        action: Action::Allow,
-        origin: Origin::Program,
-        layer: Layer::CommandLine,
-        by: None,
-    };
+    let rule = Rule::new("*/*", Action::Allow, Origin::Program, Layer::CommandLine);
     SourcedRule { rule, trust: Trust::Trusted }
 }
 

@@ -11,7 +11,9 @@ use helve_config::{Configuration, Settings};
 use helve_model::name::parse_written;
 use helve_model::{DisabledReason, ErrorCode, QualifiedName, SecretSet};
 use helve_policy::Approval;
-use helve_wire::launch::{Launcher, PlainLauncher, WardenLauncher};
+#[cfg(warden)]
+use helve_wire::launch::WardenLauncher;
+use helve_wire::launch::{Launcher, PlainLauncher};
 use helve_wire::{ClientCapabilities, Nesting};
 
 use crate::builtins::ShippedTools;
@@ -332,7 +334,8 @@ pub(crate) fn asker(settings: &Settings) -> ClientCapabilities {
 /// Servers are held by a warden where this program can be one, so that not even a killed helve leaves one behind.
 pub(crate) fn launcher(environment: &Environment) -> Arc<dyn Launcher> {
     match environment.program() {
+        #[cfg(warden)]
         Some(program) => Arc::new(WardenLauncher::new(program.as_warden())),
-        None => Arc::new(PlainLauncher),
+        _ => Arc::new(PlainLauncher),
     }
 }

@@ -1,17 +1,17 @@
 //! The files of a project's server, as the person trusted them, looked after whenever it is started.
 
-#[cfg(target_os = "linux")]
+#[cfg(sandbox)]
 use std::io;
 
 use helve::{ChangedStartFile, GuardedStart, SharedStartGuard, StartGuard};
 use helve_config::ConfiguredServer;
 use helve_config::trust::{self, CoveredFile, Difference, HeldFile, ServerTrust};
 use helve_wire::launch::Executable;
-#[cfg(target_os = "linux")]
+#[cfg(sandbox)]
 use helve_wire::launch::SealedFile;
 
 /// How many files are copied for a sandbox; further ones are looked at again after the start, as without one.
-#[cfg(target_os = "linux")]
+#[cfg(sandbox)]
 const MAX_COPIES: usize = 64;
 
 /// The guard of a server that runs files of a project.
@@ -44,7 +44,7 @@ impl GuardedStart for Held {
         self.executable.clone()
     }
 
-    #[cfg(target_os = "linux")]
+    #[cfg(sandbox)]
     fn sealed_copies(&self) -> Result<Vec<SealedFile>, ChangedStartFile> {
         let mut copies = Vec::new();
         // A program for the system itself is run from its descriptor.

@@ -256,16 +256,19 @@ impl PreparedCall {
         recording: &mut Recording<'_>,
     ) -> Result<CallOutcome, CallError> {
         #[cfg(feature = "tls")]
-        if let Some(person) = &context.signs_in {
-            return match self.run(arguments.clone(), context, recording).await {
+        let again = context.signs_in.as_ref().map(|person| (person, arguments.clone()));
+        let result = self.run(arguments, context, recording).await;
+        #[cfg(feature = "tls")]
+        if let Some((person, arguments)) = again {
+            return match result {
                 Err(error) if error.needs_login() => {
                     Box::pin(sign_in::sign_in(&self.host, &self.tool, person.as_ref(), error)).await?;
-                    self.run(arguments, context, recording).await
+                    Box::pin(self.run(arguments, context, recording)).await
                 }
                 result => result,
             };
         }
-        self.run(arguments, context, recording).await
+        result
     }
 
     async fn run(
@@ -290,15 +293,16 @@ impl PreparedCall {
         authorize::in_scope(tool.policy(), context, recording)?;
         let mut warnings = arguments::check(host, tool, &arguments, context)?;
         authorize::as_pinned(tool, context)?;
-        let whereabouts = if whereabouts::matter(tool, context) {
-            Box::pin(whereabouts::find(tool, &arguments, context, timeout)).await?
-        } else {
-            Whereabouts::default()
+        let whereabouts = match tool.native() {
+            _ if !whereabouts::matter(tool, context) => Whereabouts::default(),
+            Some(native) => Box::pin(whereabouts::find(tool, native.as_ref(), &arguments, timeout)).await?,
+            None => whereabouts::given(tool, context),
         };
-        let around = whereabouts.clone();
-        let permit = match authorize::decide(host, tool.policy(), arguments, whereabouts, context, recording)? {
+        let permit = match authorize::decide(host, tool.policy(), arguments, &whereabouts, context, recording)? {
             Answer::Approved(permit) => permit,
-            Answer::Open(question) => Box::pin(authorize::ask(host, tool.policy(), context, question, around)).await?,
+            Answer::Open(question) => {
+                Box::pin(authorize::ask(host, tool.policy(), context, question, &whereabouts)).await?
+            }
         };
         let mut cache_key = shape::cache_key(host, tool, &permit, context);
         if let Some(outcome) = shape::from_cache(host, cache_key.as_ref()) {

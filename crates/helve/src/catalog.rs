@@ -18,20 +18,19 @@ use helve_model::{
     ToolDefinition, ToolView,
 };
 use helve_policy::pin::DefinitionHash;
-use helve_policy::{RuleSet, Subject, ToolPolicy};
+use helve_policy::{RuleSet, ToolPolicy};
 use helve_render::ToolText;
 use helve_schema::LazyValidator;
 use helve_wire::{Greeting, Listing};
 
 use crate::call::PreparedCall;
+use crate::common_parts::CommonParts;
 use crate::error::CallError;
 use crate::host_core::HostCore;
 use crate::search::{IndexParts, ToolSearch};
 use crate::server_handle::{ServerHandle, unavailable};
 use crate::tool::Tool;
-
-/// The schema of a tool that has none: any object.
-const ANY_OBJECT: &str = r#"{"type":"object"}"#;
+use crate::tool_facts::{ANY_OBJECT, ToolFacts};
 
 /// Everything that can be called, at one moment. Never changes; the host publishes a new one instead.
 pub struct Snapshot {
@@ -75,6 +74,19 @@ impl ServerCatalog {
             && self.tools.len() == listing.items.len()
             && self.tools.iter().zip(&listing.items).all(same)
     }
+
+    /// True for the same list of a server, every definition the same to the letter.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let same = |(ours, theirs): (&Listed, &Listed)| match (ours, theirs) {
+            (Listed::Remote(ours), Listed::Remote(theirs)) => ours.raw() == theirs.raw(),
+            _ => false,
+        };
+        self.from_cache == other.from_cache
+            && self.instructions == other.instructions
+            && self.more == other.more
+            && self.tools.len() == other.tools.len()
+            && self.tools.iter().zip(&other.tools).all(same)
+    }
 }
 
 /// One tool, by whoever runs it.
@@ -93,21 +105,10 @@ pub struct ToolEntry {
     pub(crate) record: RecordedBodies,
     rules: RuleSet,
     pinned: Option<DefinitionHash>,
-    /// Boxed: most of many tools are never used, and each agent's own host has all of them.
-    facts: OnceLock<Box<Facts>>,
-}
-
-/// What is found out about a tool at its first use.
-struct Facts {
-    view: ToolView,
-    policy: ToolPolicy,
-    validator: LazyValidator<RawJson>,
-    /// Checks structured results, where the tool promised a form.
-    output_validator: Option<LazyValidator<RawJson>>,
-    /// The definition is not the one the person accepted.
-    unpinned: bool,
-    /// It can only be called as a task.
-    requires_task: bool,
+    /// Where other hosts of the same plan find what they have in common with this one.
+    common: Arc<CommonParts>,
+    /// Most of many tools are never used, and each agent's own host has all of them.
+    facts: OnceLock<Arc<ToolFacts>>,
 }
 
 impl Snapshot {
@@ -333,6 +334,7 @@ impl ServerEntry {
         handle: Option<Arc<ServerHandle>>,
         rules: &RuleSet,
         pins: &HashMap<QualifiedName, DefinitionHash>,
+        common: &Arc<CommonParts>,
     ) -> Self {
         let entry = |listed: &Listed| {
             let name = QualifiedName::new(spec.name.clone(), listed.definition().name().clone());
@@ -345,6 +347,7 @@ impl ServerEntry {
                 record: spec.record,
                 rules: rules.clone(),
                 pinned,
+                common: Arc::clone(common),
                 facts: OnceLock::new(),
             })
         };
@@ -564,19 +567,8 @@ impl ToolEntry {
         }
     }
 
-    fn facts(&self) -> &Facts {
-        self.facts.get_or_init(|| {
-            let view = self.definition().view();
-            let schema = view.input_schema.clone().unwrap_or_else(|| RawJson::assembled(ANY_OBJECT.to_owned()));
-            let policy = self.rules.for_tool(Subject::tool(&self.name.server, self.definition()));
-            let unpinned = policy.is_changed_since(self.pinned);
-            let output_validator = view.output_schema.clone().map(LazyValidator::new);
-            let execution = self.definition().raw().member("execution");
-            let support = execution.and_then(|execution| execution.member_str("taskSupport"));
-            let requires_task = support.as_deref() == Some("required");
-            let validator = LazyValidator::new(schema);
-            Box::new(Facts { view, policy, validator, output_validator, unpinned, requires_task })
-        })
+    fn facts(&self) -> &ToolFacts {
+        self.facts.get_or_init(|| self.common.facts(&self.name, self.definition(), &self.rules, self.pinned))
     }
 }
 

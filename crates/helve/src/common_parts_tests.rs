@@ -2,18 +2,23 @@
 
 use std::sync::Arc;
 
-use helve_model::{Action, CallKind, Layer, Origin, QualifiedName, Rule, ServerName, ServerSpec, ToolName};
-use helve_policy::{Caller, ServerAccess, SourcedRule, Subject, Trust};
+use helve_model::json::RawJson;
+use helve_model::{
+    Action, CallKind, Definition as _, Layer, Origin, QualifiedName, Rule, ServerName, ServerSpec, ToolDefinition,
+    ToolName,
+};
+use helve_policy::pin::DefinitionHash;
+use helve_policy::{Caller, RuleSet, ServerAccess, SourcedRule, Subject, Trust};
 
 use super::CommonParts;
+use crate::catalog::{Listed, ServerCatalog};
 
 fn spec(command: &str) -> ServerSpec {
     ServerSpec::stdio("files", command).build()
 }
 
 fn rules(action: Action) -> Vec<SourcedRule> {
-    let (tool, origin, layer) = ("files/*".to_owned(), Origin::Program, Layer::User);
-    let rule = Rule { tool, pattern: None, risk: None, kind: None, who: Vec::new(), by: None, action, origin, layer };
+    let rule = Rule::new("files/*", action, Origin::Program, Layer::User);
     vec![SourcedRule { rule, trust: Trust::Trusted }]
 }
 
@@ -51,4 +56,41 @@ fn g3_what_differs_is_compiled_anew() {
         assert_eq!(foreseen(Action::Deny, Trust::Trusted), Some(Action::Deny));
         assert_eq!(foreseen(Action::Allow, Trust::Untrusted), Some(Action::Deny));
     }
+}
+
+/// G3: what a server lists, and what was found out about a tool, is there once for all hosts that have the same.
+#[test]
+fn g3_lists_and_policies_are_kept_once() {
+    let parts = CommonParts::default();
+    let name = ServerName::new("files").unwrap();
+    let definition = |text: &str| ToolDefinition::from_raw(RawJson::checked(text).unwrap()).unwrap();
+    let read = || definition(r#"{"name":"read","inputSchema":{"type":"object"}}"#);
+    let list = |tool: ToolDefinition, from_cache| {
+        let list = ServerCatalog { tools: vec![Listed::Remote(tool)], from_cache, ..ServerCatalog::default() };
+        parts.list(&name, list)
+    };
+    let held = list(read(), false);
+    assert!(Arc::ptr_eq(&held, &list(read(), false)));
+    assert!(!Arc::ptr_eq(&held, &list(read(), true)), "one of them was not asked for yet");
+    assert!(Arc::ptr_eq(&held, &list(read(), false)), "each is found again");
+    assert!(!Arc::ptr_eq(&held, &list(definition(r#"{"name":"read"}"#), false)));
+
+    let rule_set = |action| {
+        let rules = parts.rules(rules(action));
+        parts.compiled(&rules, access(Trust::Trusted)).0
+    };
+    let tool = QualifiedName::new(name.clone(), ToolName::new("read"));
+    let allowing = rule_set(Action::Allow);
+    let facts = |definition: &ToolDefinition, rules: &RuleSet, pinned| parts.facts(&tool, definition, rules, pinned);
+    let held = facts(&read(), &allowing, None);
+    assert!(Arc::ptr_eq(&held, &facts(&read(), &allowing, None)));
+    let pinned = Some(DefinitionHash::of("{}"));
+    let changed = facts(&read(), &allowing, pinned);
+    assert!(!Arc::ptr_eq(&held, &changed) && changed.unpinned);
+    let other = facts(&definition(r#"{"name":"read"}"#), &allowing, None);
+    assert!(!Arc::ptr_eq(&held, &other));
+    let denied = facts(&read(), &rule_set(Action::Deny), None);
+    assert!(denied.policy.denies(Caller::Agent) && !held.policy.denies(Caller::Agent));
+    let strict = facts(&read(), &allowing.denying_unlisted(true), None);
+    assert!(!Arc::ptr_eq(&held, &strict));
 }

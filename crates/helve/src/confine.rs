@@ -64,6 +64,11 @@ impl Confining {
         refused.entry(server.clone()).or_default().clone()
     }
 
+    /// The same as a list.
+    pub(crate) fn list_refused_hosts(&self, server: &ServerName) -> Vec<String> {
+        self.refused_hosts(server).list()
+    }
+
     /// What this machine can enforce. Asked once, in a process of its own, which takes a few milliseconds.
     ///
     /// # Errors

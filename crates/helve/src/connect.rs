@@ -20,7 +20,6 @@ use helve_wire::{HttpTarget, connect_http};
 use secrecy::SecretString;
 use tokio::sync::oneshot;
 
-#[cfg(sandbox)]
 use crate::confine;
 use crate::error::CallError;
 use crate::late_references::fill_and_hide;
@@ -128,7 +127,7 @@ pub(crate) async fn connect(
             };
             #[cfg(not(sandbox))]
             let connected = {
-                refuse_sandbox(spec)?;
+                confine::refuse(spec)?;
                 connect_stdio(&launcher, &command, options).await
             };
             // The server has answered its greeting and has been told nothing else. Either it is known by now what it read
@@ -242,17 +241,6 @@ impl Launcher for Kept {
         let kept = lock(&self.0).take();
         kept.ok_or_else(|| helve_wire::Error::new(ErrorCode::TransportError, "what was kept has ended"))
     }
-}
-
-/// A program that is to be confined is not started where nothing confines it.
-#[cfg(not(sandbox))]
-pub(crate) fn refuse_sandbox(spec: &ServerSpec) -> Result<(), CallError> {
-    if spec.sandbox.as_ref().is_none_or(|sandbox| !sandbox.is_on()) {
-        return Ok(());
-    }
-    let message = "a program cannot be confined here: sandboxes need Linux";
-    let hint = format!("`sandbox = \"off\"` of the server `{}` at {} starts it unconfined", spec.name, spec.origin);
-    Err(CallError::new(ErrorCode::Config, message).at_server(&spec.name).with_hint(hint))
 }
 
 /// How long a server may take to start.

@@ -324,12 +324,11 @@ impl Host {
     }
 
     /// The hosts that a server in a sandbox asked for in vain.
-    #[cfg(sandbox)]
     #[must_use]
     pub fn refused_hosts(&self, name: &str) -> Vec<String> {
         let confining = self.shared.surroundings.confining.as_ref();
         let name = helve_model::ServerName::new(name).ok();
-        confining.zip(name).map(|(confining, name)| confining.refused_hosts(&name).list()).unwrap_or_default()
+        confining.zip(name).map(|(confining, name)| confining.list_refused_hosts(&name)).unwrap_or_default()
     }
 
     /// Waits until no server is being connected for the first time, or the time is over. True when all have settled.

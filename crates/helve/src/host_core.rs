@@ -377,15 +377,15 @@ impl HostCore {
                 }
                 Kept::Native { .. } => (None, Arc::default()),
             };
-            let mut entry = ServerEntry::new(spec, catalog, handle, &rule_set, &state.pins);
+            let mut entry = ServerEntry::new(spec, catalog, handle, &rule_set, &state.pins, &self.surroundings.common);
             if let Kept::Native { status, .. } = &server.kept {
                 entry.native_status = status.clone();
             }
             entries.insert(name.clone(), Arc::new(entry));
         }
         for (name, toolbox) in &state.toolboxes {
-            let entry =
-                ServerEntry::new(Arc::new(toolbox.spec()), native_catalog(toolbox), None, &rule_set, &state.pins);
+            let (spec, catalog) = (Arc::new(toolbox.spec()), native_catalog(toolbox));
+            let entry = ServerEntry::new(spec, catalog, None, &rule_set, &state.pins, &self.surroundings.common);
             entries.insert(name.clone(), Arc::new(entry));
         }
         state.entries = entries;
@@ -406,7 +406,8 @@ impl HostCore {
         };
         let Some(rule_set) = &state.rule_set else { return };
         let catalog = catalog.unwrap_or_default();
-        let entry = ServerEntry::new(Arc::clone(&entry.spec), catalog, Some(Arc::clone(handle)), rule_set, &state.pins);
+        let (spec, common) = (Arc::clone(&entry.spec), &self.surroundings.common);
+        let entry = ServerEntry::new(spec, catalog, Some(Arc::clone(handle)), rule_set, &state.pins, common);
         state.entries.insert(name.clone(), Arc::new(entry));
         self.publish_state(state);
     }

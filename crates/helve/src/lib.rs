@@ -61,7 +61,7 @@ mod builder;
 mod call;
 mod catalog;
 mod common_parts;
-#[cfg(sandbox)]
+#[cfg_attr(not(sandbox), path = "confine_nowhere.rs")]
 mod confine;
 mod connect;
 mod error;
@@ -99,6 +99,7 @@ mod status;
 mod supervisor;
 pub mod tags;
 mod tool;
+mod tool_facts;
 mod turn;
 mod watch;
 
@@ -139,7 +140,6 @@ pub use call::SignsIn;
 pub use call::whereabouts::directories as server_directories;
 pub use call::{CallContext, CallOutcome, Foreseen, PreparedCall, ResourceOutcome};
 pub use catalog::{ServerEntry, Snapshot, ToolEntry};
-#[cfg(sandbox)]
 pub use confine::{Confining, sandbox_hints, sandbox_plan};
 pub use error::CallError;
 pub use event::{Events, HostEvent};

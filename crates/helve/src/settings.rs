@@ -18,7 +18,6 @@ use helve_wire::launch::{CloseTimes, Launcher, PlainLauncher};
 use helve_wire::{ClientInfo, Limits, Nesting};
 
 use crate::common_parts::CommonParts;
-#[cfg(sandbox)]
 use crate::confine::Confining;
 use crate::error::CallError;
 use crate::keeping::Keeper;
@@ -101,7 +100,6 @@ pub struct Surroundings {
     /// files it made there go that are older than a week, and the oldest of those that take more than a gigabyte together.
     pub spill_directory: Option<PathBuf>,
     /// How servers are confined that are to run in a sandbox (Linux); `None`: they are not started.
-    #[cfg(sandbox)]
     pub confining: Option<Confining>,
     /// The logins to servers over HTTP; `None`: nobody is signed in anywhere.
     #[cfg(feature = "tls")]
@@ -252,7 +250,6 @@ impl Default for Surroundings {
             working_directory: None,
             cache_directory: None,
             spill_directory: None,
-            #[cfg(sandbox)]
             confining: None,
             #[cfg(feature = "tls")]
             sign_ins: None,

@@ -457,7 +457,12 @@ impl Supervisor {
     /// Shows what is known while the server is not there; it is asked before a call.
     fn publish_unchecked(&self) {
         if let Some(catalog) = &self.catalog {
-            self.publish(Arc::new(ServerCatalog { from_cache: true, ..ServerCatalog::clone(catalog) }));
+            let unchecked = ServerCatalog { from_cache: true, ..ServerCatalog::clone(catalog) };
+            let shared = self.shared.upgrade();
+            self.publish(match &shared {
+                Some(shared) => shared.surroundings.common.list(&self.spec.name, unchecked),
+                None => Arc::new(unchecked),
+            });
         }
     }
 

@@ -160,17 +160,7 @@ fn json(text: &str) -> Result<RawJson> {
 }
 
 fn host(server: ServerSpec, scratch: &Path) -> helve::HostBuilder {
-    let allow = Rule {
-        tool: "*/*".to_owned(),
-        pattern: None,
-        risk: None,
-        kind: None,
-        who: Vec::new(),
-        action: Action::Allow,
-        origin: Origin::Program,
-        layer: Layer::CommandLine,
-        by: None,
-    };
+    let allow = Rule::new("*/*", Action::Allow, Origin::Program, Layer::CommandLine);
     Host::builder()
         .surroundings(
             Surroundings::default().with(|surroundings| surroundings.environment = std::env::vars_os().collect()),

@@ -66,17 +66,7 @@ fn wait<T>(check: impl Future<Output = Result<T>>) -> Result<T> {
 
 /// A host that may call everything.
 fn builder() -> HostBuilder {
-    let allow = Rule {
-        tool: "*/*".to_owned(),
-        pattern: None,
-        risk: None,
-        kind: None,
-        who: Vec::new(),
-        action: Action::Allow,
-        origin: Origin::Program,
-        layer: Layer::CommandLine,
-        by: None,
-    };
+    let allow = Rule::new("*/*", Action::Allow, Origin::Program, Layer::CommandLine);
     let settings = HostSettings::default().with(|settings| {
         settings.call_timeout = PATIENCE;
         settings.startup_timeout = PATIENCE;

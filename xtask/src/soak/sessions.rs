@@ -55,7 +55,7 @@ impl Sessions {
         // What everybody needs is there before it is measured.
         serving.visit(&json!({}))?.delete()?;
         serving.until("the first visitor's server is gone", |servers| servers == 1)?;
-        let memory_before = private_bytes(serving.id())?;
+        let memory_before = anonymous_bytes(serving.id())?;
 
         let held = serving.hold()?;
         serving.until("those that stay have their servers", |servers| servers == 1 + held.len())?;
@@ -76,7 +76,7 @@ impl Sessions {
         // The others are looked at when the time is over, and not before.
         std::thread::sleep(GONE_WITHIN.saturating_sub(vanished.elapsed()));
         let servers = serving.servers()?.len();
-        let memory_after = private_bytes(serving.id())?;
+        let memory_after = anonymous_bytes(serving.id())?;
         let grown = memory_after.saturating_sub(memory_before);
         let warden = serving.largest_warden()?;
         let count = self.sessions;
@@ -121,7 +121,7 @@ impl Serving {
             "[servers.plain]\ncommand = \"python3\"\nargs = [{script:?}]\n\n[[rules]]\ntool = \"*\"\naction = \"allow\"\n\n[[rules]]\ntool = \"*\"\nkind = \"resource\"\naction = \"allow\"\n"
         );
         fs_err::write(&configuration, text)?;
-        // A copy: pages of a program that others run as well are not counted as its own.
+        // A copy: pages of a program that others run as well would not count as a warden's own.
         let own = home.path().join("helve");
         fs_err::copy(helve, &own)?;
         let mut command = Command::new(own);
@@ -217,10 +217,20 @@ fn command_line(process: u32) -> Vec<String> {
     line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
 
-/// Memory that is this process' alone.
+/// Memory that no file stands behind: heap, stacks, data that was written. Pages of the program's own file are left out: the
+/// kernel reads them in when code first runs and drops them when it likes, so they swing by megabytes whatever sessions do.
+fn anonymous_bytes(process: u32) -> Result<u64> {
+    bytes_of(process, "Anonymous:")
+}
+
+/// All memory that is this process' alone, pages of its file too: a warden shares those with the program.
 fn private_bytes(process: u32) -> Result<u64> {
+    bytes_of(process, "Private_")
+}
+
+fn bytes_of(process: u32, kind: &str) -> Result<u64> {
     let text = fs_err::read_to_string(format!("/proc/{process}/smaps_rollup"))?;
-    let kilobytes = text.lines().filter(|line| line.starts_with("Private_"));
+    let kilobytes = text.lines().filter(|line| line.starts_with(kind));
     let kilobytes = kilobytes.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
     Ok(kilobytes.sum::<u64>() << 10)
 }

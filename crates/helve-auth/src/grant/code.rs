@@ -208,12 +208,11 @@ impl Pending {
     pub(crate) fn from_text(text: &SecretString) -> Option<Self> {
         let value = serde_json::from_str::<Value>(text.expose_secret()).ok()?;
         let object = Object::of(&value)?;
-        let url = |name: &str| object.text(name).and_then(|text| Url::parse(text).ok());
         Some(Self {
             issuer: object.owned("issuer")?,
             names_itself: object.flag("names_itself"),
-            token_endpoint: url("token_endpoint")?,
-            revocation_endpoint: url("revocation_endpoint"),
+            token_endpoint: object.url("token_endpoint")?,
+            revocation_endpoint: object.url("revocation_endpoint"),
             client: Client::from_json(&object.object("client")?)?,
             redirect: object.owned("redirect")?,
             state: SecretString::from(object.owned("state")?),

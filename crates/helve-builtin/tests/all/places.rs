@@ -18,15 +18,8 @@ use crate::support::{told, tree, writable};
 fn rules(toolbox: &Toolbox, rules: &[(&str, Action)]) -> RuleSet {
     let rule = |(pattern, action): &(&str, Action)| SourcedRule {
         rule: Rule {
-            tool: "notes/*".to_owned(),
             pattern: (!pattern.is_empty()).then(|| (*pattern).to_owned()),
-            risk: None,
-            kind: None,
-            who: Vec::new(),
-            action: *action,
-            origin: Origin::Program,
-            layer: Layer::User,
-            by: None,
+            ..Rule::new("notes/*", *action, Origin::Program, Layer::User)
         },
         trust: Trust::Trusted,
     };
@@ -54,7 +47,7 @@ async fn decide(toolbox: &Toolbox, rules: &RuleSet, name: &str, arguments: &Valu
     let arguments = RawJson::checked(arguments.to_string()).unwrap();
     let whereabouts = Whereabouts { places: tool.places(&arguments).await, ..Whereabouts::default() };
     let policy = rules.for_tool(Subject::tool(toolbox.name(), &tool.definition()));
-    policy.decide_at(Caller::Agent, arguments, whereabouts)
+    policy.decide_at(Caller::Agent, arguments, &whereabouts)
 }
 
 async fn call(toolbox: &Toolbox, name: &str, permit: &Permit) -> String {

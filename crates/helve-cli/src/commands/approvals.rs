@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::hub::asked::{Answer, Place, Question, put};
+use super::hub::control_socket::{Answer, Place, Question, put};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::printer::{Line, Style};

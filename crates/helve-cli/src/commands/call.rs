@@ -35,17 +35,8 @@ Arguments: key=value is read as the tool's schema wants it, key:=JSON is taken a
 
 A result that is not text (images, audio, binary resources) is saved to a file, and named.")]
 pub(crate) struct Args {
-    /// The tool: server/tool, or any other spelling
-    #[arg(value_name = "TOOL")]
-    tool: String,
-
-    /// key=value, key:=JSON or key=@FILE
-    #[arg(value_name = "KEY=VALUE")]
-    words: Vec<String>,
-
-    /// All arguments as JSON, @FILE or - for stdin
-    #[arg(long, value_name = "JSON")]
-    args: Option<String>,
+    #[command(flatten)]
+    called: ToolArgs,
 
     /// Print the protocol's result, byte for byte
     #[arg(long)]
@@ -73,27 +64,27 @@ const AD_HOC: &str = "adhoc";
 pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     let given = ad_hoc(&args)?;
     let is_given = given.is_some();
-    let may_mean = |server: &ServerName| !is_given && spelling::may_mean(&args.tool, server);
+    let may_mean = |server: &ServerName| !is_given && spelling::may_mean(&args.called.tool, server);
     let mut configuration = inputs::load(context, may_mean)?;
     context.report_problems_of(&configuration, may_mean);
     let (tool, words) = match given {
         Some(server) => {
-            let tool = QualifiedName::new(server.name.clone(), ToolName::new(&args.tool));
+            let tool = QualifiedName::new(server.name.clone(), ToolName::new(&args.called.tool));
             configuration.bring(server);
-            (tool.to_string(), &args.words[..])
+            (tool.to_string(), &args.called.words[..])
         }
-        None => spelling::tool_and_words(&configuration, &args.tool, &args.words),
+        None => spelling::tool_and_words(&configuration, &args.called.tool, &args.called.words),
     };
     check_understood(context, &configuration, &tool)?;
     let manner = Manner::answering(&args.questions);
     let make = || {
         with_host(context, &configuration, Wanted::OnDemand, manner, async |host| {
-            call(context, host, &tool, words, args.args.as_deref()).await
+            call(context, host, &tool, words, args.called.args.as_deref()).await
         })
     };
     let outcome = match make() {
         // Only a person signs in: a script gets the error and its hint. What came in by a pipe is gone by now.
-        Err(refused) if context.console.can_ask() && args.args.as_deref() != Some("-") => {
+        Err(refused) if context.console.can_ask() && args.called.args.as_deref() != Some("-") => {
             match login::offered(context, refused)? {
                 Offered::SignedIn => make()?,
                 Offered::Not(refused) => return Err(refused),
@@ -175,6 +166,22 @@ fn out_of_time(context: &Context, started: Instant, error: CallError) -> Failure
         Some(tool) => failure.at_tool(tool.as_str()),
         None => failure,
     }
+}
+
+/// A tool and its arguments, as a person writes them.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ToolArgs {
+    /// The tool: server/tool, or any other spelling
+    #[arg(value_name = "TOOL")]
+    pub(crate) tool: String,
+
+    /// key=value, key:=JSON or key=@FILE
+    #[arg(value_name = "KEY=VALUE")]
+    pub(crate) words: Vec<String>,
+
+    /// All arguments as JSON, @FILE or - for stdin
+    #[arg(long, value_name = "JSON")]
+    pub(crate) args: Option<String>,
 }
 
 /// The arguments a person wrote: words by the schema, or all at once.

@@ -8,7 +8,7 @@ use helve_policy::{ArgumentPlace, CalledBy, Caller, Explanation, Finding, Wherea
 use helve_setup::Freshness;
 use serde_json::{Value, json};
 
-use super::call::arguments;
+use super::call::{ToolArgs, arguments};
 use crate::catalog::find;
 use crate::context::Context;
 use crate::describe;
@@ -19,17 +19,8 @@ use crate::spelling::may_mean;
 /// Explain the decision about a call
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The tool: server/tool, or any other spelling
-    #[arg(value_name = "TOOL")]
-    tool: String,
-
-    /// key=value, key:=JSON or key=@FILE
-    #[arg(value_name = "KEY=VALUE")]
-    words: Vec<String>,
-
-    /// All arguments as JSON, @FILE or - for stdin
-    #[arg(long, value_name = "JSON")]
-    args: Option<String>,
+    #[command(flatten)]
+    called: ToolArgs,
 
     /// The caller
     #[arg(long, value_enum, default_value_t, value_name = "WHO")]
@@ -75,12 +66,12 @@ impl Behalf {
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     let configuration = context.load()?;
-    context.report_problems_of(&configuration, |server| may_mean(&args.tool, server));
-    let found = find(context, &configuration, &args.tool, Freshness::Recent)?;
+    context.report_problems_of(&configuration, |server| may_mean(&args.called.tool, server));
+    let found = find(context, &configuration, &args.called.tool, Freshness::Recent)?;
     let name = found.tool.name();
     let view = found.tool.view();
     let schema = view.input_schema.as_ref().map_or("{}", RawJson::as_str);
-    let reading = arguments(context, name, schema, &args.words, args.args.as_deref());
+    let reading = arguments(context, name, schema, &args.called.words, args.called.args.as_deref());
     let arguments = block_on(bounded(context, reading))?;
     let caller = match args.caller {
         Who::Agent => Caller::Agent,

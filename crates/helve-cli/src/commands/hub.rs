@@ -1,7 +1,7 @@
 //! `helve hub`: all servers as one MCP server, with a page, an admin API and a record of every call, in one process.
 
-pub(super) mod asked;
 mod asker;
+pub(super) mod control_socket;
 mod key;
 mod notices;
 mod page_threads;
@@ -33,7 +33,7 @@ use crate::options::duration;
 use crate::printer::Line;
 use crate::running::{block_on, until_stopped};
 use crate::{listening, peer};
-use asked::Place;
+use control_socket::Place;
 use page_threads::PageThreads;
 use service::HubService;
 
@@ -55,7 +55,7 @@ certificate of its own (--tls-cert, --tls-key), or through a proxy (--public). T
 )]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: Option<asked::What>,
+    what: Option<control_socket::What>,
 
     #[command(flatten)]
     run: RunArgs,
@@ -142,7 +142,7 @@ impl Args {
 pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     let place = Place::of(context)?;
     match args.what {
-        Some(what) => asked::ask(context, &place, what),
+        Some(what) => control_socket::ask(context, &place, what),
         None => start(context, args.run, place),
     }
 }
@@ -267,7 +267,7 @@ async fn over_http(context: &Context, args: RunArgs, tls: Option<TlsAcceptor>, p
     let pages = PageThreads::start()?;
     pages.handle().spawn(Arc::clone(&hub).look_after());
     notices::begin(context, &approvals, &configuration.settings.notify.value, pages.handle());
-    pages.handle().spawn(asked::answer(asked, Arc::clone(&hub), bound));
+    pages.handle().spawn(control_socket::answer(asked, Arc::clone(&hub), bound));
     tell(context, &args, &hub)?;
     let service = Arc::new(HubService::new(Arc::clone(&hub), Arc::clone(&face), pages.handle().clone()));
     let mut listening = tokio::spawn(listening::serve(listener, tls, service));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use clap::ValueEnum as _;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use helve::{Host, HostEvent};
 use helve_model::json::RawJson;
 use helve_setup::{Lifetime, Wanted};
@@ -11,8 +11,7 @@ use serde_json::json;
 
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::inputs;
-use crate::offer_requests::check_server;
+use crate::offer_requests::load_for_server;
 use crate::printer::{Line, Style};
 use crate::progress::Meter;
 use crate::running::{Manner, with_host};
@@ -33,31 +32,21 @@ pub(crate) struct Args {
     server: String,
 
     /// From which level on, debug to emergency
-    #[arg(long, value_enum, value_name = "LEVEL", default_value = "info", hide_possible_values = true)]
-    level: Level,
+    #[arg(long, value_name = "LEVEL", default_value = "info", value_parser = levels(), hide_possible_values = true)]
+    level: LogLevel,
 
     /// End after so many lines
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
 }
 
-/// In the order of their gravity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
-enum Level {
-    Debug,
-    Info,
-    Notice,
-    Warning,
-    Error,
-    Critical,
-    Alert,
-    Emergency,
+fn levels() -> impl TypedValueParser<Value = LogLevel> {
+    PossibleValuesParser::new(LogLevel::ALL.map(LogLevel::as_str))
+        .map(|word| LogLevel::from_word(&word).unwrap_or_default())
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
-    let configuration = inputs::load(context, |server| server.as_str() == args.server)?;
-    context.report_problems_of(&configuration, |server| server.as_str() == args.server);
-    check_server(context, &configuration, &context.setup.plan(&configuration)?, &args.server)?;
+    let configuration = load_for_server(context, &args.server)?;
     let only = [args.server.clone()];
     let manner = Manner { lifetime: Lifetime::Long, ..Manner::default() };
     with_host(context, &configuration, Wanted::Only(&only), manner, async |host| follow(context, host, args).await)
@@ -66,7 +55,7 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
 async fn follow(context: &Context, host: &Host, args: &Args) -> Result<(), Failure> {
     let server = args.server.as_str();
     let mut events = host.changes();
-    let setting = Box::pin(host.set_log_level(server, args.level.as_wire()));
+    let setting = Box::pin(host.set_log_level(server, args.level));
     let mut stderr = Stderr::default();
     if let Err(error) = Meter::new(context).during(server, setting).await {
         let is_program = host.server_status(server).is_some_and(|report| report.transport == "stdio");
@@ -83,7 +72,7 @@ async fn follow(context: &Context, host: &Host, args: &Args) -> Result<(), Failu
     {
         if let HostEvent::Log { server: from, params } = event
             && from.as_str() == server
-            && args.level.lets_through(&params)
+            && is_wanted(args.level, &params)
         {
             print_message(context, server, &params)?;
             left -= 1;
@@ -94,7 +83,7 @@ async fn follow(context: &Context, host: &Host, args: &Args) -> Result<(), Failu
         tokio::select! {
             event = events.next() => match event {
                 Some(HostEvent::Log { server: from, params }) if from.as_str() == server => {
-                    if args.level.lets_through(&params) {
+                    if is_wanted(args.level, &params) {
                         print_message(context, server, &params)?;
                         left -= 1;
                     }
@@ -175,25 +164,10 @@ impl Stderr {
     }
 }
 
-impl Level {
-    /// A server may send what nobody asked it for; what has no level that is known is shown.
-    fn lets_through(self, params: &RawJson) -> bool {
-        let level = params.member_str("level").and_then(|level| Self::from_str(&level, false).ok());
-        level.is_none_or(|level| level >= self)
-    }
-
-    const fn as_wire(self) -> LogLevel {
-        match self {
-            Self::Debug => LogLevel::Debug,
-            Self::Info => LogLevel::Info,
-            Self::Notice => LogLevel::Notice,
-            Self::Warning => LogLevel::Warning,
-            Self::Error => LogLevel::Error,
-            Self::Critical => LogLevel::Critical,
-            Self::Alert => LogLevel::Alert,
-            Self::Emergency => LogLevel::Emergency,
-        }
-    }
+/// A server may send what nobody asked it for; what has no level that is known is shown.
+fn is_wanted(from: LogLevel, params: &RawJson) -> bool {
+    let level = params.member_str("level").and_then(|word| LogLevel::from_word(&word));
+    level.is_none_or(|level| level >= from)
 }
 
 #[cfg(test)]

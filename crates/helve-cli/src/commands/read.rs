@@ -13,8 +13,7 @@ use helve_setup::Wanted;
 use crate::content::SavePlace;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::inputs;
-use crate::offer_requests::check_server;
+use crate::offer_requests::load_for_server;
 use crate::printer::Line;
 use crate::progress::Meter;
 use crate::questions::QuestionArgs;
@@ -32,17 +31,8 @@ named several times.
 What is not text is saved to a file, and named; -o FILE says which file, -o - is stdout. At a terminal, characters that
 would steer it are shown and not obeyed, unless -o - is given.")]
 pub(crate) struct Args {
-    /// The server
-    #[arg(value_name = "SERVER")]
-    server: String,
-
-    /// The resource, or a template with variables in braces
-    #[arg(value_name = "URI")]
-    uri: String,
-
-    /// The variables of a template
-    #[arg(value_name = "KEY=VALUE")]
-    words: Vec<String>,
+    #[command(flatten)]
+    resource: ResourceArgs,
 
     /// Write the contents to this file, byte for byte; - for stdout
     #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, conflicts_with = "json")]
@@ -53,18 +43,17 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
-    let uri = uri(&args.uri, &args.words)?;
-    let configuration = inputs::load(context, |server| server.as_str() == args.server)?;
-    context.report_problems_of(&configuration, |server| server.as_str() == args.server);
-    check_server(context, &configuration, &context.setup.plan(&configuration)?, &args.server)?;
+    let server = args.resource.server.as_str();
+    let uri = args.resource.uri()?;
+    let configuration = load_for_server(context, server)?;
     let manner = Manner::answering(&args.questions);
     let read = with_host(context, &configuration, Wanted::OnDemand, manner, async |host| {
         let call = context.call().with(|context| context.uncut = true);
-        let reading = Box::pin(host.read_resource(&args.server, &uri, &call));
+        let reading = Box::pin(host.read_resource(server, &uri, &call));
         let read = Meter::new(context).during(&uri, reading).await;
         read.map_err(|error| match error.code() {
             ErrorCode::ResourceNotFound => {
-                Failure::from(error).hint(format!("`helve resources {}` lists what it has", args.server))
+                Failure::from(error).hint(format!("`helve resources {server}` lists what it has"))
             }
             _ => error.into(),
         })
@@ -76,6 +65,29 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
     match &args.output {
         Some(path) => write(context, path, &contents),
         None => show(context, &contents),
+    }
+}
+
+/// A resource of a server, as a person names it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ResourceArgs {
+    /// The server
+    #[arg(value_name = "SERVER")]
+    pub(crate) server: String,
+
+    /// The resource, or a template with variables in braces
+    #[arg(value_name = "URI")]
+    uri: String,
+
+    /// The variables of a template
+    #[arg(value_name = "KEY=VALUE")]
+    words: Vec<String>,
+}
+
+impl ResourceArgs {
+    /// The URI that is meant.
+    pub(crate) fn uri(&self) -> Result<String, Failure> {
+        uri(&self.uri, &self.words)
     }
 }
 

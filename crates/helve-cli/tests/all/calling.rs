@@ -568,6 +568,7 @@ fn servers_and_doctor_say_how_things_are() {
     assert!(env.run(&["servers", "bad"]).starts_with("exit status 3"));
 }
 
+#[cfg(warden)]
 #[tokio::test]
 async fn interrupted_the_call_is_cancelled_and_the_server_ends() {
     let env = with_servers(&[("slow", Scenario::dual())], ALLOW);
@@ -580,6 +581,7 @@ async fn interrupted_the_call_is_cancelled_and_the_server_ends() {
     assert!(left.is_empty(), "{left:?}");
 }
 
+#[cfg(warden)]
 #[tokio::test]
 async fn killed_it_leaves_no_server_behind() {
     let env = with_servers(&[("slow", Scenario::dual())], ALLOW);
@@ -592,6 +594,7 @@ async fn killed_it_leaves_no_server_behind() {
 }
 
 /// The warden and the server behind it, once there are so many.
+#[cfg(warden)]
 fn wait_for_descendants(pid: u32, at_least: usize) -> Vec<u32> {
     let deadline = Instant::now() + PATIENCE;
     loop {

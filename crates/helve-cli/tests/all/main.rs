@@ -19,10 +19,12 @@ mod itself;
 mod keeping;
 mod leaking;
 mod offering;
+#[cfg(sandbox)]
 mod programs;
 mod reporting;
 mod ruling;
 mod running_hub;
+#[cfg(sandbox)]
 mod sandbox;
 mod seeds;
 mod signing_in;

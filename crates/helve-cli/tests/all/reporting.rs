@@ -231,7 +231,7 @@ fn a_required_server_that_fails_is_told_about_and_not_served_without() {
     let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
     let served = env.run_with_input(&["serve"], &format!("{hello}\n"));
     assert!(served.starts_with("exit status 3") && served.contains("`required`"), "{served}");
-    let served = env.run(&["serve", "--http", "127.0.0.1:0"]);
+    let served = env.with_variable("HELVE_SERVE_TOKEN", "0123456789").run(&["serve", "--http", "127.0.0.1:0"]);
     assert!(served.starts_with("exit status 3") && served.contains("`required`"), "{served}");
 }
 

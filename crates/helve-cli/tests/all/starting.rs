@@ -398,6 +398,7 @@ fn rules_that_cannot_be_read_are_reported() {
     ");
 }
 
+#[cfg(sandbox)]
 #[test]
 fn a_broken_memory_is_named_and_trusts_nothing() {
     let env = TestEnv::new();

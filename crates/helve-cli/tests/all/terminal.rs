@@ -30,6 +30,7 @@ fn project() -> TestEnv {
     env
 }
 
+#[cfg(sandbox)]
 #[test]
 fn trust_is_asked_for() {
     let env = project();

@@ -29,6 +29,7 @@ fn env() -> TestEnv {
     env
 }
 
+#[cfg(sandbox)]
 #[test]
 fn what_would_run_is_shown_and_nobody_is_asked_without_a_terminal() {
     let env = env();
@@ -215,6 +216,7 @@ fn what_would_run_is_shown_and_nobody_is_asked_without_a_terminal() {
     "#);
 }
 
+#[cfg(sandbox)]
 #[test]
 fn a_yes_is_for_exactly_this() {
     let env = env();
@@ -269,6 +271,7 @@ fn a_yes_is_for_exactly_this() {
     ");
 }
 
+#[cfg(sandbox)]
 #[test]
 fn one_server_may_be_trusted_alone() {
     let env = env();
@@ -313,6 +316,7 @@ fn one_server_may_be_trusted_alone() {
     assert_eq!(json(&["trust", "reach", "--yes", "--json"]), json!({ "trusted": asked }));
 }
 
+#[cfg(sandbox)]
 #[test]
 fn every_yes_can_be_seen_and_taken_back() {
     let env = env();
@@ -451,6 +455,7 @@ fn s5_yeses_of_an_earlier_helve_end_and_are_named_once() {
     ");
 }
 
+#[cfg(sandbox)]
 #[test]
 fn s5_a_header_that_sends_another_secret_is_asked_again() {
     let env = env();
@@ -506,6 +511,7 @@ fn s6_a_script_that_is_swapped_while_it_starts_gets_no_call() {
 }
 
 /// What is renamed over a script takes the sealed copy away that lies over it in a sandbox: it is noticed all the same.
+#[cfg(sandbox)]
 #[test]
 fn s6_a_script_that_is_replaced_under_its_sandbox_gets_no_call() {
     let env = TestEnv::new().with_variable("PATH", "/usr/bin:/bin");
@@ -556,6 +562,7 @@ fn s6_what_is_as_it_was_is_started_and_called() {
     assert!(told(&env).contains(&"tools/call".to_owned()));
 }
 
+#[cfg(sandbox)]
 #[test]
 fn s6_a_program_of_the_project_is_run_from_its_descriptor() {
     let env = TestEnv::new();

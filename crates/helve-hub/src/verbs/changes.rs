@@ -4,7 +4,7 @@
 use helve_store::Change;
 
 use super::files::{self, Edit, FileText};
-use super::redacted::{HIDDEN, redacted};
+use super::redaction::{HIDDEN, redacted};
 use crate::actor::Actor;
 use crate::error::HubError;
 use crate::hub::Hub;

@@ -4,7 +4,7 @@ use helve_store::{Change, NewChange};
 
 use super::taken_back;
 use crate::verbs::files::{diff_text, version_of};
-use crate::verbs::redacted::redacted;
+use crate::verbs::redaction::redacted;
 
 fn change(before: &str, after: &str) -> Change {
     let noted = NewChange {

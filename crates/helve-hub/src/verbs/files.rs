@@ -13,7 +13,7 @@ use helve_model::{Layer, Origin, TransportSpec};
 use helve_store::{NewChange, hex};
 use sha2::{Digest as _, Sha256};
 
-use super::redacted::redacted;
+use super::redaction::redacted;
 use crate::actor::Actor;
 use crate::error::{ConflictingTexts, HubError, TextProblem};
 use crate::hub::{Hub, Programs};

@@ -44,17 +44,7 @@ fn still() -> SystemTime {
 }
 
 pub(crate) fn rule(tool: &str, action: Action, by: Option<Answerers>) -> SourcedRule {
-    let rule = Rule {
-        tool: tool.to_owned(),
-        pattern: None,
-        risk: None,
-        kind: None,
-        who: Vec::new(),
-        action,
-        origin: Origin::Program,
-        layer: Layer::User,
-        by,
-    };
+    let rule = Rule { by, ..Rule::new(tool, action, Origin::Program, Layer::User) };
     SourcedRule { rule, trust: Trust::Trusted }
 }
 

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use helve::Host;
 use helve_hub::{
-    Actor, AgentApprovers, ApprovalQueue, ApprovalTimes, CallRecorder, Door, Hub, HubAuthenticate, HubOptions, Live,
-    Metrics, Programs, TokenRequest, Tokens, make_token,
+    Actor, AgentApprovers, ApprovalQueue, ApprovalTimes, CallRecorder, Hub, HubAuthenticate, HubOptions, Live, Metrics,
+    Programs, RequestTarget, TokenRequest, Tokens, make_token,
 };
 use helve_model::SecretSet;
 use helve_serve::face::http::{Guard, HttpFace};
@@ -339,13 +339,13 @@ impl World {
         let body = Bytes::from(body.to_owned());
         let peer = Peer { connection: 7, user };
         let path = builder.uri_ref().expect("a path").path().to_owned();
-        match Door::of(&path) {
-            Door::Agents => {
+        match RequestTarget::of(&path) {
+            RequestTarget::Agents => {
                 let request = builder.body(Full::new(body)).expect("a request");
                 let response = self.face.handle(request, peer).await;
                 (response.status(), String::new())
             }
-            Door::Hub => {
+            RequestTarget::Hub => {
                 let request = builder.body(body).expect("a request");
                 let response = Arc::clone(&self.hub).handle(request, peer).await;
                 let status = response.status();

@@ -74,7 +74,7 @@ impl Agent {
         }
         if let Some(level) = level {
             // Nothing is connected yet: whoever comes will be told.
-            let _: Option<()> = host.want_log_level(level.into()).now_or_never();
+            let _: Option<()> = host.want_log_level(level).now_or_never();
         }
         *own = Some(Arc::new(OwnHost { host, news, catalogs: Catalogs::default() }));
         Ok(())

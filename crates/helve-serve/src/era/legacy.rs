@@ -6,11 +6,10 @@ use std::sync::Arc;
 use helve_model::json::scan::{self, Member};
 use helve_model::json::{ObjectWriter, RawJson};
 use helve_model::protocol::{meta, version};
-use helve_wire::{BoxFuture, Era, NegotiatedVersion, RpcError};
+use helve_wire::{BoxFuture, Era, LogLevel, NegotiatedVersion, RpcError};
 
 use super::AgentEra;
 use crate::agent::Agent;
-use crate::change_notices::Level;
 use crate::discovery::Step;
 use crate::exchange::Exchange;
 use crate::gate::{self, Meta, Notification, Reader, Request};
@@ -180,7 +179,7 @@ fn initialize(exchange: &Exchange, request: &Request) -> Result<RawJson, RpcErro
 
 async fn set_log_level(exchange: &Exchange, request: &Request) -> Result<RawJson, RpcError> {
     let word = request.required("level")?;
-    let level = Level::from_word(&word).ok_or_else(|| invalid_params(format!("there is no log level `{word}`")))?;
+    let level = LogLevel::from_word(&word).ok_or_else(|| invalid_params(format!("there is no log level `{word}`")))?;
     exchange.agent.set_log_level(&exchange.gateway, level).await;
     Ok(RawJson::empty_object())
 }

@@ -8,7 +8,7 @@ use helve::{Answerer, CallContext};
 use helve_model::ServerName;
 use helve_model::json::{ObjectWriter, RawJson, quoted, scan};
 use helve_model::protocol::{code, extension, meta as meta_key, version};
-use helve_wire::{BoxFuture, ClientCapabilities, Era, NegotiatedVersion, QuestionKind, Relayed, RpcError};
+use helve_wire::{BoxFuture, ClientCapabilities, Era, LogLevel, NegotiatedVersion, QuestionKind, Relayed, RpcError};
 
 use tokio::sync::Notify;
 
@@ -17,7 +17,6 @@ use crate::approver_source::PageStyle;
 use crate::assigned_host::AssignedHost;
 use crate::capabilities;
 use crate::catalog::LISTS_COUNT_FOR;
-use crate::change_notices::Level;
 use crate::conversation::{Line, OpenCall};
 use crate::discovery::Step;
 use crate::exchange::Exchange;
@@ -202,7 +201,7 @@ async fn in_rounds(
     let line = Line {
         stream: Arc::clone(&exchange.stream),
         progress_token: meta.progress_token.clone(),
-        log_from: meta.log_level.as_deref().and_then(Level::from_word),
+        log_from: meta.log_level.as_deref().and_then(LogLevel::from_word),
     };
     let responses = request.param("inputResponses");
     let digest = CallDigest::new(server, &request.method, &request.subject(), request.param("arguments").as_ref());

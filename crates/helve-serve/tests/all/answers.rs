@@ -101,15 +101,8 @@ async fn g9_a_strict_server_refuses_in_the_agents_words() {
 #[tokio::test]
 async fn g9_rules_see_arguments_that_are_not_checked() {
     let deny = Rule {
-        tool: "one/*".to_owned(),
         pattern: Some("path=secret*".to_owned()),
-        risk: None,
-        kind: None,
-        who: Vec::new(),
-        action: Action::Deny,
-        origin: Origin::Program,
-        layer: Layer::User,
-        by: None,
+        ..Rule::new("one/*", Action::Deny, Origin::Program, Layer::User)
     };
     let allow = Rule { pattern: None, action: Action::Allow, ..deny.clone() };
     let rules = [deny, allow].map(|rule| SourcedRule { rule, trust: Trust::Trusted });

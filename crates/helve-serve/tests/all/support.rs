@@ -94,17 +94,7 @@ impl HostSource for Source {
 
 pub(crate) fn rule(tool: &str, action: Action, kind: Option<CallKind>) -> SourcedRule {
     let (origin, layer) = (Origin::Program, Layer::User);
-    let rule = Rule {
-        tool: tool.to_owned(),
-        pattern: None,
-        risk: None,
-        kind,
-        who: Vec::new(),
-        action,
-        origin,
-        layer,
-        by: None,
-    };
+    let rule = Rule { kind, ..Rule::new(tool, action, origin, layer) };
     SourcedRule { rule, trust: Trust::Trusted }
 }
 

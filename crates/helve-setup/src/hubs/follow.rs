@@ -13,7 +13,7 @@ use helve_wire::{Error as WireError, Feed};
 use tokio::task::AbortHandle;
 
 use super::hub_list::{self, HubList};
-use super::kept::KeptHub;
+use super::hub_memory::KeptHub;
 use super::why;
 use crate::setup::Setup;
 

@@ -29,6 +29,7 @@ mod spawn;
 pub mod warden;
 #[cfg(warden)]
 mod warden_launcher;
+mod warden_program;
 
 use std::fmt;
 
@@ -50,7 +51,8 @@ pub use process::{ExitReport, ServerProcess};
 #[cfg(sandbox)]
 pub use sandboxed_launcher::{Sandbox, SandboxedLauncher, probe};
 #[cfg(warden)]
-pub use warden_launcher::{WardenLauncher, WardenProgram};
+pub use warden_launcher::WardenLauncher;
+pub use warden_program::WardenProgram;
 
 /// Starts servers. The seam between the transport and the operating system: wrap a launcher to change the command
 /// before it runs (a sandbox, a remote shell), or to count.

@@ -2,22 +2,12 @@
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
 
 use super::command::{ServerCommand, check_program, start_error};
 use super::confinement::seal_words;
 use super::process::Tree;
-use super::{Launched, Launcher, spawn, warden};
+use super::{Launched, Launcher, WardenProgram, spawn, warden};
 use crate::Result;
-
-/// A program that calls [`warden::run`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WardenProgram {
-    /// Where it is.
-    pub path: PathBuf,
-    /// The arguments that make it a warden; none for `helve-warden` itself.
-    pub leading: Vec<OsString>,
-}
 
 /// Starts the server under a [warden](super::warden), which ends the whole tree with it, and with this process.
 #[derive(Debug, Clone)]

@@ -15,9 +15,10 @@ use crate::launch::ExitReport;
 use crate::request::Times;
 
 /// How much a server should tell in its log notifications.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
     /// Everything.
+    #[default]
     Debug,
     /// What it does.
     Info,
@@ -152,6 +153,24 @@ impl Session {
 }
 
 impl LogLevel {
+    /// All of them, the least important first.
+    pub const ALL: [Self; 8] = [
+        Self::Debug,
+        Self::Info,
+        Self::Notice,
+        Self::Warning,
+        Self::Error,
+        Self::Critical,
+        Self::Alert,
+        Self::Emergency,
+    ];
+
+    /// The level that the protocol has this word for.
+    #[must_use]
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.as_str() == word)
+    }
+
     /// The protocol's word.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

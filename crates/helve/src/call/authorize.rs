@@ -38,7 +38,7 @@ pub(super) fn decide(
     host: &HostCore,
     policy: &ToolPolicy,
     arguments: RawJson,
-    whereabouts: Whereabouts,
+    whereabouts: &Whereabouts,
     context: &CallContext,
     recording: &mut Recording<'_>,
 ) -> Result<Answer, CallError> {
@@ -74,7 +74,7 @@ pub(super) async fn ask(
     policy: &ToolPolicy,
     context: &CallContext,
     question: Question,
-    whereabouts: Whereabouts,
+    whereabouts: &Whereabouts,
 ) -> Result<Permit, CallError> {
     let approver = context.approver.as_ref().unwrap_or(&host.approver);
     let asked_at = host.snapshot().generation();
@@ -135,7 +135,7 @@ fn decide_again(
     policy: &ToolPolicy,
     context: &CallContext,
     asked: Question,
-    whereabouts: Whereabouts,
+    whereabouts: &Whereabouts,
 ) -> Result<Answer, CallError> {
     let snapshot = host.snapshot();
     let listed = snapshot.find(asked.name()).filter(|_| asked.kind() == CallKind::Tool);

@@ -41,7 +41,7 @@ impl PreparedCall {
             Some((Action::Ask | Action::Deny, _)) => {}
         }
         let arguments = RawJson::empty_object();
-        match policy.decide_at(context.called_by(), arguments, Whereabouts::default()) {
+        match policy.decide_at(context.called_by(), arguments, &Whereabouts::default()) {
             Decision::Allow(_) => Foreseen::Allowed,
             Decision::Deny(refusal) => Foreseen::Denied(CallError::from_refusal(&refusal)),
             Decision::Ask(question) => {

@@ -141,9 +141,9 @@ async fn permit(
     };
     let policy = rules.for_tool(subject);
     authorize::in_scope(&policy, context, recording)?;
-    match authorize::decide(host, &policy, arguments, Whereabouts::default(), context, recording)? {
+    match authorize::decide(host, &policy, arguments, &Whereabouts::default(), context, recording)? {
         Answer::Approved(permit) => Ok(permit),
-        Answer::Open(question) => authorize::ask(host, &policy, context, question, Whereabouts::default()).await,
+        Answer::Open(question) => authorize::ask(host, &policy, context, question, &Whereabouts::default()).await,
     }
 }
 

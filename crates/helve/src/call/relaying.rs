@@ -120,12 +120,12 @@ async fn permit(
             return Err(CallError::new(ErrorCode::ServerUnavailable, "the host has no servers yet"));
         };
         let (policy, nothing) = (rules.for_tool(subject), RawJson::empty_object());
-        match authorize::decide(host, &policy, nothing, Whereabouts::default(), context, &mut recording)? {
+        match authorize::decide(host, &policy, nothing, &Whereabouts::default(), context, &mut recording)? {
             Answer::Approved(permit) => Ok(permit),
             Answer::Open(question) if form == MessageForm::Notification => {
                 Err(context.refused(&question.refuse_unanswered()))
             }
-            Answer::Open(question) => authorize::ask(host, &policy, context, question, Whereabouts::default()).await,
+            Answer::Open(question) => authorize::ask(host, &policy, context, question, &Whereabouts::default()).await,
         }
     }
     .await

@@ -13,6 +13,7 @@ use super::CallContext;
 use crate::catalog::ToolEntry;
 use crate::error::CallError;
 use crate::settings::Surroundings;
+use crate::tool::Tool;
 
 /// How many of a server's roots count.
 const MAX_ROOTS: usize = 64;
@@ -25,15 +26,18 @@ pub(super) fn matter(tool: &ToolEntry, context: &CallContext) -> bool {
     }
 }
 
+/// What is known of a server's: the directories that it was given, on its connection or in the course of this call.
+pub(super) fn given(tool: &ToolEntry, context: &CallContext) -> Whereabouts {
+    Whereabouts { roots: roots(tool, context), ..Whereabouts::default() }
+}
+
+/// What a native tool finds.
 pub(super) async fn find(
     tool: &ToolEntry,
+    native: &dyn Tool,
     arguments: &RawJson,
-    context: &CallContext,
     timeout: Duration,
 ) -> Result<Whereabouts, CallError> {
-    let Some(native) = tool.native() else {
-        return Ok(Whereabouts { roots: roots(tool, context), ..Whereabouts::default() });
-    };
     let finding = AssertUnwindSafe(async { native.places(arguments).await }).catch_unwind();
     match tokio::time::timeout(timeout, finding).await {
         Ok(Ok(places)) => Ok(Whereabouts { places, ..Whereabouts::default() }),
@@ -45,7 +49,6 @@ pub(super) async fn find(
     }
 }
 
-/// The directories that the server was given, on its connection or in the course of this call.
 fn roots(tool: &ToolEntry, context: &CallContext) -> Directories {
     let given = tool.handle.as_ref().and_then(|handle| handle.roots());
     let mut roots = given.map(|given| Directories::clone(&given)).unwrap_or_default();

@@ -22,7 +22,6 @@ use tokio::sync::{mpsc, watch};
 use super::KeeperConnection;
 use super::frame::Frame;
 use super::messages::{self, MOST_BORROWERS, Message};
-#[cfg(sandbox)]
 use crate::confine;
 use crate::connect::command;
 use crate::error::CallError;
@@ -150,7 +149,7 @@ impl KeptProgram {
         };
         #[cfg(not(sandbox))]
         let launched = {
-            crate::connect::refuse_sandbox(spec)?;
+            confine::refuse(spec)?;
             surroundings.launcher.launch(&command).map_err(|error| CallError::from_wire(error, &spec.name))?
         };
         Ok(Self::of(launched, spec, begun))

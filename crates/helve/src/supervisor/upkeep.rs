@@ -137,7 +137,11 @@ impl Supervisor {
         self.handle.describe(|facts| facts.list_error = None);
         let instructions = session.greeting().instructions.clone();
         let tools = listing.items.into_iter().map(Listed::Remote).collect();
-        Arc::new(ServerCatalog { tools, instructions, more: listing.more, from_cache: false })
+        let list = ServerCatalog { tools, instructions, more: listing.more, from_cache: false };
+        match self.shared.upgrade() {
+            Some(shared) => shared.surroundings.common.list(&self.spec.name, list),
+            None => Arc::new(list),
+        }
     }
 }
 

@@ -72,17 +72,7 @@ pub(crate) fn spec(name: &str, transport: TransportSpec) -> ServerSpec {
 
 /// A rule of the embedding program.
 pub(crate) fn rule(tool: &str, action: Action) -> SourcedRule {
-    let rule = Rule {
-        tool: tool.to_owned(),
-        pattern: None,
-        risk: None,
-        kind: None,
-        who: Vec::new(),
-        action,
-        origin: Origin::Program,
-        layer: Layer::CommandLine,
-        by: None,
-    };
+    let rule = Rule::new(tool, action, Origin::Program, Layer::CommandLine);
     SourcedRule { rule, trust: Trust::Trusted }
 }
 

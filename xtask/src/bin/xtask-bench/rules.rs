@@ -32,16 +32,6 @@ pub(crate) fn server_name(index: usize) -> String {
 }
 
 fn rule(tool: String, pattern: Option<String>, action: Action) -> SourcedRule {
-    let rule = Rule {
-        tool,
-        pattern,
-        risk: None,
-        kind: None,
-        who: Vec::new(),
-        action,
-        origin: Origin::Program,
-        layer: Layer::User,
-        by: None,
-    };
+    let rule = Rule { pattern, ..Rule::new(tool, action, Origin::Program, Layer::User) };
     SourcedRule { rule, trust: Trust::Trusted }
 }

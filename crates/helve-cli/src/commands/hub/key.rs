@@ -6,7 +6,7 @@ use std::path::Path;
 
 use helve_store::SealKey;
 
-use super::asked::Place;
+use super::control_socket::Place;
 use crate::failure::Failure;
 
 /// The key of a hub.

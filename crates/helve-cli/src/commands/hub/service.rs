@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use helve_hub::{Body, Door, Hub, LONGEST_BODY};
+use helve_hub::{Body, Hub, LONGEST_BODY, RequestTarget};
 use helve_serve::Peer;
 use helve_serve::face::http::{self, HttpFace};
 use http_body_util::{BodyExt as _, Either, Limited};
@@ -56,9 +56,9 @@ impl Answers for HubService {
     }
 
     async fn answer(self: Arc<Self>, request: Request<Incoming>, peer: Peer) -> Response<Self::Body> {
-        match Door::of(request.uri().path()) {
-            Door::Agents => self.face.handle(request, peer).await.map(Either::Left),
-            Door::Hub => self.page(request, peer).await.map(Either::Right),
+        match RequestTarget::of(request.uri().path()) {
+            RequestTarget::Agents => self.face.handle(request, peer).await.map(Either::Left),
+            RequestTarget::Hub => self.page(request, peer).await.map(Either::Right),
         }
     }
 }

@@ -21,6 +21,9 @@ use crate::transport::http::target::{AfterRefusal, HeaderSource, HttpTarget, Out
 
 /// Redirects followed for one request.
 const REDIRECTS: usize = 5;
+/// Headers that a request has besides the fixed ones: those of the transport, of the session, of a login and of nested hosts.
+const HEADERS_BESIDES: usize = 12;
+
 /// How often one request is sent again because its headers were refused: signing in, more rights, more rights again.
 const REPEATS: usize = 3;
 /// What a server wants the next proof of possession to repeat.
@@ -63,6 +66,8 @@ impl HttpClient {
         let mut headers = target.headers;
         let host = &target.url[Position::BeforeHost..Position::AfterPort];
         let host = HeaderValue::from_str(host).map_err(|_| unusable(&target.url))?;
+        // What comes to them with each request finds room: the map is cloned for it.
+        headers.reserve(HEADERS_BESIDES);
         headers.insert(HOST, host);
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         let uri = path_of(&target.url)?;

@@ -75,17 +75,7 @@ fn spec(name: &str, transport: TransportSpec) -> Result<ServerSpec> {
 
 /// A host that may call everything.
 fn builder(servers: Vec<ServerSpec>) -> HostBuilder {
-    let rule = Rule {
-        tool: "*/*".to_owned(),
-        pattern: None,
-        risk: None,
-        kind: None,
-        who: Vec::new(),
-        action: Action::Allow,
-        origin: Origin::Program,
-        layer: Layer::CommandLine,
-        by: None,
-    };
+    let rule = Rule::new("*/*", Action::Allow, Origin::Program, Layer::CommandLine);
     let environment = std::env::vars_os().filter(|(name, _)| name == "PATH").collect();
     let settings = HostSettings::default().with(|settings| settings.in_flight_per_server = 128);
     let builder = Host::builder()

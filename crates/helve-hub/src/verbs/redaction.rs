@@ -216,5 +216,5 @@ fn end_of(text: &str, quote: char) -> usize {
 }
 
 #[cfg(test)]
-#[path = "redacted_tests.rs"]
+#[path = "redaction_tests.rs"]
 mod tests;
