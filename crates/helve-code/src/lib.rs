@@ -18,6 +18,7 @@ mod frame;
 mod limits;
 mod lookup;
 mod modules;
+mod pipes;
 mod probe;
 mod report;
 mod review;
