@@ -6,6 +6,7 @@ pub(crate) mod approvals;
 pub(crate) mod audit;
 pub(crate) mod calls;
 pub(crate) mod changes;
+mod consent;
 pub(crate) mod draft;
 pub(crate) mod files;
 pub(crate) mod pins;

@@ -17,6 +17,7 @@ use crate::approval_desk::{AskedAgent, PageStyle};
 use crate::assigned_host::AssignedHost;
 use crate::catalog::Catalog;
 use crate::change_notices::Level;
+use crate::discovery::OWN_TOOLBOX;
 use crate::elicit_approval::{ElicitingApprover, Lasting};
 use crate::gate::{Meta, Request};
 use crate::gateway::{Gateway, is_the_persons};
@@ -74,7 +75,7 @@ impl Exchange {
         let task = request.param("task").filter(|_| !assigned.may_be_modern());
         let task = task.map(|task| Relayed { task: Some(task), ..Relayed::default() });
         let on_progress = meta.progress_token.clone().map(|token| relay_progress(Arc::clone(&self.stream), token));
-        let approver = self.approver(&answerer, PageStyle::WithError, None);
+        let approver = self.approver(&answerer, PageStyle::WithError, waits_on(server, meta));
         let mut context = self.common_context(assigned, server, answerer, request, meta).with(|context| {
             context.approver = approver;
             context.on_progress = on_progress;
@@ -251,6 +252,12 @@ impl Answerer for Exchange {
     fn log(&self, _server: &ServerName, params: &RawJson) {
         self.agent.hear_log(&*self.stream, params);
     }
+}
+
+/// A program that waits for a person goes on waiting as long as its agent hears that it does: what it has called would be called
+/// again if it ran again.
+pub(crate) fn waits_on(server: &ServerName, meta: &Meta) -> Option<Arc<Notify>> {
+    (server.as_str() == OWN_TOOLBOX && meta.progress_token.is_some()).then(Arc::default)
 }
 
 /// Progress goes to the agent in wire order, under the agent's own token.

@@ -18,7 +18,7 @@ use crate::support::{PATIENCE, TestEnv, with_servers};
 const ALLOW: &str = "[[rules]]\ntool = \"echo/*\"\naction = \"allow\"\n";
 
 /// A hub that runs; killed when dropped.
-struct Hub<'a> {
+pub(crate) struct Hub<'a> {
     environment: &'a TestEnv,
     child: Child,
     /// The link that it printed.
@@ -26,7 +26,7 @@ struct Hub<'a> {
 }
 
 impl<'a> Hub<'a> {
-    fn start(environment: &'a TestEnv, options: &[&str]) -> Self {
+    pub(crate) fn start(environment: &'a TestEnv, options: &[&str]) -> Self {
         let mut words = vec!["hub", "--http", "127.0.0.1:0", "--no-browser"];
         words.extend(options);
         let mut command = environment.command(&words);
@@ -38,12 +38,12 @@ impl<'a> Hub<'a> {
     }
 
     /// `127.0.0.1:4711`, wherever the world thinks it is.
-    fn address(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         let status = self.environment.json(&["hub", "status"]);
         status["listens"].as_str().expect("an address").to_owned()
     }
 
-    fn token(&self, name: &str, more: &[&str]) -> String {
+    pub(crate) fn token(&self, name: &str, more: &[&str]) -> String {
         let mut words = vec!["hub", "token", "make", name];
         words.extend(more);
         self.environment.stdout(&words).trim().to_owned()
@@ -55,17 +55,17 @@ impl<'a> Hub<'a> {
         stream
     }
 
-    fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    pub(crate) fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
         exchange(&mut self.connect(), method, path, headers, body)
     }
 
     /// Calls a tool as an agent of the older era does.
-    fn call(&self, token: Option<&str>, tool: &str, arguments: &Value) -> Value {
+    pub(crate) fn call(&self, token: Option<&str>, tool: &str, arguments: &Value) -> Value {
         let mut agent = Agent::new(self, token);
         agent.request("tools/call", &json!({ "name": tool, "arguments": arguments }))
     }
 
-    fn tools(&self, token: Option<&str>) -> Vec<String> {
+    pub(crate) fn tools(&self, token: Option<&str>) -> Vec<String> {
         let listed = Agent::new(self, token).request("tools/list", &json!({}));
         let tools = listed["result"]["tools"].as_array().cloned().unwrap_or_default();
         tools.iter().filter_map(|tool| Some(tool["name"].as_str()?.to_owned())).collect()
@@ -85,7 +85,7 @@ impl Drop for Hub<'_> {
     }
 }
 
-struct Agent<'a> {
+pub(crate) struct Agent<'a> {
     hub: &'a Hub<'a>,
     path: &'static str,
     token: Option<String>,
@@ -93,7 +93,7 @@ struct Agent<'a> {
 }
 
 impl<'a> Agent<'a> {
-    fn new(hub: &'a Hub<'a>, token: Option<&str>) -> Self {
+    pub(crate) fn new(hub: &'a Hub<'a>, token: Option<&str>) -> Self {
         Self::at(hub, "/mcp", token)
     }
 
@@ -122,7 +122,7 @@ impl<'a> Agent<'a> {
         self.hub.ask("POST", self.path, &headers, &message.to_string())
     }
 
-    fn request(&mut self, method: &str, params: &Value) -> Value {
+    pub(crate) fn request(&mut self, method: &str, params: &Value) -> Value {
         let answer = self.post(&json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }));
         let data = answer.body.lines().filter_map(|line| line.strip_prefix("data: ")).rfind(|data| !data.is_empty());
         serde_json::from_str(data.unwrap_or(&answer.body))
@@ -130,10 +130,37 @@ impl<'a> Agent<'a> {
     }
 }
 
-struct Answer {
-    status: u16,
+/// Calls a tool at an address, as an agent of the older era does.
+pub(crate) fn call_at(address: &str, token: Option<&str>, tool: &str, arguments: &Value) -> Value {
+    let bearer = token.map(|token| format!("Bearer {token}"));
+    let mut headers = vec![
+        ("accept", "application/json, text/event-stream"),
+        ("content-type", "application/json"),
+        ("host", address),
+    ];
+    headers.extend(bearer.as_deref().map(|bearer| ("authorization", bearer)));
+    let post = |headers: &[(&str, &str)], message: Value| {
+        let mut stream = TcpStream::connect(address).expect("connected");
+        stream.set_read_timeout(Some(PATIENCE)).expect("set");
+        exchange(&mut stream, "POST", "/mcp", headers, &message.to_string())
+    };
+    let client = json!({ "name": "test", "version": "1" });
+    let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+    let opened = post(&headers, json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }));
+    let session =
+        opened.header("mcp-session-id").unwrap_or_else(|| panic!("{} {}", opened.status, opened.body)).to_owned();
+    headers.push(("mcp-session-id", &session));
+    post(&headers, json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    let params = json!({ "name": tool, "arguments": arguments });
+    let answer = post(&headers, json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }));
+    let data = answer.body.lines().filter_map(|line| line.strip_prefix("data: ")).rfind(|data| !data.is_empty());
+    serde_json::from_str(data.unwrap_or(&answer.body)).unwrap_or_else(|_| panic!("{} {}", answer.status, answer.body))
+}
+
+pub(crate) struct Answer {
+    pub(crate) status: u16,
     head: String,
-    body: String,
+    pub(crate) body: String,
 }
 
 impl Answer {

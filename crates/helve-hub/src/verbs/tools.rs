@@ -3,13 +3,14 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use helve::{ApproveAll, CallContext, CallError, CallOutcome, CallSource, Door, Host, ToolEntry};
+use helve::{CallContext, CallError, CallOutcome, CallSource, Door, Host, ToolEntry};
 use helve_model::json::RawJson;
 use helve_model::sync::lock;
 use helve_model::{Action, Principal};
 use helve_policy::{Caller, Explanation, Whereabouts};
 use tokio::sync::Notify;
 
+use super::consent::ToolConsent;
 use super::files::version_of;
 use crate::actor::Actor;
 use crate::error::HubError;
@@ -134,7 +135,7 @@ pub(crate) fn begin(
             live.touch();
         }));
         if consent == Consent::Given {
-            context.approver = Some(Arc::new(ApproveAll));
+            context.approver = Some(Arc::new(ToolConsent(entry.name().clone())));
         }
     });
     let (host, live): (Host, _) = (hub.host().clone(), Arc::clone(&hub.live));

@@ -20,7 +20,7 @@ use crate::catalog::LISTS_COUNT_FOR;
 use crate::change_notices::Level;
 use crate::conversation::{Line, OpenCall};
 use crate::discovery::Step;
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, waits_on};
 use crate::gate::{self, Meta, Reader, Request};
 use crate::gateway::Gateway;
 use crate::held_tasks::HeldTasks;
@@ -230,6 +230,7 @@ async fn in_rounds(
         Some(found) => exchange.host_for_tool(found).await?,
         None => exchange.host_for(server).await.map_err(|error| refusal::of_call(&error))?,
     };
+    let overdue = overdue.or_else(|| waits_on(server, &meta));
     let approver = exchange.approver(&answerer, PageStyle::Question, overdue);
     let context = exchange.common_context(&assigned, server, answerer, request, &meta).with(|context| {
         context.approver = approver;
