@@ -1,8 +1,12 @@
 //! Owns one program on its way: the worker's messages, and its calls, which are made by [`PreparedCall::invoke`] and no other
 //! way. A message that somebody forged is a call like any other, and is decided like any other.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::future::{AbortHandle, Abortable};
@@ -16,21 +20,27 @@ use helve_model::{CallKind, ErrorCode, Risk};
 use helve_render::Parameters;
 use helve_wire::Progress;
 use sha2::{Digest as _, Sha256};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::unix::pipe;
-use tokio::time::Instant;
+use tokio::io::AsyncWriteExt as _;
+use tokio::time::{Instant, Sleep};
 
 use crate::approver::ProgramApprover;
 use crate::engine::{How, Worker};
 use crate::frame::{self, CallFrame, Failed, Plan};
+use crate::pipes::{Arrived, Lines, Outbox};
 use crate::probe::hex;
 use crate::report::Report;
 use crate::review::{Devices, OWN, review};
-use crate::run::{Action, Ending, Lookup, Run};
-use crate::runner::{LAST_WORDS, Listener, Runner, arrive};
+use crate::run::{Action, Ending, Run};
+use crate::runner::{LAST_WORDS, Listener, Runner, arrive, arrive_at};
 use crate::slots::Place;
 use crate::value::{self, Attachments};
 use crate::{binding, lookup};
+
+/// Whoever waits for a program that waits for a person hears so this often: most clients give up after a minute of silence.
+const REMINDED_EVERY: Duration = Duration::from_secs(15);
+
+/// So much is gathered before it is written, while there is more to do at once.
+const GATHERED_BYTES: usize = 16 << 10;
 
 /// A call that ended; `None` when the program gave it up.
 type Made = (u64, Arc<ToolEntry>, Option<Result<CallOutcome, CallError>>);
@@ -51,10 +61,24 @@ pub(crate) struct Driver<'a> {
     calls: FuturesUnordered<BoxFuture<'static, Made>>,
     devices: Devices,
     digest: String,
-    /// What the worker is to read, from here on.
-    unwritten: Vec<u8>,
-    written: usize,
+    outbox: Outbox,
+    timer: Timer,
+    /// Calls that wait for a person, and when whoever waits for the program last heard of it.
+    waits_for: Vec<String>,
+    reminded: Option<std::time::Instant>,
     told: u64,
+}
+
+/// What a program's driver waits for.
+enum Event {
+    /// The worker wrote, or ended.
+    Arrived(Result<Arrived, String>),
+    /// A call has its end.
+    Made(Made),
+    /// These calls wait for a person now.
+    Asking(Vec<String>),
+    /// It is time to look at the limits.
+    Time,
 }
 
 /// What became of an action.
@@ -89,8 +113,10 @@ impl<'a> Driver<'a> {
             calls: FuturesUnordered::new(),
             devices,
             digest: String::new(),
-            unwritten: Vec::new(),
-            written: 0,
+            outbox: Outbox::default(),
+            timer: Timer::default(),
+            waits_for: Vec::new(),
+            reminded: None,
             told: 0,
         }
     }
@@ -99,45 +125,41 @@ impl<'a> Driver<'a> {
     pub(crate) async fn drive(mut self, source: &str, mut worker: Worker, keeps: bool) -> (Report, Option<Worker>) {
         let limits = &self.runner.0.limits;
         self.digest = hex(&Sha256::digest(source));
-        self.unwritten = frame::start(source, limits.print_bytes, keeps).into_bytes();
+        self.outbox.put(&frame::start(source, limits.print_bytes, keeps));
         let mut lines = Lines::new(std::mem::take(&mut worker.unread), limits.message_bytes);
-        let mut asking = self.approver.asking();
         loop {
-            let deadline = self.run.deadline().map(Instant::from_std);
-            let actions = tokio::select! {
-                biased;
-                line = lines.next(&mut worker.stdout) => match line {
-                    Ok(Some(line)) => self.run.line(&line, now()),
-                    Ok(None) => {
-                        let mut report = ended(&worker.ended(LAST_WORDS).await);
-                        self.complete(&mut report);
-                        return (report, None);
-                    }
-                    Err(why) => vec![Action::Finish(Ending::Limit(why))],
-                },
-                Some(made) = self.calls.next(), if !self.calls.is_empty() => self.made(made),
-                changed = asking.changed() => {
-                    let asked = asking.borrow_and_update().clone();
-                    if changed.is_ok() {
-                        self.tell_asking(&asked);
-                    }
+            let event = poll_fn(|context| self.poll_event(&mut worker, &mut lines, context)).await;
+            let actions = match event {
+                Event::Arrived(Ok(Arrived::Line)) => self.run.line(lines.line(), now()),
+                Event::Arrived(Ok(Arrived::End)) => {
+                    let mut report = ended(&worker.ended(LAST_WORDS).await);
+                    self.complete(&mut report);
+                    return (report, None);
+                }
+                Event::Arrived(Err(why)) => vec![Action::Finish(Ending::Limit(why))],
+                Event::Made(made) => self.made(made),
+                Event::Asking(asked) => {
                     if asked.is_empty() {
                         self.place.resume().await;
                     }
                     self.run.asks(asked.len(), now());
+                    self.waits_for = asked;
+                    self.remind();
                     Vec::new()
-                },
-                written = worker.stdin.write(self.unwritten.get(self.written..).unwrap_or_default()), if self.written < self.unwritten.len() => {
-                    self.wrote(written);
-                    Vec::new()
-                },
-                () = sleep_until(deadline) => self.run.tick(now()),
+                }
+                Event::Time => {
+                    if self.reminded.is_some_and(|last| last.elapsed() >= REMINDED_EVERY) {
+                        self.remind();
+                    }
+                    self.run.tick(now())
+                }
             };
-            for action in actions {
+            let mut actions = VecDeque::from(actions);
+            while let Some(action) = actions.pop_front() {
                 // A worker that said how it ended, or was told not to begin, waits for the next program.
                 let waits = matches!(action, Action::Review(_) | Action::Finish(Ending::Done(_) | Ending::Failed(_)));
                 let is_refusal = matches!(action, Action::Review(_));
-                if let Next::Over(mut report) = self.act(action).await {
+                if let Next::Over(mut report) = self.act(action, &mut actions).await {
                     self.complete(&mut report);
                     worker.unread = lines.rest();
                     if keeps && is_refusal {
@@ -149,24 +171,53 @@ impl<'a> Driver<'a> {
         }
     }
 
-    async fn act(&mut self, action: Action) -> Next {
+    /// The next thing that happens. What there is to say to the worker is written when there is nothing else to do at once,
+    /// so that many answers are one write, and wake it once.
+    fn poll_event(&mut self, worker: &mut Worker, lines: &mut Lines, context: &mut Context<'_>) -> Poll<Event> {
+        if self.outbox.len() > GATHERED_BYTES {
+            self.outbox.poll_flush(&mut worker.stdin, context);
+        }
+        if !self.calls.is_empty()
+            && let Poll::Ready(Some(made)) = self.calls.poll_next_unpin(context)
+        {
+            return Poll::Ready(Event::Made(made));
+        }
+        if let Poll::Ready(asked) = self.approver.poll_asking(context) {
+            return Poll::Ready(Event::Asking(asked));
+        }
+        if let Poll::Ready(arrived) = lines.poll_line(&mut worker.stdout, context) {
+            return Poll::Ready(Event::Arrived(arrived));
+        }
+        self.outbox.poll_flush(&mut worker.stdin, context);
+        let reminder = self.reminded.map(|last| last + REMINDED_EVERY);
+        let next = [self.run.deadline(), reminder].into_iter().flatten().min();
+        self.timer.poll(next, context).map(|()| Event::Time)
+    }
+
+    /// Does it; what follows from it at once is put behind the others.
+    async fn act(&mut self, action: Action, following: &mut VecDeque<Action>) -> Next {
         match action {
             Action::Review(plan) => {
                 if let Some(report) = Box::pin(self.review(plan)).await {
                     return Next::Over(Box::new(report));
                 }
-                let actions = self.run.go(now());
-                actions.into_iter().for_each(|action| self.send(action));
+                following.extend(self.run.go(now()));
             }
-            Action::Dispatch(call) => self.dispatch(call),
+            Action::Dispatch(call) => {
+                // A server that nobody has asked yet: a plan does not see names that are put together.
+                if self.devices.find(&call.server, &call.tool).is_err() && arrive_at(&self.host, &call.server).await {
+                    self.devices = Devices::new(self.host.snapshot(), &self.context);
+                }
+                following.extend(self.dispatch(call));
+            }
             Action::GiveUp(id) => {
                 if let Some(abort) = self.abort.remove(&id) {
                     abort.abort();
                 }
             }
             Action::LookUp(lookup) => {
-                let answer = self.look_up(&lookup);
-                self.unwritten.extend(answer.into_bytes());
+                let answer = lookup::answer(&self.devices, &lookup);
+                self.outbox.put(&answer);
             }
             Action::Print(text) => {
                 if let Some(hear) = &self.listener.on_print {
@@ -174,27 +225,9 @@ impl<'a> Driver<'a> {
                 }
             }
             Action::Finish(ending) => return Next::Over(Box::new(self.finished(ending))),
-            send @ Action::Send(_) => self.send(send),
+            Action::Send(text) => self.outbox.put(&text),
         }
         Next::GoOn
-    }
-
-    fn send(&mut self, action: Action) {
-        if let Action::Send(text) = action {
-            self.unwritten.extend(text.into_bytes());
-        }
-    }
-
-    fn wrote(&mut self, written: std::io::Result<usize>) {
-        match written {
-            Ok(bytes) => self.written += bytes,
-            // It is gone, and its end is noticed where it is read.
-            Err(_) => self.written = self.unwritten.len(),
-        }
-        if self.written == self.unwritten.len() {
-            self.unwritten.clear();
-            self.written = 0;
-        }
     }
 
     /// Looks at the plan, and asks the person once for all that can be asked for up front. A report is the end.
@@ -220,9 +253,8 @@ impl<'a> Driver<'a> {
         }
         let names: Vec<String> = asks.iter().map(ToString::to_string).collect();
         let risk = review.calls.iter().filter(|call| asks.contains(&call.tool)).map(|call| call.risk).max();
-        let digest = self.digest.get(..12).unwrap_or_default();
         let arguments =
-            ObjectWriter::new().text("program", digest).array("tools", names.iter().map(|name| quoted(name)));
+            ObjectWriter::new().text("program", &self.digest).array("tools", names.iter().map(|name| quoted(name)));
         let (Ok(server), tool) = (ServerName::new(OWN), ToolName::new("run_code")) else { return None };
         let request = ApprovalRequest {
             name: QualifiedName::new(server, tool),
@@ -242,7 +274,7 @@ impl<'a> Driver<'a> {
                 format!("the program was not run, and no call was made: it calls {}, and {why}", names.join(", "));
             Some(Report::failed(code, message, true))
         };
-        match self.approver.ask(request).await {
+        match self.asked_up_front(request).await {
             ApprovalAnswer::Once | ApprovalAnswer::Run | ApprovalAnswer::Always { .. } => {
                 self.approver.cover(asks);
                 self.place.resume().await;
@@ -257,14 +289,27 @@ impl<'a> Driver<'a> {
         }
     }
 
-    fn dispatch(&mut self, call: CallFrame) {
+    /// Puts the one question about a program. Whoever waits for the program hears that it waits, and hears it again.
+    async fn asked_up_front(&mut self, request: ApprovalRequest) -> ApprovalAnswer {
+        let (approver, name) = (Arc::clone(&self.approver), vec![request.name.to_string()]);
+        let mut asked = pin!(approver.ask(request));
+        loop {
+            self.tell_asking(&name);
+            if let Ok(answer) = tokio::time::timeout(REMINDED_EVERY, asked.as_mut()).await {
+                return answer;
+            }
+        }
+    }
+
+    /// Begins a call, or says what follows where it cannot be made.
+    fn dispatch(&mut self, call: CallFrame) -> Vec<Action> {
         let id = call.id;
         let found = self.devices.find(&call.server, &call.tool).map(Arc::clone);
         let tool = match found {
             Ok(tool) => tool,
             Err((code, message)) => {
                 let answer = frame::error(id, code.as_str(), &message, (None, None), None);
-                return self.answered(id, String::new(), Err(code), answer);
+                return self.run.answered(id, String::new(), Err(code), answer, now());
             }
         };
         let parameters = self
@@ -277,7 +322,7 @@ impl<'a> Driver<'a> {
                 let (name, code) = (tool.name(), ErrorCode::InvalidParams);
                 let at = (Some(name.server.as_str()), Some(name.tool.as_str()));
                 let answer = frame::error(id, code.as_str(), &message, at, None);
-                return self.answered(id, name.to_string(), Err(code), answer);
+                return self.run.answered(id, name.to_string(), Err(code), answer, now());
             }
         };
         let (abort, registration) = AbortHandle::new_pair();
@@ -287,6 +332,7 @@ impl<'a> Driver<'a> {
             let result = Abortable::new(made, registration).await.ok();
             (id, tool, result)
         }));
+        Vec::new()
     }
 
     fn made(&mut self, (id, tool, result): Made) -> Vec<Action> {
@@ -305,32 +351,19 @@ impl<'a> Driver<'a> {
         let answer =
             value::answer(id, &tool, &result, wraps, &mut self.attachments, self.runner.0.limits.message_bytes);
         let name = tool.name().to_string();
-        let took = result.as_ref().map(|outcome| outcome.duration.as_millis());
-        let how = match (&end, took) {
-            (Ok(()), Ok(milliseconds)) => format!("{name} {milliseconds} ms"),
-            (Err(code), _) => format!("{name} failed ({code})"),
-            (Ok(()), Err(_)) => name.clone(),
-        };
-        self.tell(&how);
+        self.told += 1;
+        if self.listener.on_progress.is_some() {
+            let took = result.as_ref().map(|outcome| outcome.duration.as_millis());
+            self.tell(&match (&end, took) {
+                (Ok(()), Ok(milliseconds)) => format!("{name} {milliseconds} ms"),
+                (Err(code), _) => format!("{name} failed ({code})"),
+                (Ok(()), Err(_)) => name.clone(),
+            });
+        }
         self.run.answered(id, name, end, answer, now())
     }
 
-    /// The answer to a call that is not made.
-    fn answered(&mut self, id: u64, tool: String, end: Result<(), ErrorCode>, answer: String) {
-        for action in self.run.answered(id, tool, end, answer, now()) {
-            match action {
-                Action::Dispatch(next) => self.dispatch(next),
-                other => self.send(other),
-            }
-        }
-    }
-
-    fn look_up(&self, lookup: &Lookup) -> String {
-        lookup::answer(&self.devices, lookup)
-    }
-
-    fn tell(&mut self, what: &str) {
-        self.told += 1;
+    fn tell(&self, what: &str) {
         let Some(hear) = &self.listener.on_progress else { return };
         let message = format!("{}: {what}", self.told);
         // The token is whoever's who asked for progress, and is put in there.
@@ -340,10 +373,18 @@ impl<'a> Driver<'a> {
         hear(Progress { progress, total: None, message: Some(message), raw });
     }
 
+    /// Tells which call waits for a person, as long as one does.
+    fn remind(&mut self) {
+        let waits_for = std::mem::take(&mut self.waits_for);
+        self.tell_asking(&waits_for);
+        self.reminded = (!waits_for.is_empty() && self.listener.on_progress.is_some()).then(now);
+        self.waits_for = waits_for;
+    }
+
     fn tell_asking(&mut self, asked: &[String]) {
         if let Some(last) = asked.last() {
-            let what = format!("waiting for approval of {last}");
-            self.tell(&what);
+            self.told += 1;
+            self.tell(&format!("waiting for approval of {last}"));
         }
     }
 
@@ -369,54 +410,24 @@ impl<'a> Driver<'a> {
     }
 }
 
-/// Lines of a worker, each within a limit.
-pub(crate) struct Lines {
-    buffer: Vec<u8>,
-    from: usize,
-    most: usize,
-}
+/// Wakes the driver when a limit may be reached. Limits move on while others work: it is armed anew when it has rung, or when
+/// one comes nearer.
+#[derive(Default)]
+struct Timer(Option<Pin<Box<Sleep>>>);
 
-impl Lines {
-    pub(crate) const fn new(unread: Vec<u8>, most: usize) -> Self {
-        Self { buffer: unread, from: 0, most }
-    }
-
-    /// The next line; `None` at the end. Cancel safe: what was read stays.
-    pub(crate) async fn next(&mut self, stdout: &mut pipe::Receiver) -> Result<Option<Vec<u8>>, String> {
-        loop {
-            let unseen = self.buffer.get(self.from..).unwrap_or_default();
-            if let Some(end) = unseen.iter().position(|byte| *byte == b'\n') {
-                let end = self.from + end;
-                let mut line: Vec<u8> = self.buffer.drain(..=end).collect();
-                line.pop();
-                self.from = 0;
-                return Ok(Some(line));
-            }
-            self.from = self.buffer.len();
-            if self.buffer.len() > self.most {
-                return Err(format!("it wrote a message of more than {} bytes", self.most));
-            }
-            match stdout.read_buf(&mut self.buffer).await {
-                Ok(0) | Err(_) => return Ok(None),
-                Ok(_) => {}
-            }
+impl Timer {
+    fn poll(&mut self, deadline: Option<std::time::Instant>, context: &mut Context<'_>) -> Poll<()> {
+        let Some(deadline) = deadline.map(Instant::from_std) else { return Poll::Pending };
+        let sleep = self.0.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
+        if sleep.is_elapsed() || deadline < sleep.deadline() {
+            sleep.as_mut().reset(deadline);
         }
-    }
-
-    fn rest(self) -> Vec<u8> {
-        self.buffer
+        sleep.as_mut().poll(context)
     }
 }
 
 fn now() -> std::time::Instant {
     Instant::now().into_std()
-}
-
-async fn sleep_until(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline).await,
-        None => std::future::pending().await,
-    }
 }
 
 /// What is told of a program whose worker ended without a word.

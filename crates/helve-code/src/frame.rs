@@ -48,8 +48,11 @@ pub(crate) struct CallFrame {
     pub(crate) server: String,
     pub(crate) tool: String,
     pub(crate) args: RawJson,
+    /// Arguments by position.
+    #[serde(default = "nothing_by_position")]
     pub(crate) positional: RawJson,
     /// The text that an argument was parsed from, by name or position.
+    #[serde(default = "RawJson::empty_object")]
     pub(crate) texts: RawJson,
 }
 
@@ -95,6 +98,10 @@ pub(crate) struct Failed {
     pub(crate) line: Option<String>,
     #[serde(default)]
     pub(crate) code: Option<String>,
+}
+
+fn nothing_by_position() -> RawJson {
+    RawJson::from_static("[]")
 }
 
 /// The program, and whether another one follows.

@@ -19,6 +19,7 @@ mod frame;
 mod limits;
 mod lookup;
 mod modules;
+mod pipes;
 mod probe;
 mod report;
 mod review;

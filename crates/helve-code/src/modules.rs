@@ -126,7 +126,8 @@ pub(crate) fn may_import(module: &str, names: &[String], there: &[String]) -> bo
 /// What to do instead.
 pub(crate) fn advice(module: &str) -> &'static str {
     match module.split('.').next().unwrap_or_default() {
-        "os" | "shutil" | "tempfile" | "glob" | "fileinput" => "programs have no files and no environment: use a tool",
+        "os" => "programs have no files and no environment: use a tool, and `pathlib` to put paths together",
+        "shutil" | "tempfile" | "glob" | "fileinput" => "programs have no files: use a tool",
         "requests" | "httpx" | "aiohttp" | "urllib" | "urllib3" | "http" | "socket" | "ssl" | "ftplib" | "smtplib" => {
             "programs have no network: use a tool"
         }

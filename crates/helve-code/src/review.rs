@@ -8,6 +8,7 @@ use helve_model::name::{CODE_PREFIX, PLACED_CODE_PREFIX, Spelling};
 use helve_model::text::nearest;
 use helve_model::{ErrorCode, Risk, ServerName};
 
+use crate::approver::wants_page;
 use crate::binding;
 use crate::frame::{Plan, Site};
 use crate::modules;
@@ -42,6 +43,8 @@ pub struct PlannedCall {
     pub foreseen: Foreseen,
     /// How much harm it could do.
     pub risk: Risk,
+    /// A rule wants each such call answered on a page.
+    pub is_for_page: bool,
     /// It may be made several times, or never.
     pub in_loop: bool,
 }
@@ -60,7 +63,9 @@ impl Review {
     /// The tools that one question up front is about.
     #[must_use]
     pub fn asks(&self) -> Vec<QualifiedName> {
-        let asked = |call: &&PlannedCall| matches!(call.foreseen, Foreseen::Asks) && call.risk != Risk::High;
+        let asked = |call: &&PlannedCall| {
+            matches!(call.foreseen, Foreseen::Asks) && call.risk != Risk::High && !call.is_for_page
+        };
         let mut tools: Vec<QualifiedName> = self.calls.iter().filter(asked).map(|call| call.tool.clone()).collect();
         tools.sort();
         tools.dedup();
@@ -111,16 +116,8 @@ impl Devices {
     /// The tool of this name, if there is one that programs can call. Those that a rule denies are found, too.
     pub(crate) fn find(&self, server: &str, tool: &str) -> Result<&Arc<ToolEntry>, (ErrorCode, String)> {
         let found = self.snapshot.tool(&spelled(server, tool)).ok().or_else(|| {
-            // By its own name, too: `device["brave-search"]`, `devices.hub["brave-search"]`.
-            let own = match server.strip_prefix(PLACED_CODE_PREFIX) {
-                None => self.snapshot.server(server).filter(|own| own.name().place().is_none()),
-                Some(placed) => {
-                    let (place, name) = placed.split_once('.')?;
-                    let own = self.snapshot.server(&format!("{place}/{name}"));
-                    own.filter(|own| own.name().place() == Some(place))
-                }
-            };
-            self.snapshot.tool(&spelled(&worker_name(own?.name()), tool)).ok()
+            let own = self.server(server)?;
+            self.snapshot.tool(&spelled(&worker_name(own), tool)).ok().or_else(|| self.tool_read_alike(own, tool))
         });
         match found {
             Some(found) if found.name().server.as_str() != OWN && self.context.scope.includes(found.name()) => {
@@ -128,6 +125,36 @@ impl Devices {
             }
             _ => Err(self.missing(server, tool)),
         }
+    }
+
+    /// A server as programs spell it, or by its own name: `device["brave-search"]`, `devices.hub["brave-search"]`.
+    fn server(&self, server: &str) -> Option<&ServerName> {
+        let own = match server.strip_prefix(PLACED_CODE_PREFIX) {
+            None => self.snapshot.server(server).filter(|own| own.name().place().is_none()),
+            Some(placed) => placed.split_once('.').and_then(|(place, name)| {
+                let own = self.snapshot.server(&format!("{place}/{name}"));
+                own.filter(|own| own.name().place() == Some(place))
+            }),
+        };
+        own.map(|own| own.name()).or_else(|| {
+            let mut named =
+                self.snapshot.servers().map(|known| known.name()).filter(|known| worker_name(known) == server);
+            named.next().filter(|_| named.next().is_none())
+        })
+    }
+
+    /// A tool by its own name (`device.X["get-sum"]`), or the only one that reads like this: models write `get_sum` for
+    /// `get-sum`, whatever the signature says.
+    fn tool_read_alike(&self, server: &ServerName, tool: &str) -> Option<&Arc<ToolEntry>> {
+        let of_server = || self.snapshot.tools().filter(|known| known.name().server == *server);
+        of_server().find(|known| known.name().tool.as_str() == tool).or_else(|| {
+            let letters = |name: &str| -> String {
+                name.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+            };
+            let wanted = letters(tool);
+            let mut alike = of_server().filter(|known| letters(known.name().tool.as_str()) == wanted);
+            alike.next().filter(|_| alike.next().is_none())
+        })
     }
 
     fn missing(&self, server: &str, tool: &str) -> (ErrorCode, String) {
@@ -228,7 +255,9 @@ pub(crate) fn review(host: &Host, devices: &Devices, plan: &Plan, there: &[Strin
             }
         }
         let (tool, risk) = (entry.name().clone(), entry.policy().risk());
-        review.calls.push(PlannedCall { line: *line, tool, foreseen, risk, in_loop: *in_loop });
+        let ground = entry.policy().foresee(context.called_by()).map(|(_, ground)| ground);
+        let is_for_page = ground.is_some_and(|ground| wants_page(&ground.decider));
+        review.calls.push(PlannedCall { line: *line, tool, foreseen, risk, is_for_page, in_loop: *in_loop });
     }
     review.problems.sort_by_key(|problem| problem.line);
     review

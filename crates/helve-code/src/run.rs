@@ -69,7 +69,8 @@ pub(crate) struct Run {
     calls: Vec<CallMade>,
     /// Calls under way and when they were begun, by the worker's number.
     open: BTreeMap<u64, (usize, Instant)>,
-    waiting: VecDeque<CallFrame>,
+    /// Calls that begin when others have ended, with their places among all.
+    waiting: VecDeque<(usize, CallFrame)>,
     lookups: usize,
     printed: String,
     cut: u64,
@@ -112,7 +113,11 @@ impl Run {
 
     /// A line of the worker's.
     pub(crate) fn line(&mut self, line: &[u8], now: Instant) -> Vec<Action> {
-        self.advance(now);
+        // One that never stops talking is held to its time as well.
+        let over = self.tick(now);
+        if !over.is_empty() {
+            return over;
+        }
         let frame = match serde_json::from_slice::<Frame>(line) {
             Ok(frame) => frame,
             Err(error) => return self.finish(Ending::Nonsense(error.to_string())),
@@ -157,10 +162,7 @@ impl Run {
         self.advance(now);
         self.close(id, tool, Some(end), now);
         let mut actions = vec![Action::Send(answer)];
-        if let Some(next) = self.waiting.pop_front() {
-            self.open(&next, now);
-            actions.push(Action::Dispatch(next));
-        }
+        actions.extend(self.next_call(now));
         actions
     }
 
@@ -227,7 +229,7 @@ impl Run {
         if self.calls.len() >= self.limits.calls {
             return self.finish(Ending::Limit(format!("it made more than {} calls", self.limits.calls)));
         }
-        if self.open.contains_key(&call.id) || self.waiting.iter().any(|other| other.id == call.id) {
+        if self.open.contains_key(&call.id) || self.waiting.iter().any(|(_, other)| other.id == call.id) {
             return self.finish(Ending::Nonsense("two calls of one number".to_owned()));
         }
         let bytes = call.args.as_str().len() + call.positional.as_str().len();
@@ -244,36 +246,32 @@ impl Run {
             let message = format!("the arguments have {bytes} bytes, and a call takes up to {most}");
             return vec![Action::Send(frame::error(call.id, code.as_str(), &message, (None, None), None))];
         }
+        self.waiting.push_back((self.calls.len() - 1, call));
         if self.open.len() >= self.limits.calls_at_once {
-            self.waiting.push_back(call);
             return Vec::new();
         }
-        self.open.insert(call.id, (self.calls.len() - 1, now));
-        vec![Action::Dispatch(call)]
+        self.next_call(now).into_iter().collect()
     }
 
-    fn open(&mut self, call: &CallFrame, now: Instant) {
-        let spelled = spelled(&call.server, &call.tool);
-        let taken: Vec<usize> = self.open.values().map(|(index, _)| *index).collect();
-        let is_it = |(index, made): &(usize, &CallMade)| {
-            made.end.is_none() && made.duration.is_zero() && !taken.contains(index) && spelled.starts_with(&*made.tool)
-        };
-        if let Some((index, _)) = self.calls.iter().enumerate().find(is_it) {
-            self.open.insert(call.id, (index, now));
-        }
+    /// The call whose turn it is.
+    fn next_call(&mut self, now: Instant) -> Option<Action> {
+        let (index, call) = self.waiting.pop_front()?;
+        self.open.insert(call.id, (index, now));
+        Some(Action::Dispatch(call))
     }
 
     fn cancel(&mut self, id: u64, now: Instant) -> Vec<Action> {
-        self.waiting.retain(|call| call.id != id);
+        let cancelled = Some(Err(ErrorCode::Cancelled));
+        if let Some(place) = self.waiting.iter().position(|(_, call)| call.id == id) {
+            let made = self.waiting.remove(place).and_then(|(index, _)| self.calls.get_mut(index));
+            made.into_iter().for_each(|made| made.end = cancelled);
+        }
         if !self.open.contains_key(&id) {
             return Vec::new();
         }
-        self.close(id, String::new(), Some(Err(ErrorCode::Cancelled)), now);
+        self.close(id, String::new(), cancelled, now);
         let mut actions = vec![Action::GiveUp(id)];
-        if let Some(next) = self.waiting.pop_front() {
-            self.open(&next, now);
-            actions.push(Action::Dispatch(next));
-        }
+        actions.extend(self.next_call(now));
         actions
     }
 

@@ -88,3 +88,27 @@ fn what_is_printed_is_cut_at_whole_characters() {
     run.line(br#"{"print": "more"}"#, now);
     assert_eq!(run.printed(), ("éém", 4));
 }
+
+#[test]
+fn one_that_never_stops_talking_is_held_to_its_time() {
+    let now = Instant::now();
+    let mut run = running(Limits::default(), now);
+    let print = br#"{"print": "x"}"#;
+    assert!(matches!(run.line(print, after(now, 29)).as_slice(), [Action::Print(_)]));
+    let over = run.line(print, after(now, 31));
+    assert!(matches!(over.as_slice(), [Action::Finish(Ending::Limit(limit))] if limit.contains("30 s")));
+}
+
+#[test]
+fn a_call_that_is_given_up_before_its_turn_is_never_made() {
+    let now = Instant::now();
+    let mut run = running(Limits::default().with(|limits| limits.calls_at_once = 1), now);
+    for id in 1..=3 {
+        run.line(CallFrame::numbered(id, "x").as_bytes(), now);
+    }
+    assert!(run.line(br#"{"cancel": {"id": 2}}"#, now).is_empty());
+    let actions = run.answered(1, "a/x".to_owned(), Ok(()), "{}\n".to_owned(), after(now, 1));
+    assert!(matches!(actions.as_slice(), [Action::Send(_), Action::Dispatch(call)] if call.id == 3));
+    let ends: Vec<_> = run.calls(after(now, 1)).into_iter().map(|made| made.end).collect();
+    assert_eq!(ends, [Some(Ok(())), Some(Err(ErrorCode::Cancelled)), None]);
+}

@@ -5,17 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use helve::{CallContext, CallError, Caller, Door, Host, RawJson, WeakHost};
-use helve_model::ErrorCode;
 use helve_model::json::ObjectWriter;
+use helve_model::{ErrorCode, ServerName};
 use helve_wire::ProgressCallback;
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::Instant;
 
 use crate::approver::ProgramApprover;
-use crate::driver::{Driver, Lines, ended, failure};
+use crate::driver::{Driver, ended, failure};
 use crate::engine::{Engine, NoEngine, Worker};
 use crate::frame::{self, Plan};
 use crate::limits::Limits;
+use crate::pipes::Lines;
 use crate::report::Report;
 use crate::review::{Devices, Review, review, worker_name};
 use crate::run::{Action, Run};
@@ -61,6 +62,19 @@ impl Runner {
     pub fn new(host: &Host, engine: Engine, limits: Limits) -> Self {
         let slots = Slots::new(&limits);
         Self(Arc::new(Inner { host: host.downgrade(), engine, limits, slots, has_gate: true }))
+    }
+
+    /// The same for another host: its programs have their places among those of this one.
+    #[must_use]
+    pub fn at(&self, host: &Host) -> Self {
+        let Inner { engine, limits, slots, has_gate, .. } = &*self.0;
+        Self(Arc::new(Inner {
+            host: host.downgrade(),
+            engine: engine.clone(),
+            limits: limits.clone(),
+            slots: Arc::clone(slots),
+            has_gate: *has_gate,
+        }))
     }
 
     /// The same without the look at a program before it runs, for those who test what is behind it: the sandbox, and the
@@ -115,6 +129,8 @@ impl Runner {
     pub async fn plan(&self, source: &str, context: &CallContext) -> Result<Result<Review, Report>, CallError> {
         let host = self.0.host.upgrade()?;
         let context = within(context);
+        // What is remembered of servers that have not been started: programs look for tools, too.
+        host.recalled().await;
         let place = self.0.slots.take(&context.principal).await;
         if let Some(report) = self.too_large(source) {
             return Ok(Err(report));
@@ -127,7 +143,7 @@ impl Runner {
             let deadline = run.deadline().map_or_else(|| Instant::now() + LAST_WORDS, Instant::from_std);
             let actions = tokio::select! {
                 line = reader.next(&mut worker.stdout) => match line {
-                    Ok(Some(line)) => run.line(&line, Instant::now().into_std()),
+                    Ok(Some(line)) => run.line(line, Instant::now().into_std()),
                     Ok(None) | Err(_) => break Err(ended(&worker.ended(LAST_WORDS).await)),
                 },
                 () = tokio::time::sleep_until(deadline) => run.tick(Instant::now().into_std()),
@@ -158,6 +174,8 @@ impl Runner {
     ) -> Result<Report, CallError> {
         let host = self.0.host.upgrade()?;
         let context = within(context);
+        // What is remembered of servers that have not been started: programs look for tools, too.
+        host.recalled().await;
         if let Some(report) = self.too_large(source) {
             return Ok(report);
         }
@@ -215,6 +233,20 @@ pub(crate) async fn arrive(host: &Host, plan: &Plan) {
         if plan.calls.iter().any(|site| site.2 == spelled) {
             drop(host.ready(entry.name().as_str(), SERVER_COMES_WITHIN).await);
         }
+    }
+}
+
+/// The same for one server, by the name that a program has for it; false where it has nothing to wait for.
+pub(crate) async fn arrive_at(host: &Host, server: &str) -> bool {
+    let is_it = |name: &ServerName| worker_name(name) == server || name.as_str() == server;
+    let snapshot = host.snapshot();
+    let mut unlisted = snapshot.servers().filter(|entry| entry.all_tools().next().is_none());
+    match unlisted.find(|entry| is_it(entry.name())) {
+        Some(entry) => {
+            drop(host.ready(entry.name().as_str(), SERVER_COMES_WITHIN).await);
+            true
+        }
+        None => false,
     }
 }
 

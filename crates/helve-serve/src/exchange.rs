@@ -18,6 +18,7 @@ use crate::agent::{Agent, Clients};
 use crate::approver_source::{AskedAgent, PageStyle};
 use crate::assigned_host::AssignedHost;
 use crate::catalog::Catalog;
+use crate::discovery::OWN_TOOLBOX;
 use crate::elicit_approval::{ElicitingApprover, Lasting};
 use crate::gate::{Meta, Request};
 use crate::gateway::{Gateway, is_the_persons};
@@ -75,7 +76,7 @@ impl Exchange {
         let task = request.param("task").filter(|_| !assigned.may_be_modern());
         let task = task.map(|task| Relayed { task: Some(task), ..Relayed::default() });
         let on_progress = meta.progress_token.clone().map(|token| relay_progress(Arc::clone(&self.stream), token));
-        let approver = self.approver(&answerer, PageStyle::WithError, None, on_progress.clone());
+        let approver = self.approver(&answerer, PageStyle::WithError, waits_on(server, meta), on_progress.clone());
         let mut context = self.common_context(assigned, server, answerer, request, meta).with(|context| {
             context.approver = approver;
             context.on_progress = on_progress;
@@ -253,6 +254,12 @@ impl Answerer for Exchange {
     fn log(&self, _server: &ServerName, params: &RawJson) {
         self.agent.hear_log(&*self.stream, params);
     }
+}
+
+/// A program that waits for a person goes on waiting as long as its agent hears that it does: what it has called would be called
+/// again if it ran again.
+pub(crate) fn waits_on(server: &ServerName, meta: &Meta) -> Option<Arc<Notify>> {
+    (server.as_str() == OWN_TOOLBOX && meta.progress_token.is_some()).then(Arc::default)
 }
 
 /// Progress goes to the agent in wire order, under the agent's own token.

@@ -24,7 +24,7 @@ use helve_store::{Retention, Store};
 use tokio_rustls::TlsAcceptor;
 
 use super::serve::{
-    ManyHosts, UnlistedCalls, address, discovery, follow_changes, reachable, recipe, said_or_set, wait,
+    ManyHosts, UnlistedCalls, address, discovery, follow_changes, programs, reachable, recipe, said_or_set, wait,
 };
 use crate::context::Context;
 use crate::door_keeper::{ApprovalKeeper, DoorKeeper};
@@ -103,9 +103,13 @@ struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = wait)]
     wait: Option<Duration>,
 
-    /// What is listed: all, search (three tools), or all up to so many KB
+    /// What is listed: all, search (three tools), code (search and run_code), or all up to so many KB
     #[arg(long, value_name = "WAY", default_value = "128", value_parser = discovery)]
     discover: Discovery,
+
+    /// Offer run_code, too: a program that calls tools, in your own Python, confined
+    #[arg(long)]
+    code: bool,
 
     /// What no rule mentions: ask you through the agent, allow (the agent asks you itself), or deny
     #[arg(long, value_enum, value_name = "WHAT")]
@@ -231,9 +235,9 @@ async fn over_http(context: &Context, args: RunArgs, tls: Option<TlsAcceptor>, p
     .map_err(broken)?;
     let mut options = options(context, &configuration.settings, &args);
     options.approvals = Some(Arc::new(AgentApprovers(Arc::clone(&approvals))));
+    let code = programs(context, &configuration, args.code, &mut options.discovery).await;
     let Some(context_of_hosts) = context.shared() else { return Ok(()) };
-    let gateway =
-        Gateway::shared(Arc::new(ManyHosts { context: context_of_hosts, recipe, code: None }), options).await?;
+    let gateway = Gateway::shared(ManyHosts::new(context_of_hosts, recipe, code), options).await?;
     let host = gateway.host().clone();
     let face = Arc::new(HttpFace::new(Arc::clone(&gateway), guard));
     let is_open = args.public.is_some() || !bound.ip().is_loopback();

@@ -140,10 +140,7 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     if let Some(idle) = args.session_idle {
         options.limits.session_idle = idle;
     }
-    let code = if args.code || args.discover == Discovery::Code { code(context, &configuration)? } else { None };
-    if code.is_none() && args.discover == Discovery::Code {
-        options.discovery = Discovery::Search;
-    }
+    let code = block_on(async { Ok(programs(context, &configuration, args.code, &mut options.discovery).await) })?;
     options.limits.private_idle = configuration.settings.private_idle.value;
     options.limits.connections = listening::connections_at_most(options.limits.connections);
     match args.http {
@@ -213,8 +210,7 @@ async fn over_http(
     recipe.settings.denies_unlisted = denies_unlisted;
     guard.nesting = recipe.nesting().clone();
     let Some(context_of_hosts) = context.shared() else { return Ok(()) };
-    let source = Arc::new(ManyHosts { context: context_of_hosts, recipe, code });
-    let gateway = Gateway::shared(source, options).await?;
+    let gateway = Gateway::shared(ManyHosts::new(context_of_hosts, recipe, code), options).await?;
     let host = gateway.host().clone();
     let face = Arc::new(HttpFace::new(Arc::clone(&gateway), guard));
     context.printer.data(&format!("http://{}/mcp\n", reachable(bound)))?;
@@ -253,17 +249,27 @@ struct Added {
     code: Option<Engine>,
 }
 
-/// The engine for programs. Without one they are not offered, and the person is told why.
-fn code(context: &Context, configuration: &Configuration) -> Result<Option<Engine>, Failure> {
-    block_on(async {
-        match code_mode::engine(context, configuration, None, &CodeLimits::default()).await {
-            Ok(engine) => Ok(Some(engine)),
-            Err(why) => {
-                context.printer.warning(why.to_string());
-                Ok(None)
+/// The engine for programs, where they are wanted. Without one they are not offered: the person is told why, and agents that
+/// were to have programs alone have the search.
+pub(super) async fn programs(
+    context: &Context,
+    configuration: &Configuration,
+    is_wanted: bool,
+    discovery: &mut Discovery,
+) -> Option<Engine> {
+    if !is_wanted && *discovery != Discovery::Code {
+        return None;
+    }
+    match code_mode::engine(context, configuration, None, &CodeLimits::default()).await {
+        Ok(engine) => Some(engine),
+        Err(why) => {
+            context.printer.warning(why.to_string());
+            if *discovery == Discovery::Code {
+                *discovery = Discovery::Search;
             }
+            None
         }
-    })
+    }
 }
 
 impl HostSource for OneHost<'_> {
@@ -308,9 +314,31 @@ fn manage(host: &Host, answerer: Arc<dyn Answerer>, runner: Option<&Runner>) -> 
 
 /// Starts the host that all agents share, and hosts for agents that need servers of their own.
 pub(super) struct ManyHosts {
-    pub(super) context: Arc<Context>,
-    pub(super) recipe: Recipe,
-    pub(super) code: Option<Engine>,
+    context: Arc<Context>,
+    recipe: Recipe,
+    code: Option<Programs>,
+}
+
+/// What programs of all agents run in: however many hosts there are, they share its places and its spare.
+struct Programs {
+    engine: Engine,
+    first: OnceLock<Runner>,
+}
+
+impl Programs {
+    /// Offers them at one more host.
+    fn offer(&self, host: &Host) -> Result<(), CallError> {
+        host.prepare_search();
+        let first = self.first.get_or_init(|| Runner::new(host, self.engine.clone(), CodeLimits::default()));
+        first.at(host).offer(host)
+    }
+}
+
+impl ManyHosts {
+    pub(super) fn new(context: Arc<Context>, recipe: Recipe, code: Option<Engine>) -> Arc<Self> {
+        let code = code.map(|engine| Programs { engine, first: OnceLock::new() });
+        Arc::new(Self { context, recipe, code })
+    }
 }
 
 impl HostSource for ManyHosts {
@@ -326,12 +354,10 @@ impl HostSource for ManyHosts {
             None => builder,
         };
         let builder = builder.approver(ApprovalKeeper::new(&self.context)).answerer(answerer);
-        let code = self.code.clone();
         Box::pin(async move {
             let host = builder.start().await?;
-            if let Some(engine) = code {
-                host.prepare_search();
-                Runner::new(&host, engine, CodeLimits::default()).offer(&host)?;
+            if let Some(programs) = &self.code {
+                programs.offer(&host)?;
             }
             Ok(host)
         })

@@ -14,6 +14,7 @@ mod expanding;
 mod guarding;
 mod hostile;
 mod hub;
+mod hub_programs;
 mod importing;
 mod itself;
 mod keeping;

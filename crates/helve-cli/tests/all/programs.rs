@@ -82,7 +82,7 @@ fn a_failure_says_where_and_what_was_called() {
     --- stderr
     error: the program was not run, and no call was made:
       line 1: `device.BoxMCP` has no tool `ech`: did you mean `echo`?
-      line 2: `import os` is not possible: programs have no files and no environment: use a tool
+      line 2: `import os` is not possible: programs have no files and no environment: use a tool, and `pathlib` to put paths together
     ");
 }
 
@@ -402,4 +402,142 @@ async fn the_calls_of_a_program_are_cancelled_with_it() {
     until("tools/call", 3);
     agent.write(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}));
     until("notifications/cancelled", 3);
+}
+
+/// What is wrong with a program, or goes wrong with its tools: one message that says what, in which line, and what was called.
+#[test]
+fn bad_input_gets_one_clear_message() {
+    let Some(env) = machine(ALLOW) else { return };
+    let run = |program: &str| timeless(&env.run_with_input(&["run", "-"], program));
+    assert_snapshot!(run("rows = [1, 2\nprint(rows)\n"), @"
+    exit status 5
+    --- stderr
+    error: SyntaxError: '[' was never closed (line 1): rows = [1, 2
+      calls made: none
+    ");
+    assert_snapshot!(run(&format!("x = '{}'\n", "x".repeat(1 << 20))), @"
+    exit status 1
+    --- stderr
+    error: the program has 1048583 bytes, and 65536 are taken at most
+    ");
+    assert_snapshot!(run("device.BoxMCP.echo(n=1)\ndata = device.BoxMCP.big(bytes=100_000_000)\nlen(data)\n"), @"
+    exit status 1
+    --- stderr
+    error: ToolError: the server's answer is larger than 67108864 bytes (line 2)
+      calls made:
+        1: box/echo [N] ms
+        2: box/big failed (LIMIT_EXCEEDED), [N] ms
+    ");
+    assert_snapshot!(run("device.BoxMCP.echo(n=1)\ndevice.BoxMCP.exit(status=3)\ndevice.BoxMCP.echo(n=2)\n"), @"
+    exit status 3
+    --- stderr
+    error: ToolError: the server `box` is gone: exited with status 3 (line 2)
+      calls made:
+        1: box/echo [N] ms
+        2: box/exit failed (TRANSPORT_ERROR), [N] ms
+    ");
+    assert_snapshot!(run("device.BoxMCP.fail(message='no such order')\n"), @"
+    exit status 5
+    --- stderr
+    error: ToolError: no such order (line 1)
+      calls made:
+        1: box/fail failed (TOOL_ERROR), [N] ms
+    ");
+}
+
+/// A large result is read whole inside, and leaves as little as the program makes of it.
+#[test]
+fn a_large_result_is_summed_up_inside() {
+    let Some(env) = machine(ALLOW) else { return };
+    let mut agent = Agent::start(&env, &["serve", "--code"]);
+    let program = "import hashlib\ntext = device.BoxMCP.big(bytes=7_000_000)\n[len(text), hashlib.sha256(text.encode()).hexdigest()]";
+    let result = agent.run_code(program);
+    let digest = "22cfb1f79469d92ad78d2c1547dfeed12a1b72ceb665bd6154dc32883aa8a34a";
+    assert_eq!(text(&result), format!("[7000000,\"{digest}\"]"));
+    let whole = agent.run_code("device.BoxMCP.big(bytes=7_000_000)");
+    let bytes = whole.to_string().len();
+    assert!(whole["isError"].is_null() && bytes <= 41 << 10, "{bytes}");
+    let rows = agent.run_code("[{'n': n, 'text': device.BoxMCP.big(bytes=70_000)} for n in range(100)]");
+    let bytes = rows.to_string().len();
+    assert!(bytes <= 41 << 10, "{bytes}");
+    let shown: Value =
+        serde_json::from_str(text(&rows).lines().next().unwrap_or_default()).expect("what is cut is still JSON");
+    assert_eq!(shown[0]["n"], 0);
+}
+
+/// An agent that goes takes its programs with it, and what they called is taken back upstream.
+#[tokio::test]
+async fn the_calls_of_a_program_are_cancelled_with_its_client() {
+    let Some(env) = machine(ALLOW) else { return };
+    let record = env.home().join("record.jsonl");
+    let scenario = Scenario { record_to: Some(record.clone()), ..Scenario::dual() };
+    env.write(
+        "home/.config/helve/helve.toml",
+        &format!("[servers.box]\n{}\n{ALLOW}", crate::support::started_by(&scenario)),
+    );
+    for kills in [false, true] {
+        drop(fs_err::remove_file(&record));
+        let mut agent = Agent::start(&env, &["serve", "--code"]);
+        let code = "import asyncio\nawait asyncio.gather(*[device.BoxMCP.sleep(ms=600000) for _ in range(3)])";
+        agent.send("tools/call", &json!({"name": RUN_CODE, "arguments": {"code": code}}));
+        let deadline = Instant::now() + PATIENCE;
+        while fs_err::read_to_string(&record).unwrap_or_default().matches("tools/call").count() < 3 {
+            assert!(Instant::now() < deadline, "the calls are not made");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let processes = descendants_of(agent.child.id());
+        if kills {
+            agent.child.kill().expect("killed");
+        } else {
+            agent.stdin = None;
+        }
+        // The program at once; servers have a moment to end by themselves.
+        let is_python = |process: &u32| {
+            fs_err::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default().contains("(python")
+        };
+        let programs: Vec<u32> = processes.iter().copied().filter(is_python).collect();
+        assert!(!programs.is_empty(), "there is a program");
+        let left = wait_until_dead(&programs, GONE_WITHIN).await;
+        assert!(left.is_empty(), "{left:?}");
+        let left = wait_until_dead(&processes, PATIENCE).await;
+        assert!(left.is_empty(), "{left:?}");
+        // Whoever was killed cannot say anything: then the server itself is gone.
+        let recorded = fs_err::read_to_string(&record).unwrap_or_default();
+        if !kills {
+            assert_eq!(recorded.matches("notifications/cancelled").count(), 3, "{recorded}");
+        }
+    }
+}
+
+/// C10 over HTTP.
+#[test]
+fn what_no_rule_mentions_asks_in_programs_over_http() {
+    let Some(env) = machine("[settings]\nunlisted = \"allow\"\n") else { return };
+    let record = env.home().join("record.jsonl");
+    let scenario = Scenario { record_to: Some(record.clone()), ..Scenario::dual() };
+    let config =
+        format!("[servers.box]\n{}\n[settings]\nunlisted = \"allow\"\n", crate::support::started_by(&scenario));
+    env.write("home/.config/helve/helve.toml", &config);
+    let token = "0123456789abcdef0123456789abcdef";
+    let open: &[&str] = &["serve", "--code", "--http", "127.0.0.1:0", "--unlisted", "allow"];
+    let closed: &[&str] =
+        &["serve", "--discover", "code", "--http", "127.0.0.1:0", "--unlisted", "allow", "--unlisted-tokens"];
+    for (arguments, brings) in [(open, None), (closed, Some(token))] {
+        let mut command = env.command(arguments);
+        command.envs(brings.map(|token| ("HELVE_SERVE_TOKEN", token)));
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("started");
+        let mut address = String::new();
+        BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut address).expect("a line");
+        let address = address.trim().trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
+        for program in ["device.BoxMCP.sleep(ms=1)", "getattr(device.BoxMCP, 'sle' + 'ep')(ms=1)"] {
+            let answer = crate::running_hub::call_at(&address, brings, RUN_CODE, &json!({"code": program}));
+            assert_eq!(answer["result"]["isError"], true, "{arguments:?} {program}: {answer}");
+            assert!(answer.to_string().contains("APPROVAL_REQUIRED"), "{answer}");
+        }
+        child.kill().expect("killed");
+        child.wait().expect("ended");
+    }
+    let recorded = fs_err::read_to_string(record).unwrap_or_default();
+    assert!(!recorded.contains("tools/call"), "{recorded}");
 }

@@ -135,6 +135,33 @@ impl<'a> Agent<'a> {
     }
 }
 
+/// Calls a tool at an address, as an agent of the older era does.
+pub(crate) fn call_at(address: &str, token: Option<&str>, tool: &str, arguments: &Value) -> Value {
+    let bearer = token.map(|token| format!("Bearer {token}"));
+    let mut headers = vec![
+        ("accept", "application/json, text/event-stream"),
+        ("content-type", "application/json"),
+        ("host", address),
+    ];
+    headers.extend(bearer.as_deref().map(|bearer| ("authorization", bearer)));
+    let post = |headers: &[(&str, &str)], message: Value| {
+        let mut stream = TcpStream::connect(address).expect("connected");
+        stream.set_read_timeout(Some(PATIENCE)).expect("set");
+        exchange(&mut stream, "POST", "/mcp", headers, &message.to_string())
+    };
+    let client = json!({ "name": "test", "version": "1" });
+    let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+    let opened = post(&headers, json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }));
+    let session =
+        opened.header("mcp-session-id").unwrap_or_else(|| panic!("{} {}", opened.status, opened.body)).to_owned();
+    headers.push(("mcp-session-id", &session));
+    post(&headers, json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    let params = json!({ "name": tool, "arguments": arguments });
+    let answer = post(&headers, json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }));
+    let data = answer.body.lines().filter_map(|line| line.strip_prefix("data: ")).rfind(|data| !data.is_empty());
+    serde_json::from_str(data.unwrap_or(&answer.body)).unwrap_or_else(|_| panic!("{} {}", answer.status, answer.body))
+}
+
 pub(crate) struct Answer {
     pub(crate) status: u16,
     head: String,

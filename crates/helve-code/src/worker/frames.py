@@ -24,8 +24,8 @@ try:
     _quote = _json.encode_basestring
 
     def _make_encoder(default, allow_nan):
-        encode = _json.make_encoder({}, default, _quote, None, ":", ",", False, False, allow_nan)
-        return lambda value: "".join(encode(value, 0))
+        encode, join = _json.make_encoder({}, default, _quote, None, ":", ",", False, False, allow_nan), "".join
+        return lambda value: join(encode(value, 0))
 
 except (ImportError, AttributeError):
     import json as _slow_json
@@ -61,6 +61,7 @@ class _ParsedList(list):
 _ParsedDict.__name__ = _ParsedDict.__qualname__ = "dict"
 _ParsedList.__name__ = _ParsedList.__qualname__ = "list"
 _ParsedDict.__module__ = _ParsedList.__module__ = "builtins"
+_PARSED = (_ParsedDict, _ParsedList)
 
 
 class Attachment:
@@ -76,11 +77,10 @@ class Attachment:
 
 
 class _Slot:
-    __slots__ = ("number", "value", "error", "done", "wake", "future", "loop", "thread")
+    """A question that is open, or its answer. What is the same for most of them stands in the class: there are many."""
 
-    def __init__(self, number):
-        self.number, self.done = number, False
-        self.value = self.error = self.wake = self.future = self.loop = None
+    done = False
+    value = error = wake = future = loop = thread = None
 
 
 _slots = {}
@@ -94,10 +94,27 @@ _lines = []
 
 
 def _send(text):
-    data = text.encode("utf-8", "replace")
     with _writing:
-        while data:
-            data = data[posix.write(1, data):]
+        _write(text)
+
+
+def _write(text):
+    """Whoever calls this holds the lock."""
+    data = text.encode("utf-8", "replace")
+    # A pipe takes a small message whole.
+    while (written := posix.write(1, data)) < len(data):
+        data = data[written:]
+
+
+def _ask(kind, members):
+    """Sends a question, and gives the slot that its answer will be in."""
+    global _next_number
+    slot = _Slot()
+    with _writing:
+        slot.number = _next_number = _next_number + 1
+        _slots[_next_number] = slot
+        _write('{"%s":{"id":%d,%s}}\n' % (kind, _next_number, members))
+    return slot
 
 
 def _read_line():
@@ -105,7 +122,7 @@ def _read_line():
     global _buffer
     if _lines:
         return _lines.pop()
-    chunks = []
+    chunks = [_buffer] if _buffer else []
     while True:
         data = posix.read(0, 1 << 16)
         if not data:
@@ -114,19 +131,12 @@ def _read_line():
         if end < 0:
             chunks.append(data)
             continue
-        whole = _buffer + b"".join(chunks) + data[:end]
         _buffer = data[end + 1:]
-        _lines.extend(reversed(whole.split(b"\n")))
+        if not chunks and data.find(b"\n") == end:
+            return data[:end]
+        chunks.append(data[:end])
+        _lines.extend(reversed(b"".join(chunks).split(b"\n")))
         return _lines.pop()
-
-
-def _open_slot():
-    global _next_number
-    with _state:
-        _next_number += 1
-        slot = _Slot(_next_number)
-        _slots[_next_number] = slot
-    return slot
 
 
 def _deliver(line):
@@ -195,7 +205,7 @@ def _parsed(text):
 
 def _remembered(value):
     """The text that a value was parsed from, if it still is that value."""
-    if type(value) is _ParsedDict or type(value) is _ParsedList:
+    if type(value) in _PARSED:
         text = getattr(value, "_helve_text", None)
         if text is not None and _parsed(text) == value:
             return text
@@ -205,7 +215,8 @@ def _remembered(value):
 def _wait(slot):
     """Blocks this thread until the slot has its answer. One of the waiting threads reads for all of them."""
     global _reading
-    _flush()
+    if _printed:
+        _flush()
     while True:
         with _state:
             if slot.done:
@@ -214,9 +225,7 @@ def _wait(slot):
             if leads:
                 _reading = True
             else:
-                wake = slot.wake = _thread.allocate_lock()
-                wake.acquire()
-                _followers.append(slot)
+                wake = _follow(slot)
         if not leads:
             wake.acquire()
             continue
@@ -226,6 +235,14 @@ def _wait(slot):
         finally:
             _hand_over()
         return
+
+
+def _follow(slot):
+    """What is released when this slot has its answer, or when it is its turn to read. Whoever calls this holds the lock."""
+    wake = slot.wake = _thread.allocate_lock()
+    wake.acquire()
+    _followers.append(slot)
+    return wake
 
 
 def _hand_over():

@@ -3,12 +3,14 @@
 
 
 class _Tool:
-    __slots__ = ("_server", "_tool")
+    __slots__ = ("_server", "_tool", "_head")
 
     def __init__(self, server, tool):
         self._server, self._tool = server, tool
+        self._head = '"server":%s,"tool":%s,"args":' % (_quote(server), _quote(tool))
 
-    def __call__(self, *args, **kwargs):
+    # Tools may have an argument of any name, `self` among them.
+    def __call__(self, /, *args, **kwargs):
         slot = _begin(self, args, kwargs)
         if not slot.done:
             _wait(slot)
@@ -27,21 +29,21 @@ class _Tool:
 
 
 class _Server:
-    __slots__ = ("_server",)
-
     def __init__(self, server):
         self._server = server
 
+    # Asked once for each tool: from then on it is an attribute like any other.
     def __getattr__(self, tool):
         if tool.startswith("__") and tool.endswith("__"):
             raise AttributeError(tool)
-        return _Tool(self._server, tool)
+        made = self.__dict__[tool] = _Tool(self._server, tool)
+        return made
 
     def __getitem__(self, tool):
         return _Tool(self._server, str(tool))
 
     def __dir__(self):
-        return _asked('"names":{"id":%d,"server":%s}', _quote(self._server))
+        return _asked("names", '"server":' + _quote(self._server))
 
     def __repr__(self):
         return _spelled(self._server)
@@ -53,12 +55,11 @@ def _spelled(server):
 
 
 class _Device:
-    __slots__ = ()
-
     def __getattr__(self, server):
         if server.startswith("__") and server.endswith("__"):
             raise AttributeError(server)
-        return _Server(server)
+        made = self.__dict__[server] = _Server(server)
+        return made
 
     def __getitem__(self, server):
         if str(server).startswith("devices."):
@@ -66,11 +67,11 @@ class _Device:
         return _Server(str(server))
 
     def __dir__(self):
-        return _asked('"names":{"id":%d,"server":%s}', "null")
+        return _asked("names", '"server":null')
 
     def describe(self, name):
         """What a tool takes and does, as text."""
-        return _asked('"describe":{"id":%d,"name":%s}', _quote(name if isinstance(name, str) else repr(name)))
+        return _asked("describe", '"name":' + _quote(name if isinstance(name, str) else repr(name)))
 
     def search(self, query, limit=5):
         return search_skills(query, limit)
@@ -92,7 +93,7 @@ class _Devices:
         return self.local if place == "local" else _Place(str(place))
 
     def __dir__(self):
-        return ["local"] + _asked('"names":{"id":%d,"server":%s}', _quote("devices"))
+        return ["local"] + _asked("names", '"server":"devices"')
 
     def __repr__(self):
         return "devices"
@@ -114,7 +115,7 @@ class _Place:
         return _Server("devices.%s.%s" % (self._place, server))
 
     def __dir__(self):
-        return _asked('"names":{"id":%d,"server":%s}', _quote("devices." + self._place))
+        return _asked("names", '"server":' + _quote("devices." + self._place))
 
     def __repr__(self):
         return "devices.%s" % self._place
@@ -127,12 +128,11 @@ def search_skills(query, limit=5):
     """The tools that fit some words, the best first: name, signature and description of each."""
     queries = [query] if isinstance(query, str) else list(query)
     words = ",".join(_quote(str(one)) for one in queries)
-    return _asked('"find":{"id":%d,"queries":[%s],"limit":%d}', words, int(limit))
+    return _asked("find", '"queries":[%s],"limit":%d' % (words, int(limit)))
 
 
-def _asked(frame, *rest):
-    slot = _open_slot()
-    _send("{" + frame % ((slot.number,) + rest) + "}\n")
+def _asked(kind, members):
+    slot = _ask(kind, members)
     _wait(slot)
     return _take(slot)
 
@@ -140,23 +140,25 @@ def _asked(frame, *rest):
 def _begin(tool, args, kwargs):
     if _printed:
         _flush()
-    texts = ""
+    # What is seldom there is seldom written: the host takes its absence for empty.
+    rest = texts = ""
     for name, value in kwargs.items():
-        text = _remembered(value)
-        if text is not None:
-            texts += "%s%s:%s" % ("," if texts else "", _quote(name), _quote(text))
-    for index, value in enumerate(args):
-        text = _remembered(value)
-        if text is not None:
-            texts += '%s"%d":%s' % ("," if texts else "", index, _quote(text))
+        if type(value) in _PARSED:
+            texts += _text_of(name, value)
+    if args:
+        rest = ',"positional":' + _encoded_argument(list(args))
+        for index, value in enumerate(args):
+            if type(value) in _PARSED:
+                texts += _text_of(str(index), value)
+    if texts:
+        rest += ',"texts":{%s}' % texts[1:]
     encoded = _encoded_argument(kwargs)
-    positional = _encoded_argument(list(args)) if args else "[]"
-    slot = _open_slot()
-    _send(
-        '{"call":{"id":%d,"server":%s,"tool":%s,"args":%s,"positional":%s,"texts":{%s}}}\n'
-        % (slot.number, _quote(tool._server), _quote(tool._tool), encoded, positional, texts)
-    )
-    return slot
+    return _ask("call", tool._head + encoded + rest)
+
+
+def _text_of(name, value):
+    text = _remembered(value)
+    return "" if text is None else ",%s:%s" % (_quote(name), _quote(text))
 
 
 class _Later:
@@ -287,7 +289,8 @@ def _set_up_asyncio():
                 if not _reading:
                     _reading = True
                     break
-            time.sleep(0.001)
+                turn = _follow(_Slot())
+            turn.acquire()
         while True:
             _deliver(_read_line())
 

@@ -26,7 +26,7 @@ async fn all_problems_are_told_at_once_and_nothing_is_called() {
     let told = report.to_text(4_000);
     insta::assert_snapshot!(told, @r"
     the program was not run, and no call was made:
-    line 1: `import os` is not possible: programs have no files and no environment: use a tool
+    line 1: `import os` is not possible: programs have no files and no environment: use a tool, and `pathlib` to put paths together
     line 3: `device.ShopMCP` has no tool `ordr`: did you mean `order`?
     line 4: there is no server `device.ShpMCP`: did you mean `device.ShopMCP`?
     line 5: device.ShopMCP.order: there is no argument `idd`: did you mean `id`?

@@ -5,6 +5,7 @@
 mod escaping;
 mod fidelity;
 mod gate;
+mod names;
 mod pages;
 mod places;
 mod support;

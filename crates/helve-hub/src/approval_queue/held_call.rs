@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use helve::{AnswerPage, ApprovalAnswer, ApprovalRequest, Approver, BoxFuture, OpenQuestion};
+use helve_model::QualifiedName;
 use helve_model::json::ObjectWriter;
 use helve_serve::{AskedAgent, PageWay};
 use helve_store::{Approval, ApprovalState, AskOutcome, StoreError};
@@ -20,8 +21,14 @@ const ROUNDS: usize = 16;
 /// So often an agent that asked for progress hears that its call waits.
 const REPORT_EVERY: Duration = Duration::from_secs(10);
 
-/// Told what a question is called, on a thread where it may block.
-pub(crate) type OnAsked = Arc<dyn Fn(&str) + Send + Sync>;
+/// Told what the question about a call of one tool is called. What that tool calls in turn (a program is such a tool) is not
+/// its business.
+#[derive(Clone)]
+pub(crate) struct OnAsked {
+    pub(crate) tool: QualifiedName,
+    /// On a thread where it may block.
+    pub(crate) tell: Arc<dyn Fn(&str) + Send + Sync>,
+}
 
 /// The approver of one call.
 pub(super) struct HeldCall {
@@ -68,10 +75,10 @@ impl HeldCall {
                 AskOutcome::New(approval) | AskOutcome::Joined(approval) => approval,
             };
             // One answer is for one question: what is asked anew is answered anew.
-            if let Some(on_asked) = self.on_asked.clone().filter(|_| round == 0) {
+            if let Some(on_asked) = self.on_asked.clone().filter(|on_asked| round == 0 && on_asked.tool == request.name) {
                 let id = approval.id.clone();
                 self.with_queue(move |_| {
-                    on_asked(&id);
+                    (on_asked.tell)(&id);
                     Ok(())
                 })
                 .await?;

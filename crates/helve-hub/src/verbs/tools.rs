@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use helve::{CallContext, CallError, CallOutcome, CallSource, Door, Host, ToolEntry};
 use helve_model::json::RawJson;
 use helve_model::sync::lock;
-use helve_model::{Action, Principal};
+use helve_model::{Action, Principal, QualifiedName};
 use helve_policy::{Caller, Explanation, Whereabouts};
 use helve_serve::{AskedAgent, PageWay};
 use tokio::sync::Notify;
@@ -141,7 +141,7 @@ pub(crate) fn begin(
     });
     let mut asked = AskedAgent::default();
     asked.progress = Some(Arc::clone(&on_progress));
-    let approver = hub.approvals.approver(asked, (consent == Consent::Given).then(|| answering(hub)));
+    let approver = hub.approvals.approver(asked, (consent == Consent::Given).then(|| answering(hub, entry.name().clone())));
     let context = context(&Actor::Session).with(|context| {
         context.on_progress = Some(on_progress);
         context.approver = Some(approver);
@@ -157,14 +157,16 @@ pub(crate) fn begin(
     Ok(one)
 }
 
-/// The person who makes a call has said yes to it on the same page: their answer counts as a click does, if it is the first.
-fn answering(hub: &Arc<Hub>) -> OnAsked {
+/// The person who makes a call has said yes to it on the same page: their answer counts as a click does, if it is the first; not for
+/// what the tool calls in turn.
+fn answering(hub: &Arc<Hub>, tool: QualifiedName) -> OnAsked {
     let hub = Arc::clone(hub);
-    Arc::new(move |id| {
+    let tell = Arc::new(move |id: &str| {
         if let Err(error) = approvals::allow(&hub, &Actor::Session, id) {
             tracing::debug!(%error, id, "somebody else was first");
         }
-    })
+    });
+    OnAsked { tool, tell }
 }
 
 impl Try {

@@ -19,7 +19,7 @@ use crate::capabilities;
 use crate::catalog::LISTS_COUNT_FOR;
 use crate::conversation::{Line, OpenCall};
 use crate::discovery::Step;
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, waits_on};
 use crate::gate::{self, Meta, Reader, Request};
 use crate::gateway::Gateway;
 use crate::held_tasks::HeldTasks;
@@ -231,6 +231,7 @@ async fn in_rounds(
     };
     let on_progress = call.conversation.on_progress();
     let waits = meta.progress_token.is_some().then(|| Arc::clone(&on_progress));
+    let overdue = overdue.or_else(|| waits_on(server, &meta));
     let approver = exchange.approver(&answerer, PageStyle::Question, overdue, waits);
     let context = exchange.common_context(&assigned, server, answerer, request, &meta).with(|context| {
         context.approver = approver;

@@ -13,6 +13,7 @@ use helve_code::{Engine, EngineSetup, Limits, Report, Runner};
 use helve_wire::launch::WardenProgram;
 use serde_json::{Value, json};
 
+use crate::processor::OneProcessor;
 use crate::report::{Goal, Line};
 use crate::stats::{median, median_ratio};
 
@@ -76,7 +77,9 @@ fn start(rounds: usize) -> Result<Vec<Line>> {
     })
 }
 
+/// On one processor: what is compared is what a call costs, not where the kernel happens to run those who wait for it.
 fn call(rounds: usize) -> Result<Vec<Line>> {
+    let _one = OneProcessor::take()?;
     run(async |place| {
         let runner = place.cold();
         let timed = |calls: &str| {

@@ -1,6 +1,8 @@
-//! Owns what this process knows about processor time: its own, and that of children it has waited for, from the kernel.
+//! Owns what this process knows about processor time: its own, and that of children it has waited for, from the kernel; and on
+//! which processors it runs.
 
 use anyhow::{Context, Result};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
 /// The kernel counts processor time in hundredths of a second.
 const TICKS_PER_SECOND: f64 = 100.0;
@@ -18,6 +20,27 @@ pub(crate) fn of(process: u32) -> Result<f64> {
 /// Seconds the children that were waited for have used.
 pub(crate) fn of_children() -> Result<f64> {
     read("/proc/self/stat", 13)
+}
+
+/// One processor for this thread and for what it starts, until it is dropped. Two who wake each other by turns cost what they do
+/// there; on two processors they cost what a wake-up from one to the other happens to cost, however little they do.
+#[derive(Debug)]
+pub(crate) struct OneProcessor(CpuSet);
+
+impl OneProcessor {
+    pub(crate) fn take() -> Result<Self> {
+        let all = sched_getaffinity(None).context("the kernel does not say on which processors this runs")?;
+        let mut one = CpuSet::new();
+        one.set(sched_getcpu());
+        sched_setaffinity(None, &one).context("this thread cannot be kept on one processor")?;
+        Ok(Self(all))
+    }
+}
+
+impl Drop for OneProcessor {
+    fn drop(&mut self) {
+        let _ = sched_setaffinity(None, &self.0);
+    }
 }
 
 fn read(file: &str, field: usize) -> Result<f64> {
