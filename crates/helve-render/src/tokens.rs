@@ -6,6 +6,8 @@
 
 /// Letters of a word that are taken to be one token. Most English words are one at any length; rare ones are not.
 const LETTERS: usize = 6;
+/// The same of a text's first word: it has no space before it, and there are fewer tokens of that kind.
+const FIRST_LETTERS: usize = 5;
 /// The same of words in capitals, which are rarer.
 const CAPITALS: usize = 3;
 /// Digits, and signs in a row.
@@ -28,7 +30,7 @@ pub fn estimated_tokens(text: &str) -> usize {
     let mut characters = text.chars().peekable();
     while let Some(first) = characters.next() {
         let kind = kind(first);
-        let mut run = Run::default();
+        let mut run = Run { is_first: tokens == 0, ..Run::default() };
         run.add(first);
         let mut before = first;
         while let Some(next) = characters.next_if(|next| {
@@ -49,6 +51,7 @@ struct Run {
     others: usize,
     capitals: usize,
     has_line_break: bool,
+    is_first: bool,
 }
 
 impl Run {
@@ -67,7 +70,7 @@ impl Run {
         match kind {
             Kind::Letters if self.others > 0 => self.others + self.ascii.div_ceil(CAPITALS),
             Kind::Letters if length > 1 && self.capitals == length => length.div_ceil(CAPITALS),
-            Kind::Letters => length.div_ceil(LETTERS),
+            Kind::Letters => length.div_ceil(if self.is_first { FIRST_LETTERS } else { LETTERS }),
             Kind::Digits => length.div_ceil(DIGITS),
             // One space belongs to the word after it.
             Kind::Space => usize::from(self.has_line_break) + usize::from(length > 1),
@@ -93,7 +96,7 @@ mod tests {
     #[test]
     fn words_digits_signs_and_lines_are_counted() {
         let count = |text: &str| estimated_tokens(text);
-        assert_eq!([count(""), count("Search the web"), count("createIssue"), count("1234567")], [0, 3, 2, 3]);
+        assert_eq!([count(""), count("Search the web"), count("createIssue"), count("1234567")], [0, 4, 3, 3]);
         assert_eq!([count("a\n\nb"), count(r#"{"type":"#), count("URL"), count("天气")], [4, 3, 1, 2]);
     }
 }

@@ -22,6 +22,8 @@ const WEAK: f32 = 0.5;
 /// What the beginning of a word counts, where no tool has the word; and how long it has to be.
 const BEGINNING: f32 = 0.5;
 const SHORTEST_BEGINNING: usize = 3;
+/// How many words before its particle a verb may stand: `put all of my work aside`.
+const FARTHEST_VERB: usize = 6;
 /// What two words count together where they are written as one.
 const JOINED: f32 = 0.7;
 
@@ -107,6 +109,17 @@ fn concepts(stems: &Stems, text: &str) -> Vec<Concept> {
             if !terms.is_empty() {
                 concepts.push(Concept { written: None, terms, weight: 1.0 });
             }
+        }
+    }
+    // `turn the lights off` is `turn off`; where they stand together, that was found above.
+    for (place, (word, particle)) in written.iter().zip(&stemmed).enumerate() {
+        if !words::is_particle(word) {
+            continue;
+        }
+        let verbs = stemmed.get(place.saturating_sub(FARTHEST_VERB)..place.saturating_sub(1)).unwrap_or_default();
+        let mut phrases = verbs.iter().rev().map(|verb| expanded(&format!("{verb} {particle}")).collect::<Vec<_>>());
+        if let Some(terms) = phrases.find(|terms| !terms.is_empty()) {
+            concepts.push(Concept { written: None, terms, weight: 1.0 });
         }
     }
     // `web page` finds `webpage`.

@@ -80,6 +80,13 @@ fn synonyms_find_and_unknown_words_are_named() {
 }
 
 #[test]
+fn a_verb_may_stand_apart_from_its_particle() {
+    for query in ["throw away", "throw it away", "throw all of the old ones away"] {
+        assert!(words(query).contains(": delete_file "), "{query}: {}", words(query));
+    }
+}
+
+#[test]
 fn several_queries_give_one_list() {
     let texts = ["kelvin", "delete file", "kelvin weather"];
     insta::assert_snapshot!(check(&SearchQuery::new(&texts, 5)), @"4 of 4: now delete_file fileSystemInfo create_issue |");

@@ -133,6 +133,11 @@ pub(super) fn is_empty(word: &str) -> bool {
     EMPTY.binary_search(&word).is_ok()
 }
 
+/// Words that make another verb of the one before them, which may stand apart: `set aside`, `set it all aside`.
+pub(super) fn is_particle(word: &str) -> bool {
+    matches!(word, "aside" | "away" | "back" | "down" | "off" | "on" | "out" | "over" | "up")
+}
+
 /// Sorted. None of them says what a tool does: `get`, `list` and `new` are words like others.
 const EMPTY: [&str; 116] = [
     "a", "about", "actually", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been", "being", "but",
