@@ -99,9 +99,14 @@ impl Look<'_> {
     /// A browser that is signed in.
     fn signed_in(&self, looks: Looks) -> Result<browser::Browser> {
         let mut browser = self.driver.browser(looks)?;
-        browser.go(&self.stage.link()?)?;
-        browser.says("Overview")?;
+        self.sign_in(&mut browser)?;
         Ok(browser)
+    }
+
+    /// Signs a browser in anew.
+    fn sign_in(&self, browser: &mut browser::Browser) -> Result<()> {
+        browser.go(&self.stage.link()?)?;
+        browser.says("Overview")
     }
 }
 

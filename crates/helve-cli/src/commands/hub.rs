@@ -4,6 +4,7 @@ pub(super) mod asked;
 mod asker;
 mod key;
 mod notices;
+mod reloads;
 mod service;
 
 use std::net::SocketAddr;
@@ -33,6 +34,7 @@ use crate::printer::Line;
 use crate::running::{block_on, until_stopped};
 use crate::{listening, peer};
 use asked::Place;
+use reloads::HubReloads;
 use service::HubService;
 
 /// Where a hub listens that is told nothing else.
@@ -276,10 +278,11 @@ async fn over_http(context: &Context, args: RunArgs, tls: Option<TlsAcceptor>, p
     tell(context, &args, &hub)?;
     let service = Arc::new(HubService::new(Arc::clone(&hub), Arc::clone(&face), pages.handle().clone()));
     let mut listening = tokio::spawn(listening::serve(listener, tls, service));
+    let reloads = HubReloads { gateway: &gateway, hub: &hub };
     let served = tokio::select! {
         _ = &mut listening => Ok(()),
         stopped = until_stopped() => stopped,
-        never = follow_changes(context, &configuration, &*gateway) => match never {},
+        never = follow_changes(context, &configuration, &reloads) => match never {},
     };
     listening.abort();
     place.forget();

@@ -1,7 +1,7 @@
 //! The rules: in order and in words, an editor, what a draft would change, why a call is decided as it is.
 
 use helve_model::json::RawJson;
-use helve_model::{Action, CallKind, Principal, Rule};
+use helve_model::{Action, CallKind, Layer, Principal, Rule};
 use helve_page::view::{
     ChainStep, Choice, Decision, Explain, Flip, KeptAnswer, Moment as Shown, Problem, RuleRow, Rules, Verdict,
     WhatWouldChange,
@@ -33,15 +33,22 @@ pub(super) fn view(hub: &Hub, query: &Fields, sent: Option<Sent<'_>>) -> Result<
     let is_rules_file = |file: &&FileText| file.place.dialect.holds_rules();
     let choice = |file: &FileText| Choice {
         value: file.name.clone(),
-        label: file.name.clone(),
-        help: file.locked.clone(),
+        label: match file.place.layer {
+            Layer::User => "your file".to_owned(),
+            Layer::Project => format!("the project's {}", file.name),
+            _ => file.name.clone(),
+        },
+        help: Some(file.name.clone()),
         is_chosen: file.name == edited,
     };
+    let mut rules_files: Vec<&FileText> = files.iter().filter(is_rules_file).collect();
+    // The person's own first: most rules belong there.
+    rules_files.sort_by_key(|file| file.place.layer != Layer::User);
     let mut view = Rules {
         rules: rules::list(hub, &Actor::Session)?.iter().map(|info| row(hub, info, now)).collect(),
         otherwise: "Where no rule says anything, a tool is asked for, and what only reads may be read.".to_owned(),
         kept: rules::kept(hub, &Actor::Session)?.iter().map(|(id, approval)| kept(id, approval)).collect(),
-        files: files.iter().filter(is_rules_file).map(choice).collect(),
+        files: rules_files.into_iter().map(choice).collect(),
         explain: explain(hub, query),
         ..Rules::default()
     };
@@ -60,7 +67,7 @@ pub(super) fn view(hub: &Hub, query: &Fields, sent: Option<Sent<'_>>) -> Result<
     Ok(view)
 }
 
-fn changes(foreseen: &Foreseen) -> WhatWouldChange {
+pub(super) fn changes(foreseen: &Foreseen) -> WhatWouldChange {
     let flip = |flip: &rules::Flip| {
         let (server, tool) = flip.tool.split_once('/').unwrap_or(("", flip.tool.as_str()));
         Flip {

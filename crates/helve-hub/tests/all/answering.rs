@@ -12,6 +12,9 @@ use crate::world::{Brings, World};
 /// Every way to answer over HTTP.
 const WAYS: &[&str] = &["/approvals/{id}/allow", "/api/v1/approvals/{id}/allow"];
 
+/// Every way to have a rule made of a question, which answers it, too.
+const ALWAYS: &[&str] = &["/approvals/{id}/always", "/api/v1/approvals/{id}/always"];
+
 #[tokio::test(flavor = "multi_thread")]
 async fn no_token_and_no_stranger_answers() {
     for by in [Answerers::Anyone, Answerers::Page] {
@@ -31,6 +34,13 @@ async fn no_token_and_no_stranger_answers() {
             // A link decides nothing: only what is posted does.
             let (status, _) = shop.world.ask("GET", &path, Brings::Cookie, None, "").await;
             assert_eq!(status.as_u16(), 404, "{path}");
+        }
+        for way in ALWAYS {
+            let path = way.replace("{id}", &id);
+            for brings in [Brings::Nothing, Brings::Agent, Brings::Admin, Brings::Wrong, Brings::Cookie] {
+                let (status, text) = shop.world.ask("POST", &path, brings, None, r#"{"version": ""}"#).await;
+                assert!(matches!(status.as_u16(), 401 | 403), "{path} with {brings:?}: {status} {text}");
+            }
         }
         let found = shop.world.store.approval(&id).expect("read").expect("found");
         assert_eq!(found.state, ApprovalState::Pending);
