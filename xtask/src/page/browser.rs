@@ -220,14 +220,18 @@ impl Browser {
 
     /// Fills the field of a selector.
     pub(super) fn fill(&mut self, selector: &str, text: &str) -> Result<()> {
-        let field = self.find(selector)?;
-        self.type_into(&field, text)
+        self.until(&format!("{selector} can be filled"), |browser| {
+            let Some(field) = browser.try_find(selector)? else { return Ok(None) };
+            browser.type_into(&field, text).map(Some)
+        })
     }
 
     /// Clicks the element of a selector.
     pub(super) fn choose(&mut self, selector: &str) -> Result<()> {
-        let element = self.find(selector)?;
-        self.click(&element)
+        self.until(&format!("{selector} can be clicked"), |browser| {
+            let Some(element) = browser.try_find(selector)? else { return Ok(None) };
+            browser.click(&element).map(Some)
+        })
     }
 
     /// Forgets who is signed in.

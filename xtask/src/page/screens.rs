@@ -4,8 +4,9 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::browser::{Browser, Looks};
-use super::tasks::{draft, fill_order, into_conflict, typed};
-use super::{Look, tell};
+use super::stage::ORDERS_COMMAND;
+use super::tasks::{CALL, draft, fill_order, into_conflict, typed};
+use super::{Look, SHOWN, tell};
 
 /// A screen.
 struct Screen {
@@ -36,9 +37,9 @@ const SCREENS: &[Screen] = &[
     at("overview", "/", "Overview"),
     at("servers", "/servers", "Servers"),
     at("add", "/servers/new", "Add a server"),
-    by("add-understood", "Add a server", |look, browser| typed(look, browser, &look.stage.orders_command())),
+    by("add-understood", "Add a server", |look, browser| typed(look, browser, ORDERS_COMMAND)),
     by("add-tested", "Add a server", |look, browser| {
-        typed(look, browser, &look.stage.orders_command())?;
+        typed(look, browser, ORDERS_COMMAND)?;
         browser.choose("input[name='sandbox'][value='off']")?;
         browser.press_button("Test connection")?;
         browser.says("3 tools")
@@ -61,13 +62,13 @@ const SCREENS: &[Screen] = &[
     by("try-answered", "create_order", |look, browser| {
         browser.go(&look.stage.url("/servers/orders/tools/create_order"))?;
         fill_order(browser)?;
-        browser.press_button("Call")?;
+        browser.choose(CALL)?;
         browser.says("2026-117")
     }),
     by("try-asked", "cancel_order", |look, browser| {
         browser.go(&look.stage.url("/servers/orders/tools/cancel_order"))?;
         browser.fill("[name='a/order']", "2026-116")?;
-        browser.press_button("Call")?;
+        browser.choose(CALL)?;
         browser.says("A rule asks first.")
     }),
     at("approvals", "/approvals", "Approvals"),
@@ -163,6 +164,9 @@ fn one(look: &Look<'_>, browser: &mut Browser, screen: &Screen, name: &str) -> R
         found.extend(complaints);
     }
     browser.whole_picture(&look.pictures.join(format!("{name}.png")))?;
+    if name.ends_with("-light") && SHOWN.iter().any(|(shown, _)| *shown == screen.name) {
+        browser.picture(&look.pictures.join(format!("shown-{}.png", screen.name)))?;
+    }
     if browser.looks.has_script {
         found.extend(accessible(look, browser)?);
     }

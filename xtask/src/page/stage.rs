@@ -19,6 +19,9 @@ pub(super) const YESTERDAYS_TOOL: &str = "archive/restore_backup";
 /// The server of the shop.
 const ORDERS: &str = include_str!("orders.py");
 
+/// The command line of it, where the hub was started.
+pub(super) const ORDERS_COMMAND: &str = "python3 orders.py";
+
 /// What a project brings that nobody has trusted yet.
 const PROJECT: &str = "[servers.deploy]\ncommand = \"npx\"\nargs = [\"-y\", \"@acme/deploy-mcp\", \"--region\", \"eu\"]\n\n\
                        [servers.deploy.env]\nDEPLOY_TOKEN = \"${DEPLOY_TOKEN}\"\n";
@@ -42,8 +45,8 @@ impl Stage {
             Ok::<_, std::io::Error>((authority, Scenario::modern().serve_http().await?))
         })?;
         let home = HubHome::new(helve, "")?;
-        fs_err::write(home.path("orders.py"), ORDERS)?;
-        home.configure(&configuration(server, &home.path("orders.py"), &authority.url()))?;
+        fs_err::write(home.path("work/orders.py"), ORDERS)?;
+        home.configure(&configuration(server, &authority.url()))?;
         fs_err::write(home.path("work/notes.txt"), "one line\n")?;
         fs_err::create_dir_all(home.path("work/.git"))?;
         fs_err::write(home.path("work/helve.toml"), PROJECT)?;
@@ -60,11 +63,6 @@ impl Stage {
 
     pub(super) fn home(&self) -> &HubHome {
         &self.home
-    }
-
-    /// The command line of the shop's server.
-    pub(super) fn orders_command(&self) -> String {
-        format!("python3 {}", self.home.path("orders.py").display())
     }
 
     /// The address of a server that anybody may use.
@@ -89,6 +87,7 @@ impl Stage {
     /// An agent on this machine.
     pub(super) fn agent(&self) -> Result<Client> {
         let mut agent = Client::connect(&self.hub.address, "")?;
+        "shop-assistant".clone_into(&mut agent.name);
         agent.initialize()?;
         Ok(agent)
     }
@@ -106,31 +105,36 @@ impl Stage {
     fn call(&self) -> Result<()> {
         let mut agent = self.agent()?;
         let listed = agent.request("tools/list", &json!({}))?;
-        let names: Vec<String> = listed["result"]["tools"]
-            .as_array()
-            .context("a list of tools")?
-            .iter()
-            .filter_map(|tool| Some(tool["name"].as_str()?.to_owned()))
-            .filter(|name| ["echo__", "clock__", "files__"].iter().any(|server| name.starts_with(server)))
-            .chain(["orders__list_orders".to_owned()])
-            .collect();
-        ensure!(names.iter().any(|name| name.starts_with("echo__")), "the echo server has no tools: {names:?}");
-        for _ in 0..5 {
-            for name in &names {
-                agent.request("tools/call", &json!({ "name": name, "arguments": arguments(name) }))?;
+        let listed = listed["result"]["tools"].as_array().context("a list of tools")?;
+        ensure!(listed.iter().any(|tool| tool["name"] == "echo__echo"), "the echo server has no tools: {listed:?}");
+        let calls = [
+            ("orders__list_orders", json!({ "day": "2026-11-18" })),
+            ("echo__echo", json!({ "text": "hello", "path": "/srv/project" })),
+            ("echo__text", json!({ "text": "hello" })),
+            ("clock__now", json!({ "timezone": "Europe/Lisbon" })),
+            ("files__list_directory", json!({})),
+            ("files__search_files", json!({ "pattern": "*.py" })),
+            ("files__read_file", json!({ "path": "notes.txt" })),
+            ("files__read_file", json!({ "path": "missing.txt" })),
+            ("files__write_file", json!({ "path": "notes.txt", "content": "" })),
+            ("files__list_directory", json!({ "depth": 3 })),
+        ];
+        for _ in 0..4 {
+            for (name, arguments) in &calls {
+                agent.request("tools/call", &json!({ "name": name, "arguments": arguments }))?;
             }
         }
         Ok(())
     }
 }
 
-fn configuration(server: &Path, orders: &Path, authority: &str) -> String {
+fn configuration(server: &Path, authority: &str) -> String {
     format!(
         "# Servers of the shop, and tools of this machine\n\
          [servers.clock]\nbuiltin = \"time\"\n\n\
          [servers.files]\nbuiltin = \"filesystem\"\nroots = [\".\"]\n\n\
          [servers.echo]\ncommand = {}\nargs = [\"stdio\"]\nrecord = \"all\"\n\n\
-         [servers.orders]\ncommand = \"python3\"\nargs = [{}]\n\n\
+         [servers.orders]\ncommand = \"python3\"\nargs = [\"orders.py\"]\n\n\
          [servers.billing]\nurl = \"{authority}\"\n\n\
          [servers.broken]\ncommand = \"/does/not/exist\"\n\n\
          [servers.resting]\ncommand = \"true\"\nenabled = false\n\n\
@@ -140,16 +144,8 @@ fn configuration(server: &Path, orders: &Path, authority: &str) -> String {
          [[rules]]\ntool = \"orders/cancel_order\"\naction = \"ask\"\nby = \"page\"\n\n\
          [[rules]]\ntool = \"orders/*\"\naction = \"allow\"\n\n\
          [[rules]]\ntool = \"files/write*\"\naction = \"deny\"\n",
-        json!(server),
-        json!(orders)
+        json!(server)
     )
-}
-
-fn arguments(name: &str) -> Value {
-    match name {
-        "echo__echo" | "echo__text" => json!({ "text": "hello", "path": "/srv/project" }),
-        _ => json!({}),
-    }
 }
 
 /// What happened before the hub was started.

@@ -12,7 +12,7 @@ use super::browser::{Browser, Looks, TAB};
 use super::{Look, tell};
 
 pub(super) use adding::begin as typed;
-pub(super) use calling::fill_order;
+pub(super) use calling::{CALL, fill_order};
 pub(super) use ruling::{draft, into_conflict};
 
 /// A task: its name, and how it is done.

@@ -53,6 +53,6 @@ pub(super) fn view(hub: &Hub, id: &str, query: &Fields) -> Result<Always, HubErr
         goes_before: draft.overrules.clone(),
         warning,
         held_by: draft.held_by.clone(),
-        what_would_change: rules::changes(&draft.foreseen),
+        what_would_change: rules::changes(hub, &draft.foreseen),
     })
 }

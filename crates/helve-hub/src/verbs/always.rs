@@ -190,7 +190,11 @@ fn with_rule(
     let change = RuleChange::Insert { rule: rule.clone(), position: placement.position.min(count) };
     let after = edit_rules_text(place, text, &change).map_err(edit_error)?;
     let overruled = placement.overrules.iter().filter_map(|index| all.get(*index));
-    let said = |rule: &Rule| SourcedRule { rule: rule.clone(), trust: Trust::Trusted }.to_string();
+    let said = |rule: &Rule| {
+        let text = SourcedRule { rule: rule.clone(), trust: Trust::Trusted }.to_string();
+        let shown = hub.setup.environment().shown_origin(&rule.origin);
+        text.replace(&rule.origin.to_string(), &shown)
+    };
     Ok((after, overruled.map(said).collect()))
 }
 

@@ -4,13 +4,19 @@ use anyhow::{Result, ensure};
 
 use crate::page::Look;
 use crate::page::browser::Browser;
+use crate::page::stage::ORDERS_COMMAND;
 
 /// A value that must be in no file and on no page.
 const SECRET: &str = "sk-canary-4711";
 
+/// A server of VS Code's, with a question for its person.
+const SNIPPET: &str = r#"{"servers": {"branch": {"type": "stdio", "command": "python3", "args": ["orders.py"],
+  "env": {"SHOP_KEY": "${input:key}"}}},
+"inputs": [{"type": "promptString", "id": "key", "description": "The key of the shop", "password": true}]}"#;
+
 /// Shown word by word, tested, saved, and there.
 pub(super) fn by_command(look: &Look<'_>, browser: &mut Browser) -> Result<()> {
-    begin(look, browser, &look.stage.orders_command())?;
+    begin(look, browser, ORDERS_COMMAND)?;
     browser.says("Understood as a command line")?;
     let words = browser.run("return [...document.querySelectorAll('ol.words li')].map(word => word.innerText);")?;
     ensure!(words[0] == "python3", "these words would run: {words}");
@@ -41,14 +47,7 @@ pub(super) fn by_address(look: &Look<'_>, browser: &mut Browser) -> Result<()> {
 
 /// A piece of another client's configuration: its secrets are asked for, kept sealed, and never shown again.
 pub(super) fn by_snippet(look: &Look<'_>, browser: &mut Browser) -> Result<()> {
-    let command = look.stage.orders_command();
-    let script = command.split_once(' ').map_or("", |(_, script)| script);
-    let snippet = format!(
-        r#"{{"servers": {{"branch": {{"type": "stdio", "command": "python3", "args": ["{script}"],
-  "env": {{"SHOP_KEY": "${{input:key}}"}}}}}},
-"inputs": [{{"type": "promptString", "id": "key", "description": "The key of the shop", "password": true}}]}}"#
-    );
-    begin(look, browser, &snippet)?;
+    begin(look, browser, SNIPPET)?;
     browser.says("The key of the shop")?;
     browser.says("the variable SHOP_KEY of the program python3")?;
     browser.choose("input[name='sandbox'][value='off']")?;

@@ -5,18 +5,18 @@ use anyhow::{Context, Result, ensure};
 use crate::page::Look;
 use crate::page::browser::{Browser, Element};
 
-/// A rule about calls of yesterday.
-const RULE: &str = "\n[[rules]]\ntool = \"archive/*\"\naction = \"deny\"\n";
+/// A rule about calls that were let through.
+const RULE: &str = "\n[[rules]]\ntool = \"files/search*\"\naction = \"deny\"\n";
 
 /// What would change is shown before it is saved.
 pub(super) fn changed(look: &Look<'_>, browser: &mut Browser) -> Result<()> {
     draft(look, browser)?;
     let before = look.stage.home().configuration();
     let before = fs_err::read_to_string(before)?;
-    ensure!(!before.contains("archive/*"), "a look has written something");
+    ensure!(!before.contains("files/search*"), "a look has written something");
     browser.press_button("Save")?;
     browser.says("The rules were saved.")?;
-    browser.says("every tool of archive never runs")
+    browser.says("every tool of files called search* never runs")
 }
 
 /// A draft, and what it would decide otherwise.
@@ -24,14 +24,14 @@ pub(in crate::page) fn draft(look: &Look<'_>, browser: &mut Browser) -> Result<(
     let field = editor(look, browser)?;
     browser.append(&field, RULE)?;
     browser.press_button("What would change?")?;
-    browser.says("list_backups")?;
+    browser.says("search_files")?;
     browser.says("were looked at")
 }
 
 /// The last change is taken back, which is a change, too.
 pub(super) fn undone(look: &Look<'_>, browser: &mut Browser) -> Result<()> {
     let file = look.stage.home().configuration();
-    if !fs_err::read_to_string(&file)?.contains("archive/*") {
+    if !fs_err::read_to_string(&file)?.contains("files/search*") {
         changed(look, browser)?;
     }
     browser.follow("Changes")?;
@@ -40,7 +40,7 @@ pub(super) fn undone(look: &Look<'_>, browser: &mut Browser) -> Result<()> {
     browser.press_button("Undo this change")?;
     browser.says("The change was taken back.")?;
     let text = fs_err::read_to_string(&file)?;
-    ensure!(!text.contains("archive/*"), "the rule is still there");
+    ensure!(!text.contains("files/search*"), "the rule is still there");
     ensure!(text.starts_with("# Servers of the shop"), "a comment is gone:\n{text}");
     Ok(())
 }
