@@ -1,3 +1,5 @@
+//! When an edit counts, and that nobody waits for ever.
+
 use std::sync::Arc;
 use std::time::Duration;
 

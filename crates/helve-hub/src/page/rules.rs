@@ -75,8 +75,8 @@ pub(super) fn changes(hub: &Hub, foreseen: &Foreseen) -> WhatWouldChange {
             server: server.to_owned(),
             tool: tool.to_owned(),
             calls: flip.calls,
-            before: flip.before.map_or(Verdict::Ask, verdict),
-            after: flip.after.map_or(Verdict::Ask, verdict),
+            before: flip.before.map_or(Verdict::Undecided, verdict),
+            after: flip.after.map_or(Verdict::Undecided, verdict),
             rule: without_place(hub, &flip.because, None),
             is_maybe: flip.before.is_none() || flip.after.is_none(),
         }
@@ -222,7 +222,7 @@ pub(super) fn decided(hub: &Hub, action: Action, decider: &Decider) -> Decision 
 }
 
 /// What a text says without the place that stands beside it, and other places as people write them.
-fn without_place(hub: &Hub, text: &str, origin: Option<&Origin>) -> String {
+pub(super) fn without_place(hub: &Hub, text: &str, origin: Option<&Origin>) -> String {
     let place = origin.map(|origin| format!(" at {origin}")).unwrap_or_default();
     let text = if place.is_empty() { text.to_owned() } else { text.replace(&place, "") };
     match hub.setup.environment().home() {

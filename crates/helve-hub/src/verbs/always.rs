@@ -1,7 +1,7 @@
 //! *Always*: a rule made of a call that waits. Its text and what it would have decided lately are shown first; then it is saved
 //! like any edit of the person's own file, and the call that waits goes on.
 
-use helve_config::edit::{EditError, NewRule, RuleChange, edit_rules_text};
+use helve_config::edit::{NewRule, RuleChange, edit_rules_text};
 use helve_config::{Configuration, FilePlace, read_text};
 use helve_model::json::RawJson;
 use helve_model::name::QualifiedName;
@@ -14,10 +14,11 @@ use helve_store::{Approval, ApprovalState};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::add;
 use super::approvals::{self, ApprovalInfo};
 use super::files::{self, Edit, FileText};
 use super::rules::{self, Foreseen};
-use super::{add, servers};
+use super::servers::edit_error;
 use crate::actor::Actor;
 use crate::error::HubError;
 use crate::hub::Hub;
@@ -271,10 +272,6 @@ fn words(rule: &NewRule) -> String {
     let whose: Vec<String> = rule.who.iter().map(ToString::to_string).collect();
     let whose = if whose.is_empty() { String::new() } else { format!(" for {}", whose.join(", ")) };
     format!("{} {}{with}{whose}", rule.action, rule.tool)
-}
-
-fn edit_error(error: EditError) -> HubError {
-    servers::edit_error(error)
 }
 
 #[cfg(test)]

@@ -1,3 +1,5 @@
+//! What of a call a rule can be made of.
+
 use helve_model::Who;
 
 use super::{caller, offered};
