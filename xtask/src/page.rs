@@ -21,7 +21,12 @@ use stage::Stage;
 const AXE: (&str, &str) = ("axe-core", "4.14.0");
 
 /// The pictures that the documentation shows: a screen and its file below docs/.
-const SHOWN: &[(&str, &str)] = &[("overview", "hub.png"), ("calls", "hub-calls.png")];
+const SHOWN: &[(&str, &str)] = &[
+    ("overview", "hub.png"),
+    ("calls", "hub-calls.png"),
+    ("approvals", "hub-approvals.png"),
+    ("add-tested", "hub-add.png"),
+];
 
 /// Look at the hub's page in chromium: every screen in light and dark, with and without script, and what people do there
 ///
@@ -83,7 +88,7 @@ impl Page {
         }
         if self.docs {
             for (screen, file) in SHOWN {
-                let picture = look.pictures.join(format!("{screen}-light.png"));
+                let picture = look.pictures.join(format!("shown-{screen}.png"));
                 fs_err::copy(picture, root.join("docs").join(file))?;
             }
         }
@@ -99,9 +104,14 @@ impl Look<'_> {
     /// A browser that is signed in.
     fn signed_in(&self, looks: Looks) -> Result<browser::Browser> {
         let mut browser = self.driver.browser(looks)?;
-        browser.go(&self.stage.link()?)?;
-        browser.says("Overview")?;
+        self.sign_in(&mut browser)?;
         Ok(browser)
+    }
+
+    /// Signs a browser in anew.
+    fn sign_in(&self, browser: &mut browser::Browser) -> Result<()> {
+        browser.go(&self.stage.link()?)?;
+        browser.says("Overview")
     }
 }
 

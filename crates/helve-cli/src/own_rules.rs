@@ -142,7 +142,9 @@ pub(crate) fn text_of(place: &FilePlace) -> Result<String, Failure> {
 pub(crate) fn spelled(rule: &NewRule) -> String {
     let kind = rule.kind.map(|kind| format!("{kind} ")).unwrap_or_default();
     let pattern = rule.pattern.as_ref().map(|pattern| format!(" with `{}`", one_line(pattern))).unwrap_or_default();
-    format!("{} {kind}`{}`{pattern}", rule.action, one_line(&rule.tool))
+    let who: Vec<String> = rule.who.iter().map(|who| format!("`{}`", one_line(&who.to_string()))).collect();
+    let whose = if who.is_empty() { String::new() } else { format!(" for {}", who.join(" and ")) };
+    format!("{} {kind}`{}`{pattern}{whose}", rule.action, one_line(&rule.tool))
 }
 
 fn draft(context: &Context, configuration: &Configuration, args: &RuleArgs, action: Action) -> Result<Draft, Failure> {
@@ -154,6 +156,7 @@ fn draft(context: &Context, configuration: &Configuration, args: &RuleArgs, acti
         tool: meant.text,
         pattern: args.pattern.clone(),
         kind: (kind != CallKind::Tool).then_some(kind),
+        who: Vec::new(),
         action,
     };
     let own = read_text(&place, &text, context.environment()).rules;

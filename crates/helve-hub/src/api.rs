@@ -18,9 +18,10 @@ use crate::answer::{self, Body};
 use crate::error::{ConflictingTexts, Details, HubError};
 use crate::hub::Hub;
 use crate::tokens::TokenRequest;
+use crate::verbs::always::AlwaysRequest;
 use crate::verbs::approvals::{ApprovalInfo, DefinitionStand};
 use crate::verbs::servers::{ServerInfo, Switch};
-use crate::verbs::{approvals, audit, calls, changes, rules, servers, status, tokens, tools};
+use crate::verbs::{always, approvals, audit, calls, changes, rules, servers, status, tokens, tools};
 
 pub use openapi::openapi;
 
@@ -134,6 +135,20 @@ async fn dispatch(hub: &Arc<Hub>, actor: Actor, call: Call<'_>) -> Result<Respon
             let said: Deny = if call.body.is_empty() { Deny::default() } else { read(&call.body)? };
             let decided = hub.read(move |hub| approvals::deny(hub, &actor, &id, said.reason.as_deref())).await?;
             ok(approval_json(&decided))
+        }
+        ("GET", ["approvals", id, "always"]) => {
+            let (id, request) = ((*id).to_owned(), edits::always_request(call.query));
+            let draft = hub.read(move |hub| always::foresee(hub, &actor, &id, &request)).await?;
+            ok(edits::always_json(&draft))
+        }
+        ("POST", ["approvals", id, "always"]) => {
+            let (id, request): (_, AlwaysRequest) = ((*id).to_owned(), read(&call.body)?);
+            let made = hub.read(move |hub| always::make(hub, &actor, &id, &request)).await?;
+            ok(json!({
+                "done": true, "change": made.change, "rule": made.rule,
+                "call": made.call.as_ref().map(approval_json).ok(),
+                "too_late": made.call.as_ref().err().map(HubError::message),
+            }))
         }
         ("GET", ["calls"]) => {
             let search = search_of(hub.now(), call.query)?;

@@ -23,6 +23,9 @@ pub const LONGEST_BODY: usize = 8 << 20;
 /// The header by which scripts of the page carry the session's token.
 const CSRF_HEADER: &str = "x-csrf-token";
 
+/// The header by which the script of the page says that it asks.
+const SCRIPT_HEADER: &str = "hx-request";
+
 /// Whom a request is for, by its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestTarget {
@@ -56,6 +59,8 @@ impl RequestTarget {
 pub(crate) struct SignedIn {
     pub(crate) cookie: String,
     pub(crate) session: Session,
+    /// The page's script asks, which can follow what takes long.
+    pub(crate) has_script: bool,
 }
 
 impl Hub {
@@ -158,9 +163,10 @@ impl Hub {
             let (key, value) = cookie.trim().split_once('=')?;
             (key == name).then_some(value)
         });
+        let has_script = headers.contains_key(SCRIPT_HEADER);
         own.find_map(|cookie| {
             let session = self.sessions.find(cookie, self.now())?;
-            Some(SignedIn { cookie: cookie.to_owned(), session })
+            Some(SignedIn { cookie: cookie.to_owned(), session, has_script })
         })
     }
 

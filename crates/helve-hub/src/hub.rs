@@ -11,6 +11,7 @@ use helve_serve::face::http::HttpFace;
 use helve_setup::Setup;
 use helve_store::{Moment, Retention, Seen, Store};
 
+use crate::applied_edits::AppliedEdits;
 use crate::approval_queue::ApprovalQueue;
 use crate::bodies::BodySeal;
 use crate::devices::Devices;
@@ -23,6 +24,7 @@ use crate::sessions::Sessions;
 use crate::tokens::Tokens;
 use crate::verbs::sign_in::Logins;
 use crate::verbs::tools::Tries;
+use crate::verbs::trials::Trials;
 
 /// How often old calls are deleted, and uses of tokens are put down.
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
@@ -67,6 +69,8 @@ pub struct Hub {
     pub(crate) masks: Masks,
     pub(crate) logins: Logins,
     pub(crate) tries: Tries,
+    pub(crate) trials: Trials,
+    pub(crate) edits: AppliedEdits,
     pub(crate) feeds: Feeds,
     pub(crate) devices: Devices,
     pub(crate) setup: Arc<Setup>,
@@ -112,6 +116,8 @@ impl Hub {
             masks: Masks::new(key),
             logins: Logins::default(),
             tries: Tries::default(),
+            trials: Trials::default(),
+            edits: AppliedEdits::default(),
             setup,
             gateway,
             face,
@@ -158,6 +164,19 @@ impl Hub {
             Ok(result) => result,
             Err(_) => Err(HubError::failed("the work broke off")),
         }
+    }
+
+    /// Waits until a file was edited here since this was asked last: whoever follows the files looks at them then.
+    pub async fn edited(&self) {
+        self.edits.next().await;
+    }
+
+    /// Follows the files once: what they say counts when `look` has ended. Pages wait for it after an edit.
+    pub async fn follow<T>(&self, look: impl Future<Output = T>) -> T {
+        let number = self.edits.begin();
+        let seen = look.await;
+        self.edits.end(number);
+        seen
     }
 
     /// Looks after the store, and tells live pages what changes; for ever. In the runtime of the page.

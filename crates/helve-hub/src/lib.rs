@@ -10,6 +10,7 @@
 mod actor;
 mod answer;
 mod api;
+mod applied_edits;
 mod approval_queue;
 mod authenticate;
 mod bodies;

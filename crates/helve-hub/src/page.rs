@@ -1,6 +1,7 @@
 //! The pages: which view each path shows, and which verb each form does. No logic of its own: verbs decide.
 
 mod add;
+mod always;
 mod approvals;
 mod calls;
 mod edits;
@@ -118,6 +119,10 @@ async fn get(hub: &Arc<Hub>, signed_in: &SignedIn, path: &[&str], query: &Fields
             let (frame, id) = (frame(hub, signed_in, Section::Approvals), (*id).to_owned());
             html(hub.read(move |hub| Ok(helve_page::page::approvals(&frame, &approvals::view_of(hub, &id)?))).await?)
         }
+        ["approvals", id, "always"] => {
+            let (frame, id, query) = (frame(hub, signed_in, Section::Approvals), (*id).to_owned(), query.to_vec());
+            html(hub.read(move |hub| Ok(helve_page::page::always(&frame, &always::view(hub, &id, &query)?))).await?)
+        }
         ["calls"] => {
             let (frame, query) = (frame(hub, signed_in, Section::Calls), query.to_vec());
             html(hub.read(move |hub| Ok(helve_page::page::calls(&frame, &calls::list(hub, &query)?))).await?)
@@ -225,8 +230,13 @@ async fn post(
             let version = Some(field(fields, "version").to_owned()).filter(|version| !version.is_empty());
             let server = (*name).to_owned();
             hub.read(move |hub| crate::verbs::servers::switch(hub, &actor, &server, to, version.as_deref())).await?;
-            said(hub, signed_in, format!("{name}: done. It takes effect within two seconds."));
-            Ok(answer::see_other("/servers"))
+            let (what, next) = match to {
+                Switch::On => ("is switched on", format!("/servers/{}", segment(name))),
+                Switch::Off => ("is switched off", format!("/servers/{}", segment(name))),
+                Switch::Remove => ("was removed; Changes can take that back", "/servers".to_owned()),
+            };
+            edits::say_done(hub, signed_in, format!("{name} {what}.")).await;
+            Ok(answer::see_other(&next))
         }
         _ => Err(HubError::not_found("There is nothing to post to here.")),
     }

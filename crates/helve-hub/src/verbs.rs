@@ -2,6 +2,7 @@
 //! checked in that function and nowhere else.
 
 pub(crate) mod add;
+pub(crate) mod always;
 pub(crate) mod approvals;
 pub(crate) mod audit;
 pub(crate) mod calls;
@@ -19,4 +20,5 @@ pub(crate) mod status;
 pub(crate) mod tokens;
 pub(crate) mod tools;
 pub(crate) mod trial_steps;
+pub(crate) mod trials;
 pub(crate) mod trust;

@@ -96,6 +96,7 @@ pub(crate) fn verdict(verdict: &Verdict, _: &dyn Values) -> askama::Result<&'sta
         Verdict::Allow => "allow",
         Verdict::Ask => "ask",
         Verdict::Deny => "deny",
+        Verdict::Undecided => "–",
     })
 }
 
@@ -106,6 +107,7 @@ pub(crate) fn verdict_tone(verdict: &Verdict, _: &dyn Values) -> askama::Result<
         Verdict::Allow => "good",
         Verdict::Ask => "warn",
         Verdict::Deny => "bad",
+        Verdict::Undecided => "soft",
     })
 }
 

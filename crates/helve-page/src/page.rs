@@ -5,7 +5,7 @@ use askama::Template;
 use crate::assets::{Paths, paths};
 use crate::filters::path_segment;
 use crate::view::{
-    Add, Approvals, Call, Calls, Change, Changes, Conflict, ErrorPage, Frame, Hub, LinkNeeded, Overview, Pin,
+    Add, Always, Approvals, Call, Calls, Change, Changes, Conflict, ErrorPage, Frame, Hub, LinkNeeded, Overview, Pin,
     ResultPart, Rules, Section, Server, ServerHead, Servers, SettingControl, Settings, Tab, TokenKind, Tokens, Tone,
     Trust, TryOutcome, TryTool, UnderstoodKind,
 };
@@ -77,6 +77,11 @@ screen!(
 screen!(
     /// Calls that wait for a person.
     approvals, ApprovalsPage, Approvals, "approvals.html"
+);
+
+screen!(
+    /// A rule made of a call that waits.
+    always, AlwaysPage, Always, "always.html"
 );
 
 #[derive(Template)]

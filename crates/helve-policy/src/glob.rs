@@ -97,6 +97,12 @@ pub fn rule_text(name: &QualifiedName) -> String {
     format!("{}/{}", escape(&Spelling::Slash.render_server(&name.server)), escape(name.tool.as_str()))
 }
 
+/// How a rule says that an argument has exactly this value, in [`helve_model::Rule::pattern`].
+#[must_use]
+pub fn argument_text(key: &str, value: &str) -> String {
+    format!("{key}={}", escape(value))
+}
+
 /// A glob that matches exactly `text`.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());

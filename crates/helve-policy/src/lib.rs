@@ -64,7 +64,7 @@ pub use approval::{Answer, Approval, ApprovalSpan, Approvals};
 pub use clearance::{Barred, Clearance, MessageForm, Relay};
 pub use decision::{Decision, Question, Refusal, Request};
 pub use explain::{Explanation, Finding, Settled, Step};
-pub use glob::rule_text;
+pub use glob::{argument_text, rule_text};
 pub use ground::{Decider, Ground, ListName};
 pub use identity::ServerIdentity;
 pub use party::CalledBy;

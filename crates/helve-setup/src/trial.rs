@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use helve::{CallError, SecretSource, ServerReport};
+use helve::{CallError, Host, HostEvent, SecretSource, ServerReport, StartStep};
 use helve_config::trust::ServerTrust;
 use helve_config::{Configuration, ConfiguredServer};
 use helve_model::{LateSource, ServerSpec};
@@ -30,7 +30,8 @@ pub struct Trial {
 }
 
 impl Setup {
-    /// Starts a server aside and ends it again. `given` are values for its secrets by name; the vault has the others.
+    /// Starts a server aside and ends it again. `given` are values for its secrets by name; the vault has the others. `heard`
+    /// is told how far it is.
     ///
     /// # Errors
     /// `CONFIG` when it is not known which rules there are, or something is remembered that cannot be read.
@@ -40,6 +41,7 @@ impl Setup {
         mut server: ConfiguredServer,
         given: HashMap<String, SecretString>,
         time: Duration,
+        heard: impl Fn(StartStep) + Send,
     ) -> Result<Option<Trial>, SetupError> {
         let name = server.name.clone();
         // Whoever has it tried has seen it.
@@ -56,7 +58,7 @@ impl Setup {
         recipe.settings.schema_cache_ttl = None;
         recipe.set_secrets(Arc::new(Given { given, kept: Secrets::new(self) }));
         let host = recipe.builder().start().await?;
-        let is_late = !host.settled(time + time / 10).await;
+        let is_late = !settled(&host, time + time / 10, heard).await;
         let tools = host
             .snapshot()
             .server(name.as_str())
@@ -64,6 +66,23 @@ impl Setup {
         let report = host.server_status(name.as_str());
         host.shutdown().await;
         Ok(report.map(|report| Trial { report, tools: tools.unwrap_or_default(), is_late }))
+    }
+}
+
+/// Waits until the server has come or failed, and tells meanwhile how far it is.
+async fn settled(host: &Host, within: Duration, heard: impl Fn(StartStep) + Send) -> bool {
+    let mut events = host.events();
+    let mut settled = std::pin::pin!(host.settled(within));
+    loop {
+        tokio::select! {
+            biased;
+            event = events.next() => match event {
+                Some(HostEvent::Starting { step, .. }) => heard(step),
+                Some(_) => {}
+                None => return settled.await,
+            },
+            settled = &mut settled => return settled,
+        }
     }
 }
 

@@ -22,6 +22,8 @@ use tokio::sync::oneshot;
 
 use crate::confine;
 use crate::error::CallError;
+use crate::event::StartStep;
+use crate::handler::ServerHandler;
 use crate::late_references::fill_and_hide;
 use crate::missed_variables;
 use crate::settings::{HostSettings, Surroundings};
@@ -41,17 +43,22 @@ pub(crate) struct Known {
 /// Kept by all that was started for an attempt: when the last has let go of it, the receiver hears of it.
 pub(crate) type Alive = Arc<oneshot::Sender<Infallible>>;
 
-/// A launcher whose processes keep `alive` until they are gone.
+/// A launcher whose processes keep `alive` until they are gone, and that tells of each.
 #[derive(Debug)]
 struct Guarding<'launcher> {
     launcher: &'launcher dyn Launcher,
     alive: Alive,
+    /// Hears that a process was started.
+    handler: Option<&'launcher ServerHandler>,
 }
 
 impl Launcher for Guarding<'_> {
     fn launch(&self, command: &ServerCommand) -> helve_wire::Result<Launched> {
         let launched = self.launcher.launch(command)?;
         launched.process.keep_until_gone(Arc::clone(&self.alive));
+        if let Some(handler) = self.handler {
+            handler.started(|| StartStep::Launched);
+        }
         Ok(launched)
     }
 
@@ -65,14 +72,14 @@ pub(crate) async fn connect(
     spec: &ServerSpec,
     settings: &HostSettings,
     surroundings: &Surroundings,
-    handler: Arc<dyn PeerHandler>,
+    handler: &Arc<ServerHandler>,
     known: Known,
     alive: Alive,
     guard: Option<SharedStartGuard>,
 ) -> Result<Session, CallError> {
     let mut options = ConnectOptions::new(spec.name.clone());
     options.client = settings.client.clone();
-    options.handler = handler;
+    options.handler = Arc::clone(handler) as Arc<dyn PeerHandler>;
     options.limits = settings.limits.clone();
     options.resume = known.session;
     options.protocol = match &spec.protocol_version {
@@ -110,7 +117,7 @@ pub(crate) async fn connect(
             for (name, value) in surroundings.nesting.variables(stdio.written()) {
                 command.environment.set(name, value);
             }
-            let launcher = Guarding { launcher: surroundings.launcher.as_ref(), alive };
+            let launcher = Guarding { launcher: surroundings.launcher.as_ref(), alive, handler: Some(handler) };
             #[cfg(sandbox)]
             let sandbox = confine::of_spec(spec, stdio, surroundings)?.map(Arc::new);
             #[cfg(sandbox)]
@@ -222,7 +229,8 @@ async fn borrowed(
     alive: &Alive,
 ) -> Option<Session> {
     let kept = surroundings.keeper.as_ref()?.borrow(spec).await?;
-    let launcher = Guarding { launcher: &Kept(Mutex::new(Some(kept))), alive: Arc::clone(alive) };
+    let kept = Kept(Mutex::new(Some(kept)));
+    let launcher = Guarding { launcher: &kept, alive: Arc::clone(alive), handler: None };
     match connect_stdio(&launcher, &command(spec, stdio, surroundings), options.clone()).await {
         Ok(session) => Some(session),
         Err(error) => {

@@ -23,6 +23,13 @@ pub enum HostEvent {
         /// Its new status.
         status: ServerStatus,
     },
+    /// A server that is being connected has come a step further.
+    Starting {
+        /// Which server.
+        server: ServerName,
+        /// How far it is.
+        step: StartStep,
+    },
     /// There is a new snapshot.
     Catalog {
         /// Its number; numbers grow.
@@ -65,6 +72,21 @@ pub enum HostEvent {
     },
     /// The listener was too slow: so many events are lost here.
     Lost(u64),
+}
+
+/// How far the connection to a server is that is being made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StartStep {
+    /// Its program runs.
+    Launched,
+    /// It has answered the greeting; its tools are listed next.
+    Greeted {
+        /// The version of the protocol it speaks.
+        version: String,
+        /// The era of that version.
+        era: String,
+    },
 }
 
 /// Listens to a host. See [`crate::Host::events`] and [`crate::Host::changes`].

@@ -11,7 +11,7 @@ use tokio::sync::{Notify, watch};
 
 use crate::answerer::Answerer;
 use crate::call::whereabouts::read_roots;
-use crate::event::{EventSink, HostEvent};
+use crate::event::{EventSink, HostEvent, StartStep};
 use crate::server_handle::ServerHandle;
 use crate::slots::Slots;
 use crate::watch::Subscriptions;
@@ -29,6 +29,13 @@ pub(crate) struct ServerHandler {
     pub(crate) roots: watch::Sender<RootsAsked>,
     /// Whose connection it is.
     pub(crate) handle: Weak<ServerHandle>,
+}
+
+impl ServerHandler {
+    /// Tells that the connection has come a step further.
+    pub(crate) fn started(&self, step: impl FnOnce() -> StartStep) {
+        self.events.send(|| HostEvent::Starting { server: self.server.clone(), step: step() });
+    }
 }
 
 /// How far a server is with asking for the directories it is to work in.

@@ -142,7 +142,7 @@ pub use call::{CallContext, CallOutcome, Foreseen, PreparedCall, ResourceOutcome
 pub use catalog::{ServerEntry, Snapshot, ToolEntry};
 pub use confine::{Confining, sandbox_hints, sandbox_plan};
 pub use error::CallError;
-pub use event::{Events, HostEvent};
+pub use event::{Events, HostEvent, StartStep};
 pub use function_tool::{FunctionTool, Structured, ToolOutput};
 pub use host::{Host, ServerChanges, WeakHost};
 pub use keeping::{Duplex, Keeper, KeeperConnection, KeptProgram, fingerprint, lease};

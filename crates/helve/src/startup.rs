@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::connect::{Alive, Known, connect, startup_time};
 use crate::error::CallError;
+use crate::event::StartStep;
 use crate::handler::{RootsAsked, ServerHandler};
 use crate::settings::{HostSettings, Surroundings};
 use crate::start_guard::SharedStartGuard;
@@ -50,10 +51,13 @@ pub(crate) async fn start_up(
     let started = Instant::now();
     handler.roots.send_replace(RootsAsked::NotYet);
     let is_resumed = known.session.is_some();
-    let peer_handler = Arc::clone(&handler);
-    let session = connect(spec, settings, surroundings, peer_handler, known, alive, guard).await?;
+    let session = connect(spec, settings, surroundings, &handler, known, alive, guard).await?;
     let greeted = Instant::now();
     let greeting = session.greeting();
+    handler.started(|| StartStep::Greeted {
+        version: greeting.negotiated.version.clone(),
+        era: greeting.negotiated.era.to_string(),
+    });
     let changes = Changes {
         tools: greeting.offers_part("tools", "listChanged"),
         prompts: greeting.offers_part("prompts", "listChanged"),

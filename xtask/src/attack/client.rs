@@ -16,6 +16,8 @@ pub(crate) struct Client {
     token: String,
     /// Where messages are posted.
     pub(crate) path: String,
+    /// What it calls itself.
+    pub(crate) name: String,
     session: Option<String>,
     next: u64,
 }
@@ -42,13 +44,14 @@ impl Client {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         let (address, token, path) = (address.to_owned(), token.to_owned(), "/mcp".to_owned());
-        Ok(Self { reader: BufReader::new(stream), address, token, path, session: None, next: 1 })
+        let name = "attack".to_owned();
+        Ok(Self { reader: BufReader::new(stream), address, token, path, name, session: None, next: 1 })
     }
 
     /// Another connection that goes on with the session of this one.
     pub(crate) fn again(&self) -> Result<Self> {
-        let (session, path) = (self.session.clone(), self.path.clone());
-        Ok(Self { session, path, ..Self::connect(&self.address, &self.token)? })
+        let (session, path, name) = (self.session.clone(), self.path.clone(), self.name.clone());
+        Ok(Self { session, path, name, ..Self::connect(&self.address, &self.token)? })
     }
 
     /// The same session, on a connection that nothing was asked on.
@@ -90,7 +93,7 @@ impl Client {
     }
 
     fn initialize_in(&mut self, version: &str, capabilities: &Value) -> Result<()> {
-        let client = json!({"name": "attack", "version": "1"});
+        let client = json!({"name": self.name, "version": "1"});
         let params = json!({"protocolVersion": version, "capabilities": capabilities, "clientInfo": client});
         self.session = None;
         let message = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});

@@ -40,6 +40,8 @@ pub(super) struct Driver {
 pub(super) struct Browser {
     http: Http,
     session: String,
+    /// What it prefers and can do.
+    pub(super) looks: Looks,
     _profile: tempfile::TempDir,
 }
 
@@ -100,7 +102,7 @@ impl Driver {
         let mut http = Http::new(&self.address, PATIENCE);
         let started = answer(http.request("POST", "/session", JSON, capabilities.to_string().as_bytes())?)?;
         let session = started["sessionId"].as_str().context("no session")?.to_owned();
-        let mut browser = Browser { http, session, _profile: profile };
+        let mut browser = Browser { http, session, looks, _profile: profile };
         let features = json!([{ "name": "prefers-color-scheme", "value": looks.scheme }]);
         browser.devtools("Emulation.setEmulatedMedia", json!({ "features": features }))?;
         browser.devtools("Emulation.setScriptExecutionDisabled", json!({ "value": !looks.has_script }))?;
@@ -130,7 +132,7 @@ fn answer(reply: crate::http::Reply) -> Result<Value> {
 impl Browser {
     fn ask(&mut self, method: &str, path: &str, body: &Value) -> Result<Value> {
         let path = format!("/session/{}{path}", self.session);
-        let body = if method == "GET" { String::new() } else { body.to_string() };
+        let body = if body.is_null() { String::new() } else { body.to_string() };
         answer(self.http.request(method, &path, JSON, body.as_bytes())?)
     }
 
@@ -187,10 +189,54 @@ impl Browser {
         self.ask("POST", &format!("/element/{}/click", element.0), &json!({})).map(drop)
     }
 
-    /// Types into a field.
+    /// Types into a field, in the place of what it holds.
     pub(super) fn type_into(&mut self, element: &Element, text: &str) -> Result<()> {
         self.ask("POST", &format!("/element/{}/clear", element.0), &json!({}))?;
+        self.append(element, text)
+    }
+
+    /// Types behind what a field holds.
+    pub(super) fn append(&mut self, element: &Element, text: &str) -> Result<()> {
         self.ask("POST", &format!("/element/{}/value", element.0), &json!({ "text": text })).map(drop)
+    }
+
+    /// Follows a link that says this.
+    pub(super) fn follow(&mut self, words: &str) -> Result<()> {
+        self.pressed("a", words)
+    }
+
+    /// Presses a button that says this.
+    pub(super) fn press_button(&mut self, words: &str) -> Result<()> {
+        self.pressed("button", words)
+    }
+
+    /// A page that is just being replaced by its script may take an element away between finding and clicking it.
+    fn pressed(&mut self, kind: &str, words: &str) -> Result<()> {
+        self.until(&format!("{kind} that says {words:?} can be clicked"), |browser| {
+            let element = browser.find_saying(kind, words)?;
+            browser.click(&element).map(Some)
+        })
+    }
+
+    /// Fills the field of a selector.
+    pub(super) fn fill(&mut self, selector: &str, text: &str) -> Result<()> {
+        self.until(&format!("{selector} can be filled"), |browser| {
+            let Some(field) = browser.try_find(selector)? else { return Ok(None) };
+            browser.type_into(&field, text).map(Some)
+        })
+    }
+
+    /// Clicks the element of a selector.
+    pub(super) fn choose(&mut self, selector: &str) -> Result<()> {
+        self.until(&format!("{selector} can be clicked"), |browser| {
+            let Some(element) = browser.try_find(selector)? else { return Ok(None) };
+            browser.click(&element).map(Some)
+        })
+    }
+
+    /// Forgets who is signed in.
+    pub(super) fn forget(&mut self) -> Result<()> {
+        self.ask("DELETE", "/cookie", &Value::Null).map(drop)
     }
 
     /// Presses keys wherever the focus is.
@@ -242,10 +288,21 @@ impl Browser {
         self.ask("POST", "/window/rect", &json!({ "width": width, "height": height })).map(drop)
     }
 
-    /// Keeps a picture of what is shown.
+    /// Keeps a picture of the window.
     pub(super) fn picture(&mut self, file: &Path) -> Result<()> {
         let shot = self.ask("GET", "/screenshot", &Value::Null)?;
         let bytes = BASE64_STANDARD.decode(shot.as_str().context("no picture")?)?;
+        fs_err::write(file, bytes)?;
+        Ok(())
+    }
+
+    /// Keeps a picture of the whole page, however long it is.
+    pub(super) fn whole_picture(&mut self, file: &Path) -> Result<()> {
+        let size = self.run("const page = document.documentElement; return [innerWidth, page.scrollHeight];")?;
+        let clip = json!({ "x": 0, "y": 0, "width": size[0], "height": size[1], "scale": 1 });
+        let shot = json!({ "format": "png", "captureBeyondViewport": true, "clip": clip });
+        let shot = self.devtools("Page.captureScreenshot", shot)?;
+        let bytes = BASE64_STANDARD.decode(shot["data"].as_str().context("no picture")?)?;
         fs_err::write(file, bytes)?;
         Ok(())
     }

@@ -5,6 +5,7 @@ pub(super) mod control_socket;
 mod key;
 mod notices;
 mod page_threads;
+mod reloads;
 mod service;
 
 use std::net::SocketAddr;
@@ -35,6 +36,7 @@ use crate::running::{block_on, until_stopped};
 use crate::{listening, peer};
 use control_socket::Place;
 use page_threads::PageThreads;
+use reloads::HubReloads;
 use service::HubService;
 
 /// Where a hub listens that is told nothing else.
@@ -275,10 +277,11 @@ async fn over_http(context: &Context, args: RunArgs, tls: Option<TlsAcceptor>, p
     tell(context, &args, &hub)?;
     let service = Arc::new(HubService::new(Arc::clone(&hub), Arc::clone(&face), pages.handle().clone()));
     let mut listening = tokio::spawn(listening::serve(listener, tls, service));
+    let reloads = HubReloads { gateway: &gateway, hub: &hub };
     let served = tokio::select! {
         _ = &mut listening => Ok(()),
         stopped = until_stopped() => stopped,
-        never = follow_changes(context, &configuration, &*gateway) => match never {},
+        never = follow_changes(context, &configuration, &reloads) => match never {},
     };
     listening.abort();
     place.forget();

@@ -437,6 +437,14 @@ pub(super) trait Reloads {
     fn started(&self) -> Option<Host>;
     /// Takes the servers and rules that there are now.
     async fn apply(&self, plan: Plan) -> ServerChanges;
+    /// Waits until somebody knows that a file has changed.
+    async fn changed(&self) {
+        std::future::pending().await
+    }
+    /// Is told of every look at the files.
+    async fn looking<T>(&self, look: impl Future<Output = T>) -> T {
+        look.await
+    }
 }
 
 impl Reloads for OneHost<'_> {
@@ -474,12 +482,16 @@ pub(super) async fn follow_changes(
     loop {
         // A hub is listened to as soon as there is a host that has its servers.
         let is_soon = follower.is_none() && !hubs.is_empty();
-        tokio::time::sleep(if is_soon { HOST_LOOKED_FOR_EVERY } else { LOOK_EVERY }).await;
+        tokio::select! {
+            () = tokio::time::sleep(if is_soon { HOST_LOOKED_FOR_EVERY } else { LOOK_EVERY }) => {}
+            () = reloads.changed() => {}
+        }
         let Some(host) = reloads.started() else { continue };
-        if watches
-            && let Some(changed) = reload::look(context, &mut reloader, async |plan| reloads.apply(plan).await).await
-        {
-            hubs = changed;
+        if watches {
+            let look = reload::look(context, &mut reloader, async |plan| reloads.apply(plan).await);
+            if let Some(changed) = reloads.looking(look).await {
+                hubs = changed;
+            }
         }
         if follower.is_some() || !hubs.is_empty() {
             follower.get_or_insert_with(|| HubFollower::new(Arc::clone(&context.setup), &host)).follow(&hubs);

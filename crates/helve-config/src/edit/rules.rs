@@ -1,7 +1,7 @@
 //! Rules of helve's own file: one is put at its place among the others, or taken out. All others stay as they are.
 
 use helve_model::text::is_invisible;
-use helve_model::{Action, CallKind, Rule};
+use helve_model::{Action, CallKind, Rule, Who};
 use toml_edit::{DocumentMut, InlineTable, Value};
 
 use super::write::change_file;
@@ -29,6 +29,8 @@ pub struct NewRule {
     pub pattern: Option<String>,
     /// Which kind of call. `None`: tools.
     pub kind: Option<CallKind>,
+    /// Whose calls, as in [`Rule::who`].
+    pub who: Vec<Who>,
     /// What happens.
     pub action: Action,
 }
@@ -112,9 +114,16 @@ pub fn find_rule(place: &FilePlace, text: &str, rule: &NewRule) -> Option<usize>
             && said("action") == Some(rule.action.to_string().as_str())
             && node.get("risk").is_none()
             && node.get("by").is_none()
-            && node.get("who").is_none()
+            && said_who(node).is_some_and(|who| who == rule.who)
     };
     document.get(RULES)?.elements().iter().position(is_it)
+}
+
+/// Whose calls a rule is about, as it is written; `None` where that cannot be read.
+fn said_who(node: &Node) -> Option<Vec<Who>> {
+    let Some(who) = node.get("who") else { return Some(Vec::new()) };
+    let words = if who.as_str().is_some() { std::slice::from_ref(who) } else { who.elements() };
+    words.iter().map(|word| Who::parse(word.as_str()?)).collect()
 }
 
 fn insert(text: &str, elements: &[Node], rule: &NewRule, position: usize) -> Option<String> {
@@ -205,7 +214,8 @@ fn with_line_breaks_of(text: &str, edited: &str) -> String {
 }
 
 fn is_on_one_line(rule: &NewRule) -> bool {
-    !std::iter::once(&rule.tool).chain(&rule.pattern).any(|text| text.contains(char::is_control))
+    let who: Vec<String> = rule.who.iter().map(ToString::to_string).collect();
+    !std::iter::once(&rule.tool).chain(&rule.pattern).chain(&who).any(|text| text.contains(char::is_control))
 }
 
 /// The keys of a rule, as they are written.
@@ -214,6 +224,11 @@ fn keys(rule: &NewRule) -> Vec<(&'static str, Value)> {
     let mut keys = vec![("tool", text(&rule.tool))];
     keys.extend(rule.pattern.as_deref().map(|pattern| ("pattern", text(pattern))));
     keys.extend(rule.kind.map(|kind| ("kind", text(&kind.to_string()))));
+    match rule.who.as_slice() {
+        [] => {}
+        [one] => keys.push(("who", text(&one.to_string()))),
+        several => keys.push(("who", Value::from_iter(several.iter().map(ToString::to_string)))),
+    }
     keys.push(("action", text(&rule.action.to_string())));
     keys
 }
@@ -236,7 +251,7 @@ fn is_as_asked(before: &FileContent, after: &FileContent, change: &RuleChange) -
             if pattern.is_some() != rule.pattern.is_some() {
                 return false;
             }
-            expected.insert(*position, (rule.tool.clone(), pattern, None, rule.kind, Vec::new(), rule.action));
+            expected.insert(*position, (rule.tool.clone(), pattern, None, rule.kind, rule.who.clone(), rule.action));
         }
         RuleChange::Remove { position } if *position < expected.len() => drop(expected.remove(*position)),
         RuleChange::Insert { .. } | RuleChange::Remove { .. } => return false,

@@ -2,14 +2,14 @@
 
 use helve_config::Dialect;
 use helve_config::edit::{NewRule, RuleChange, edit_rules_text, find_rule};
-use helve_model::{Action, CallKind, Layer};
+use helve_model::{Action, CallKind, Layer, Who};
 
 use crate::support::place;
 
 const PATH: &str = "/home/me/.config/helve/helve.toml";
 
 fn new(tool: &str, action: Action) -> NewRule {
-    NewRule { tool: tool.to_owned(), pattern: None, kind: None, action }
+    NewRule { tool: tool.to_owned(), pattern: None, kind: None, who: Vec::new(), action }
 }
 
 fn edit(text: &str, change: &RuleChange) -> String {
@@ -112,6 +112,35 @@ fn the_first_rule_of_a_file() {
     kind = "resource"
     action = "deny"
     "#);
+}
+
+#[test]
+fn a_rule_for_some_says_for_whom() {
+    let place = place(Dialect::Helve, PATH, Layer::User);
+    let token = || Who::Token("ci-1".to_owned());
+    let rule = NewRule { who: vec![token()], ..new("a/b", Action::Allow) };
+    insta::assert_snapshot!(insert("", rule.clone(), 0), @r#"
+    [[rules]]
+    tool = "a/b"
+    who = "token:ci-1"
+    action = "allow"
+    "#);
+    let several = NewRule { who: vec![token(), Who::Local], ..new("a/b", Action::Allow) };
+    let text = insert(&insert("", rule.clone(), 0), several.clone(), 1);
+    insta::assert_snapshot!(text, @r#"
+    [[rules]]
+    tool = "a/b"
+    who = "token:ci-1"
+    action = "allow"
+
+    [[rules]]
+    tool = "a/b"
+    who = ["token:ci-1", "local"]
+    action = "allow"
+    "#);
+    assert_eq!(find_rule(&place, &text, &rule), Some(0));
+    assert_eq!(find_rule(&place, &text, &several), Some(1));
+    assert_eq!(find_rule(&place, &text, &new("a/b", Action::Allow)), None, "one for everybody is another rule");
 }
 
 #[test]

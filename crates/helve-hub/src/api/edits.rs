@@ -14,6 +14,7 @@ use crate::answer::{self, Body};
 use crate::error::{HubError, TextProblem};
 use crate::hub::Hub;
 use crate::verbs::add::{self, AddRequest, Understanding};
+use crate::verbs::always::{AlwaysDraft, AlwaysRequest};
 use crate::verbs::draft::Slot;
 use crate::verbs::files::FileText;
 use crate::verbs::pins::{self, Pinning};
@@ -135,7 +136,7 @@ async fn save(hub: &Arc<Hub>, actor: &Actor, call: &Call<'_>) -> Answered {
 
 async fn test(hub: &Arc<Hub>, actor: &Actor, call: &Call<'_>) -> Answered {
     let request: AddRequest = read(&call.body)?;
-    let trial = add::test(hub, actor, &request).await?;
+    let trial = add::test(hub, actor, &request, |_| {}).await?;
     let steps = trial_steps::steps(&trial);
     let step = |(what, end, detail): &(&str, trial_steps::StepEnd, Option<String>)| json!({ "what": what, "end": format!("{end:?}").to_lowercase(), "detail": detail });
     ok(&json!({
@@ -295,6 +296,25 @@ fn foreseen_json(foreseen: &Foreseen) -> Value {
     json!({
         "calls": foreseen.calls, "flips": foreseen.flips.iter().map(flip).collect::<Vec<_>>(),
         "left_out": foreseen.left_out, "problems": foreseen.problems.iter().map(problem_json).collect::<Vec<_>>(),
+    })
+}
+
+/// What an address asks for.
+pub(super) fn always_request(query: &[(String, String)]) -> AlwaysRequest {
+    let text = |key: &str| query.iter().find(|(name, _)| name == key).map(|(_, value)| value.clone());
+    let (who, argument) = (text("who").unwrap_or_default(), text("argument").unwrap_or_default());
+    AlwaysRequest { who, argument, ..AlwaysRequest::default() }
+}
+
+/// A rule, before it is saved.
+pub(super) fn always_json(draft: &AlwaysDraft) -> Value {
+    let offered = |(name, value): &(String, String)| json!({ "name": name, "value": value });
+    json!({
+        "rule": draft.text, "file": draft.file.name, "version": draft.file.version, "locked": draft.file.locked,
+        "who": if draft.is_for_caller { "caller" } else { "everybody" },
+        "caller": draft.caller.as_ref().map(ToString::to_string), "argument": draft.argument,
+        "arguments": draft.arguments.iter().map(offered).collect::<Vec<_>>(),
+        "goes_before": draft.overrules, "held_by": draft.held_by, "would_change": foreseen_json(&draft.foreseen),
     })
 }
 

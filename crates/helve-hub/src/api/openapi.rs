@@ -43,6 +43,20 @@ const ROUTES: &[Route] = &[
     Route("GET", "/api/v1/approvals/{id}", "One of them", &[], None),
     Route("POST", "/api/v1/approvals/{id}/allow", "Lets a call go on, once", &[], None),
     Route("POST", "/api/v1/approvals/{id}/deny", "Refuses a call; `reason` reaches the agent", &[], Some(reason)),
+    Route(
+        "GET",
+        "/api/v1/approvals/{id}/always",
+        "The rule that would always allow such a call, and what it would have decided lately",
+        ALWAYS,
+        None,
+    ),
+    Route(
+        "POST",
+        "/api/v1/approvals/{id}/always",
+        "Saves that rule in the person's own file, and lets the call go on",
+        &[],
+        Some(always),
+    ),
     Route("GET", "/api/v1/calls", "Finds calls", CALLS, None),
     Route("GET", "/api/v1/calls/{seq}", "One call", &[], None),
     Route("GET", "/api/v1/audit", "Whether the chain of records holds", &[], None),
@@ -69,6 +83,11 @@ const ROUTES: &[Route] = &[
     Route("GET", "/api/v1/changes/{seq}/undo", "What taking a change back would do", &[], None),
     Route("POST", "/api/v1/changes/{seq}/undo", "Takes a change back", &[], Some(version)),
     Route("GET", "/api/v1/openapi.json", "This interface", &[], None),
+];
+
+const ALWAYS: &[(&str, &str)] = &[
+    ("who", "caller or everybody"),
+    ("argument", "the argument that has to be as it is in the call that waits; *: none"),
 ];
 
 const VERSION: &[(&str, &str)] = &[("version", "the version of the file that it was decided on")];
@@ -226,6 +245,12 @@ fn version() -> Value {
 
 fn reason() -> Value {
     strings(&[("reason", "what the agent is told")], &[])
+}
+
+fn always() -> Value {
+    let names: Vec<_> =
+        ALWAYS.iter().copied().chain([("version", "the version of the file as it was shown")]).collect();
+    strings(&names, &["version"])
 }
 
 fn token() -> Value {

@@ -1,5 +1,8 @@
 //! Adding a server: what was understood, what came of a test.
 
+use std::collections::HashMap;
+
+use helve::StartStep;
 use helve_config::edit::NewTransport;
 use helve_model::ServerStatus;
 use helve_model::sandbox::{Choice as Sandboxed, Profile};
@@ -8,6 +11,8 @@ use helve_page::view::{
     UnderstoodKind,
 };
 use helve_setup::Trial;
+use helve_store::Moment;
+use http::StatusCode;
 
 use super::{Fields, field};
 use crate::actor::Actor;
@@ -18,6 +23,7 @@ use crate::verbs::draft::Slot;
 use crate::verbs::files::may_change_programs;
 use crate::verbs::sealing;
 use crate::verbs::trial_steps::{self, StepEnd};
+use crate::verbs::trials::{RunningTrial, TrialState};
 
 /// So many of the last lines of stderr are shown.
 const STDERR_LINES: usize = 40;
@@ -46,20 +52,103 @@ pub(super) fn empty(hub: &Hub, typed: &str) -> Add {
     Add { typed: typed.to_owned(), programs_refused, ..Add::default() }
 }
 
-/// What was understood, with what came of a test; what is wrong, if it was not.
-pub(super) fn view(hub: &Hub, request: &AddRequest, test: Option<TestRun>, refusal: Option<&HubError>) -> Add {
+/// What was understood, with what came of a test; what is wrong, if it was not. With the status that says so.
+pub(super) fn view(
+    hub: &Hub,
+    request: &AddRequest,
+    test: Option<&RunningTrial>,
+    refusal: Option<&HubError>,
+) -> (StatusCode, Add) {
     let mut view = empty(hub, &request.typed);
+    let mut status = refusal.map_or(StatusCode::OK, HubError::status);
+    let state = test.map(|one| (one, one.state()));
+    let mut run = None;
+    match &state {
+        // Nothing was started: what is wrong stands above.
+        Some((_, TrialState::Ended(ended))) if ended.is_err() => {
+            if let Err(error) = ended.as_ref() {
+                status = error.status();
+                view.problems = problems(error);
+            }
+        }
+        Some((one, state)) => run = Some(test_run(hub, one, state)),
+        None => {}
+    }
     match add::understand(hub, &Actor::Session, request) {
         Ok(understanding) => {
             view.typed.clone_from(&understanding.typed);
-            view.understood = Some(understood(hub, understanding, test));
+            view.understood = Some(understood(hub, request, understanding, run));
         }
-        Err(error) => view.problems = problems(&error),
+        Err(error) => {
+            view.problems = problems(&error);
+            // A name that cannot be had takes nothing else away: what was understood stands below, under another one.
+            let unnamed = AddRequest { name: String::new(), ..request.clone() };
+            if !request.name.is_empty()
+                && let Ok(understanding) = add::understand(hub, &Actor::Session, &unnamed)
+            {
+                view.typed.clone_from(&understanding.typed);
+                view.understood = Some(understood(hub, &unnamed, understanding, None));
+            }
+        }
     }
     if let Some(error) = refusal {
         view.problems.extend(problems(error));
     }
-    view
+    (status, view)
+}
+
+/// A test as it is now.
+pub(super) fn followed(hub: &Hub, one: &RunningTrial) -> TestRun {
+    test_run(hub, one, &one.state())
+}
+
+fn test_run(hub: &Hub, one: &RunningTrial, state: &TrialState) -> TestRun {
+    match state {
+        TrialState::Running(steps, began) => running(one, steps, *began, hub.now()),
+        TrialState::Ended(ended) => match ended.as_ref() {
+            Ok(trial) => test(trial),
+            Err(error) => TestRun {
+                failure: Some(Failure {
+                    code: error.code().to_owned(),
+                    message: error.message().to_owned(),
+                    hints: error.hints().to_vec(),
+                    stderr: Vec::new(),
+                }),
+                ..TestRun::default()
+            },
+        },
+    }
+}
+
+/// A test that runs: what is done, and what is under way.
+fn running(one: &RunningTrial, heard: &[(StartStep, Moment)], began: Moment, now: Moment) -> TestRun {
+    let mut since = began;
+    let mut steps = Vec::new();
+    let mut took = |at: Moment| {
+        let took = u64::try_from(at.since(since).as_micros()).unwrap_or(u64::MAX);
+        since = at;
+        Some(took)
+    };
+    for (step, at) in heard {
+        let (what, detail) = match step {
+            StartStep::Launched => (trial_steps::START, None),
+            StartStep::Greeted { version, era } => (trial_steps::AGREE, Some(format!("{version} ({era})"))),
+            _ => continue,
+        };
+        steps.push(Step { what: what.to_owned(), state: StepState::Done, detail, took_us: took(*at) });
+    }
+    let is_greeted = heard.iter().any(|(step, _)| matches!(step, StartStep::Greeted { .. }));
+    let rest: &[&str] = match (heard.is_empty(), is_greeted) {
+        (true, _) => &[trial_steps::BEGIN, trial_steps::AGREE, trial_steps::LIST],
+        (false, false) => &[trial_steps::AGREE, trial_steps::LIST],
+        (false, true) => &[trial_steps::LIST],
+    };
+    for (index, what) in rest.iter().enumerate() {
+        let state = if index == 0 { StepState::Running } else { StepState::Waiting };
+        let took_us = if index == 0 { took(now) } else { None };
+        steps.push(Step { what: (*what).to_owned(), state, detail: None, took_us });
+    }
+    TestRun { id: one.id.clone(), is_running: true, steps, failure: None, tools: Vec::new() }
 }
 
 /// What is wrong with a text, as pages show it.
@@ -83,7 +172,7 @@ pub(super) fn problem(problem: &TextProblem) -> Problem {
     }
 }
 
-fn understood(hub: &Hub, found: Understanding, test: Option<TestRun>) -> Understood {
+fn understood(hub: &Hub, request: &AddRequest, found: Understanding, test: Option<TestRun>) -> Understood {
     let environment = hub.setup.environment();
     let pairs = sealing::pairs(&found.server).clone();
     let kind = match &found.server.transport {
@@ -126,6 +215,14 @@ fn understood(hub: &Hub, found: Understanding, test: Option<TestRun>) -> Underst
         description: slot.description.clone(),
         goes_to: slot.goes_to.clone(),
         is_filled: slot.is_filled,
+        // What was typed is not shown again, and need not be typed again: its mark comes back with the form.
+        mark: request.secrets.get(&slot.name).filter(|value| !value.is_empty()).map(|value| {
+            if hub.masks.unmasked(value, &HashMap::new()).is_ok_and(|plain| plain != *value) {
+                value.clone()
+            } else {
+                hub.masks.remember(value)
+            }
+        }),
     };
     Understood {
         came_as: found.came_as.clone(),

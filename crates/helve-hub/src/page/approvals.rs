@@ -4,6 +4,7 @@ use helve_page::json_tree;
 use helve_page::view::{Approval as Shown, ApprovalState as ShownState, Approvals, SettledApproval};
 use helve_store::{Approval, ApprovalState, Moment};
 
+use super::rules::without_place;
 use super::shown::{moment, span};
 use crate::actor::Actor;
 use crate::approval_queue::decider_words;
@@ -13,7 +14,7 @@ use crate::verbs::approvals::{ApprovalInfo, ApprovalList, DefinitionStand, list,
 
 /// All of them.
 pub(super) fn view(hub: &Hub) -> Result<Approvals, HubError> {
-    Ok(shown(hub.now(), &list(hub, &Actor::Session)?))
+    Ok(shown(hub, &list(hub, &Actor::Session)?))
 }
 
 /// One of them, where a link leads.
@@ -21,17 +22,18 @@ pub(super) fn view_of(hub: &Hub, id: &str) -> Result<Approvals, HubError> {
     let found = one(hub, &Actor::Session, id)?;
     let is_waiting = found.approval.state == ApprovalState::Pending && found.approval.asked.ends > hub.now();
     let (waiting, settled) = if is_waiting { (vec![found], Vec::new()) } else { (Vec::new(), vec![found.approval]) };
-    Ok(shown(hub.now(), &ApprovalList { waiting, settled }))
+    Ok(shown(hub, &ApprovalList { waiting, settled }))
 }
 
-fn shown(now: Moment, list: &ApprovalList) -> Approvals {
+fn shown(hub: &Hub, list: &ApprovalList) -> Approvals {
+    let now = hub.now();
     Approvals {
-        waiting: list.waiting.iter().map(|info| waiting(info, now)).collect(),
+        waiting: list.waiting.iter().map(|info| waiting(hub, info, now)).collect(),
         settled: list.settled.iter().map(|approval| settled(approval, now)).collect(),
     }
 }
 
-fn waiting(info: &ApprovalInfo, now: Moment) -> Shown {
+fn waiting(hub: &Hub, info: &ApprovalInfo, now: Moment) -> Shown {
     let asked = &info.approval.asked;
     let left = span(asked.ends.since(now).as_secs());
     let waits = match info.callers {
@@ -56,7 +58,7 @@ fn waiting(info: &ApprovalInfo, now: Moment) -> Shown {
         asked: moment(asked.asked, now),
         waits,
         rule: asked.rule.clone(),
-        place: asked.place.clone(),
+        place: asked.place.as_ref().map(|place| without_place(hub, place, None)),
         answerers: if asked.needs_page {
             "you, here or at a terminal: the agent's own form does not count".to_owned()
         } else {

@@ -3,6 +3,7 @@
 use helve_page::view::{Bar, Call, CallFilter, Calls, ChainStep, Choice, Decision, Paging, Recorded, TimeSpan};
 use helve_store::{Decided, Ended, Moment, Search, Traffic};
 
+use super::rules::without_place;
 use super::shown::{row, verdict};
 use super::{Fields, field};
 use crate::actor::Actor;
@@ -112,7 +113,8 @@ pub(super) fn one(hub: &Hub, seq: i64) -> Result<Call, HubError> {
     let now = hub.now();
     let found = calls::one(hub, &Actor::Session, seq)?;
     let kept = &found.call;
-    let because = kept.rule.clone().unwrap_or_else(|| "it did not come to a decision".to_owned());
+    let because = kept.rule.as_ref().map(|rule| without_place(hub, rule, None));
+    let because = because.unwrap_or_else(|| "it did not come to a decision".to_owned());
     let step =
         |what: &str, said: String, decided: bool| ChainStep { what: what.to_owned(), said, place: None, decided };
     let mut chain = vec![step("who", kept.principal.clone(), false)];

@@ -8,7 +8,7 @@ use http::{Response, StatusCode};
 
 use super::rules::Sent;
 use super::try_tool::Posted;
-use super::{Fields, add, field, frame, rules, said, segment, servers, settings, try_tool};
+use super::{Fields, add, always, field, frame, rules, said, segment, servers, settings, try_tool};
 use crate::actor::Actor;
 use crate::answer::{self, Body};
 use crate::door::SignedIn;
@@ -20,10 +20,20 @@ use crate::verbs::{self, changes, pins, sign_in, trust};
 /// A call that ends within this time is shown at once; another one is followed.
 const AT_ONCE: Duration = Duration::from_millis(800);
 
-/// How long an edit takes until it counts.
-const SOON: &str = "It takes effect within two seconds.";
+/// A test that ends within this time is shown at once; another one is followed.
+const TESTED_AT_ONCE: Duration = Duration::from_millis(250);
+
+/// What is said besides where an edit does not count yet.
+const SOON: &str = " It takes effect within two seconds.";
 
 type Answered = Result<Response<Body>, HubError>;
+
+/// Says what was done, once it counts; false where that takes longer than a page waits.
+pub(super) async fn say_done(hub: &Hub, signed_in: &SignedIn, what: String) -> bool {
+    let counts = hub.edits.count().await;
+    said(hub, signed_in, format!("{what}{}", if counts { "" } else { SOON }));
+    counts
+}
 
 /// Answers a form that edits something; `None` where this path has none.
 pub(super) async fn post(
@@ -51,6 +61,7 @@ pub(super) async fn post(
         ["rules", "forget"] => forget(hub, signed_in, fields).await,
         ["trust"] => say_yes(hub, signed_in, fields).await,
         ["changes", seq, "undo"] => undo(hub, signed_in, seq, fields).await,
+        ["approvals", id, "always"] => always(hub, signed_in, id, fields).await,
         _ => return None,
     })
 }
@@ -75,6 +86,7 @@ pub(super) fn conflict(
             ["servers", "new"] => "/servers/new".to_owned(),
             ["servers", name, ..] => format!("/servers/{}", segment(name)),
             ["changes", seq, ..] => format!("/changes/{}", segment(seq)),
+            ["approvals", ..] => "/approvals".to_owned(),
             _ => "/rules".to_owned(),
         },
     };
@@ -91,24 +103,33 @@ async fn new_server(hub: &Arc<Hub>, signed_in: &SignedIn, fields: &Fields) -> An
             let asked = request.clone();
             match hub.read(move |hub| verbs::add::save(hub, &Actor::Session, &asked)).await {
                 Ok(name) => {
-                    said(hub, signed_in, format!("{name} was added. {SOON}"));
-                    return Ok(answer::see_other("/servers"));
+                    let is_there = say_done(hub, signed_in, format!("{name} was added.")).await;
+                    let page = format!("/servers/{}", segment(&name));
+                    return Ok(answer::see_other(if is_there { &page } else { "/servers" }));
                 }
                 Err(error) if matches!(error.details(), Details::Conflict(_)) => return Err(error),
                 Err(error) => refusal = Some(error),
             }
         }
-        "test" => match verbs::add::test(hub, &Actor::Session, &request).await {
-            Ok(trial) => test = Some(add::test(&trial)),
-            Err(error) => refusal = Some(error),
-        },
+        "test" => {
+            let one = verbs::trials::begin(hub, &Actor::Session, &signed_in.cookie, request.clone())?;
+            if signed_in.has_script {
+                drop(tokio::time::timeout(TESTED_AT_ONCE, one.wait()).await);
+            } else {
+                one.wait().await;
+            }
+            test = Some(one);
+        }
         _ => {}
     }
-    let status = refusal.as_ref().map_or(StatusCode::OK, HubError::status);
     let frame = frame(hub, signed_in, Section::Servers);
-    let page =
-        hub.read(move |hub| Ok(helve_page::page::add(&frame, &add::view(hub, &request, test, refusal.as_ref()))));
-    Ok(answer::html(status, page.await?))
+    let (status, page) = hub
+        .read(move |hub| {
+            let (status, view) = add::view(hub, &request, test.as_deref(), refusal.as_ref());
+            Ok((status, helve_page::page::add(&frame, &view)))
+        })
+        .await?;
+    Ok(answer::html(status, page))
 }
 
 async fn save_settings(hub: &Arc<Hub>, signed_in: &SignedIn, name: &str, query: &Fields, fields: &Fields) -> Answered {
@@ -129,7 +150,7 @@ async fn save_settings(hub: &Arc<Hub>, signed_in: &SignedIn, name: &str, query: 
     let path = format!("/servers/{}/settings{}", segment(name), if is_text { "?as=text" } else { "" });
     match saved {
         Ok(Some(_)) => {
-            said(hub, signed_in, format!("{name} was changed. {SOON}"));
+            say_done(hub, signed_in, format!("{name} was changed.")).await;
             // Whoever edits the text may have renamed the server.
             let is_there = hub.setup.read_configuration().server(name).is_some();
             Ok(answer::see_other(if is_there { &path } else { "/servers" }))
@@ -196,20 +217,19 @@ async fn pin(hub: &Arc<Hub>, signed_in: &SignedIn, name: &str, fields: &Fields) 
     let pinning = if field(fields, "do") == "unpin" { Pinning::Unpin } else { Pinning::Pin };
     let (server, tool) = (name.to_owned(), field(fields, "tool").to_owned());
     let what = match pinning {
-        Pinning::Pin => format!("{tool} is pinned: a change of its definition holds it back. {SOON}"),
-        Pinning::Unpin => format!("{tool} is not pinned any more. {SOON}"),
+        Pinning::Pin => format!("{tool} is pinned: a change of its definition holds it back."),
+        Pinning::Unpin => format!("{tool} is not pinned any more."),
     };
     hub.read(move |hub| pins::pin(hub, &Actor::Session, &server, &tool, pinning, None)).await?;
-    said(hub, signed_in, what);
+    say_done(hub, signed_in, what).await;
     Ok(answer::see_other(&format!("/servers/{}", segment(name))))
 }
 
 async fn accept(hub: &Arc<Hub>, signed_in: &SignedIn, name: &str, fields: &Fields) -> Answered {
     let (server, tool) = (name.to_owned(), field(fields, "tool").to_owned());
-    let (shown, what) =
-        (field(fields, "definition").to_owned(), format!("The new definition of {tool} counts. {SOON}"));
+    let (shown, what) = (field(fields, "definition").to_owned(), format!("The new definition of {tool} counts."));
     hub.read(move |hub| pins::pin(hub, &Actor::Session, &server, &tool, Pinning::Pin, Some(&shown))).await?;
-    said(hub, signed_in, what);
+    say_done(hub, signed_in, what).await;
     Ok(answer::see_other(&format!("/servers/{}", segment(name))))
 }
 
@@ -245,9 +265,11 @@ async fn save_rules(hub: &Arc<Hub>, signed_in: &SignedIn, query: &Fields, fields
         .await?;
     match done {
         Ok(was_written) => {
-            let text =
-                if was_written { format!("The rules were saved. {SOON}") } else { "Nothing was different.".to_owned() };
-            said(hub, signed_in, text);
+            if was_written {
+                say_done(hub, signed_in, "The rules were saved.".to_owned()).await;
+            } else {
+                said(hub, signed_in, "Nothing was different: nothing was written.".to_owned());
+            }
             Ok(answer::see_other("/rules"))
         }
         Err(again) => {
@@ -267,17 +289,29 @@ async fn forget(hub: &Arc<Hub>, signed_in: &SignedIn, fields: &Fields) -> Answer
 
 async fn say_yes(hub: &Arc<Hub>, signed_in: &SignedIn, fields: &Fields) -> Answered {
     let (file, version) = (field(fields, "file").to_owned(), field(fields, "version").to_owned());
-    let what = format!("{file} is trusted as it is now. {SOON}");
+    let what = format!("{file} is trusted as it is now.");
     hub.read(move |hub| trust::trust(hub, &Actor::Session, &file, &version)).await?;
-    said(hub, signed_in, what);
+    say_done(hub, signed_in, what).await;
     Ok(answer::see_other("/servers"))
 }
 
 async fn undo(hub: &Arc<Hub>, signed_in: &SignedIn, seq: &str, fields: &Fields) -> Answered {
     let (seq, version) = (super::number(seq)?, field(fields, "version").to_owned());
     let number = hub.read(move |hub| changes::undo(hub, &Actor::Session, seq, &version)).await?;
-    said(hub, signed_in, format!("The change was taken back. {SOON}"));
+    say_done(hub, signed_in, "The change was taken back.".to_owned()).await;
     Ok(answer::see_other(&number.map_or_else(|| "/changes".to_owned(), |number| format!("/changes/{number}"))))
+}
+
+/// Saves the rule that was shown, and lets the call that waits go on.
+async fn always(hub: &Arc<Hub>, signed_in: &SignedIn, id: &str, fields: &Fields) -> Answered {
+    let (id, request) = (id.to_owned(), always::request(fields));
+    let made = hub.read(move |hub| verbs::always::make(hub, &Actor::Session, &id, &request)).await?;
+    let what = match &made.call {
+        Ok(decided) => format!("The rule was saved, and {} goes on: {}.", decided.asked.tool, made.rule),
+        Err(error) => format!("The rule was saved: {}. {}.", made.rule, error.message()),
+    };
+    say_done(hub, signed_in, what).await;
+    Ok(answer::see_other("/approvals"))
 }
 
 /// The link to the page of a login: a browser that is sent there by a form would refuse to go.

@@ -92,17 +92,23 @@ fn needs(hub: &Hub) -> Vec<Need> {
     }
     for report in hub.host().status() {
         let name = report.name.as_str();
-        let link = Link { href: format!("/servers/{}", segment(name)), text: name.to_owned() };
+        let link = |text: &str| Link { href: format!("/servers/{}", segment(name)), text: format!("{text} {name}") };
         let need = match &report.status {
-            ServerStatus::Failed(failure) => {
-                Need { tone: Tone::Bad, what: format!("{name} is down"), detail: Some(failure.message.clone()), link }
-            }
+            ServerStatus::Failed(failure) => Need {
+                tone: Tone::Bad,
+                what: format!("{name} is down"),
+                detail: Some(failure.message.clone()),
+                link: link("Look at"),
+            },
             ServerStatus::NeedsAuth { .. } => {
-                Need { tone: Tone::Warn, what: format!("{name} wants a login"), detail: None, link }
+                Need { tone: Tone::Warn, what: format!("{name} wants a login"), detail: None, link: link("Sign in to") }
             }
-            ServerStatus::Disabled(helve_model::DisabledReason::Untrusted) => {
-                Need { tone: Tone::Warn, what: format!("{name} waits to be trusted"), detail: None, link }
-            }
+            ServerStatus::Disabled(helve_model::DisabledReason::Untrusted) => Need {
+                tone: Tone::Warn,
+                what: format!("{name} waits to be trusted"),
+                detail: None,
+                link: link("Look at"),
+            },
             _ => continue,
         };
         needs.push(need);

@@ -1,12 +1,12 @@
 //! The rules: in order and in words, an editor, what a draft would change, why a call is decided as it is.
 
 use helve_model::json::RawJson;
-use helve_model::{Action, CallKind, Principal, Rule};
+use helve_model::{Action, CallKind, Layer, Origin, Principal, Rule};
 use helve_page::view::{
     ChainStep, Choice, Decision, Explain, Flip, KeptAnswer, Moment as Shown, Problem, RuleRow, Rules, Verdict,
     WhatWouldChange,
 };
-use helve_policy::{Approval, Explanation, Finding, SourcedRule, Trust};
+use helve_policy::{Approval, Decider, Explanation, Finding, SourcedRule, Trust};
 
 use super::shown::moment;
 use super::{Fields, add, field, settings};
@@ -33,15 +33,22 @@ pub(super) fn view(hub: &Hub, query: &Fields, sent: Option<Sent<'_>>) -> Result<
     let is_rules_file = |file: &&FileText| file.place.dialect.holds_rules();
     let choice = |file: &FileText| Choice {
         value: file.name.clone(),
-        label: file.name.clone(),
-        help: file.locked.clone(),
+        label: match file.place.layer {
+            Layer::User => "your file".to_owned(),
+            Layer::Project => format!("the project's {}", file.name),
+            _ => file.name.clone(),
+        },
+        help: Some(file.name.clone()),
         is_chosen: file.name == edited,
     };
+    let mut rules_files: Vec<&FileText> = files.iter().filter(is_rules_file).collect();
+    // The person's own first: most rules belong there.
+    rules_files.sort_by_key(|file| file.place.layer != Layer::User);
     let mut view = Rules {
         rules: rules::list(hub, &Actor::Session)?.iter().map(|info| row(hub, info, now)).collect(),
         otherwise: "Where no rule says anything, a tool is asked for, and what only reads may be read.".to_owned(),
         kept: rules::kept(hub, &Actor::Session)?.iter().map(|(id, approval)| kept(id, approval)).collect(),
-        files: files.iter().filter(is_rules_file).map(choice).collect(),
+        files: rules_files.into_iter().map(choice).collect(),
         explain: explain(hub, query),
         ..Rules::default()
     };
@@ -55,12 +62,12 @@ pub(super) fn view(hub: &Hub, query: &Fields, sent: Option<Sent<'_>>) -> Result<
         let mut problems = wrong;
         problems.extend(foreseen.iter().flat_map(|foreseen| foreseen.problems.iter().map(add::problem)));
         view.editor = Some(settings::editor(hub, file, text, problems));
-        view.what_would_change = foreseen.map(|foreseen| changes(&foreseen));
+        view.what_would_change = foreseen.map(|foreseen| changes(hub, &foreseen));
     }
     Ok(view)
 }
 
-fn changes(foreseen: &Foreseen) -> WhatWouldChange {
+pub(super) fn changes(hub: &Hub, foreseen: &Foreseen) -> WhatWouldChange {
     let flip = |flip: &rules::Flip| {
         let (server, tool) = flip.tool.split_once('/').unwrap_or(("", flip.tool.as_str()));
         Flip {
@@ -68,9 +75,9 @@ fn changes(foreseen: &Foreseen) -> WhatWouldChange {
             server: server.to_owned(),
             tool: tool.to_owned(),
             calls: flip.calls,
-            before: flip.before.map_or(Verdict::Ask, verdict),
-            after: flip.after.map_or(Verdict::Ask, verdict),
-            rule: flip.because.clone(),
+            before: flip.before.map_or(Verdict::Undecided, verdict),
+            after: flip.after.map_or(Verdict::Undecided, verdict),
+            rule: without_place(hub, &flip.because, None),
             is_maybe: flip.before.is_none() || flip.after.is_none(),
         }
     };
@@ -202,19 +209,36 @@ fn whose(hub: &Hub, chosen: &str) -> Vec<Choice> {
 
 /// A decision with what decided.
 pub(super) fn decision(hub: &Hub, explanation: &Explanation) -> Decision {
+    decided(hub, explanation.action, &explanation.ground.decider)
+}
+
+/// The same for a decision that is foreseen.
+pub(super) fn decided(hub: &Hub, action: Action, decider: &Decider) -> Decision {
     Decision {
-        verdict: verdict(explanation.action),
-        because: explanation.ground.decider.to_string(),
-        place: explanation.ground.decider.origin().map(|origin| hub.setup.environment().shown_origin(origin)),
+        verdict: verdict(action),
+        because: without_place(hub, &decider.to_string(), decider.origin()),
+        place: decider.origin().map(|origin| hub.setup.environment().shown_origin(origin)),
+    }
+}
+
+/// What a text says without the place that stands beside it, and other places as people write them.
+pub(super) fn without_place(hub: &Hub, text: &str, origin: Option<&Origin>) -> String {
+    let place = origin.map(|origin| format!(" at {origin}")).unwrap_or_default();
+    let text = if place.is_empty() { text.to_owned() } else { text.replace(&place, "") };
+    match hub.setup.environment().home() {
+        Some(home) => text.replace(&format!("{}/", home.display()), "~/"),
+        None => text,
     }
 }
 
 fn steps(hub: &Hub, explanation: &Explanation) -> Vec<ChainStep> {
     let step = |step: &helve_policy::Step| ChainStep {
-        what: step.what.clone(),
+        what: without_place(hub, &step.what, step.origin.as_ref()),
         said: match &step.finding {
             Finding::Decides(action) => format!("decides: {action}"),
-            Finding::Overruled(reason) | Finding::Ignored(reason) | Finding::NoMatch(reason) => reason.clone(),
+            Finding::Overruled(reason) | Finding::Ignored(reason) | Finding::NoMatch(reason) => {
+                without_place(hub, reason, None)
+            }
             Finding::NotReached => "not asked".to_owned(),
         },
         place: step.origin.as_ref().map(|origin| hub.setup.environment().shown_origin(origin)),

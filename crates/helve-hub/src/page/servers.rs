@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use helve_model::{Action, DisabledReason, PendingReason, ServerStatus, TransportSpec};
+use helve_model::{DisabledReason, PendingReason, ServerStatus, TransportSpec};
 use helve_page::view::{
     Decision, DefinitionChange, ImportRow, LogLine, Mark, Paging, Pin, Sandbox, Series, Server, ServerHead, ServerRow,
     Servers, SignIn, Status, Tab, Tone, ToolRow, Verdict,
@@ -11,7 +11,7 @@ use helve_policy::Caller;
 use helve_store::Search;
 
 use super::shown::{moment, row};
-use super::{Fields, field, overview, settings, trust};
+use super::{Fields, field, overview, rules, settings, trust};
 use crate::actor::Actor;
 use crate::error::HubError;
 use crate::hub::{Hub, definition_tokens};
@@ -49,7 +49,8 @@ pub(super) fn list(hub: &Hub, filter: &str) -> Result<Servers, HubError> {
             tools: info.report.tools as u64,
             tokens: info.tokens,
             calls,
-            last_error: info.report.last_error.clone(),
+            // Where the status says why, nothing is said twice.
+            last_error: info.report.last_error.clone().filter(|_| info.reason().is_none()),
             locked: info.locked.clone(),
             origin: info.origin.clone(),
         });
@@ -178,15 +179,7 @@ fn tools(hub: &Hub, name: &str, filter: &str) -> Result<Tab, HubError> {
         let of_tool = || recent.calls.iter().filter(|call| call.call.tool.as_deref() == Some(full.as_str()));
         let foreseen = tool.policy().foresee(Caller::Agent);
         let decision = match &foreseen {
-            Some((action, ground)) => Decision {
-                verdict: match action {
-                    Action::Allow => Verdict::Allow,
-                    Action::Ask => Verdict::Ask,
-                    Action::Deny => Verdict::Deny,
-                },
-                because: ground.decider.to_string(),
-                place: ground.decider.origin().map(|origin| hub.setup.environment().shown_origin(origin)),
-            },
+            Some((action, ground)) => rules::decided(hub, *action, &ground.decider),
             None => Decision { verdict: Verdict::Ask, because: "it depends on the arguments".to_owned(), place: None },
         };
         let view = tool.view();
@@ -282,7 +275,12 @@ pub(super) fn status(info: &ServerInfo) -> Status {
         ServerStatus::Disabled(DisabledReason::Untrusted) => (Mark::NeedsPerson, "not trusted"),
         ServerStatus::Disabled(_) => (Mark::Off, "off"),
     };
-    Status { mark, word: word.to_owned(), reason: info.reason(), next: None }
+    let reason = match &info.report.status {
+        // What the server said is for programs.
+        ServerStatus::NeedsAuth { .. } => Some("nobody is signed in to it".to_owned()),
+        _ => info.reason(),
+    };
+    Status { mark, word: word.to_owned(), reason, next: None }
 }
 
 fn transport(info: &ServerInfo) -> String {

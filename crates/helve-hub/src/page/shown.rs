@@ -70,6 +70,7 @@ pub(crate) const fn verdict(decided: Decided) -> Verdict {
     match decided {
         Decided::Allow => Verdict::Allow,
         Decided::Ask => Verdict::Ask,
-        Decided::Deny | Decided::Not => Verdict::Deny,
+        Decided::Deny => Verdict::Deny,
+        Decided::Not => Verdict::Undecided,
     }
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::Response;
 use tokio::sync::mpsc;
 
-use super::{Fields, approvals, calls, overview, servers, try_tool};
+use super::{Fields, add, approvals, calls, overview, servers, try_tool};
 use crate::actor::Actor;
 use crate::answer::{self, Body};
 use crate::door::SignedIn;
@@ -71,6 +71,12 @@ pub(super) fn open(
             let ends = Arc::clone(&one);
             let render = move || try_tool::run(&looked_at, &one).map(|view| helve_page::live::try_tool(&view));
             live(hub, signed_in, &format!("try {id}"), render, move || !ends.is_running())
+        }
+        ["test", id] => {
+            let one = hub.trials.find(id, &signed_in.cookie)?;
+            let ends = Arc::clone(&one);
+            let render = move || Ok(helve_page::live::test(&add::followed(&looked_at, &one)));
+            live(hub, signed_in, &format!("test {id}"), render, move || !ends.is_running())
         }
         _ => return Err(HubError::not_found("There is no such topic.")),
     })

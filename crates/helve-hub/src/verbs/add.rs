@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use helve::StartStep;
 use helve_config::edit::{NewServer, NewTransport, Snippet, Typed, read_typed};
 use helve_config::trust::ServerTrust;
 use helve_config::{ConfiguredServer, Dialect, FilePlace, read_text};
@@ -91,6 +92,7 @@ pub(crate) fn understand(hub: &Hub, actor: &Actor, request: &AddRequest) -> Resu
         let message = "this mark stands for a secret that is not known any more: type it anew".to_owned();
         HubError::mistakes(vec![TextProblem { at: Some((line, 1)), message, hints: Vec::new(), is_warning: false }])
     })?;
+    let secrets = typed_secrets(hub, &request.secrets)?;
     let (typed, came_as) = read(hub, &typed_text)?;
     let (entries, entry) = match &typed {
         Typed::Server { .. } => (Vec::new(), String::new()),
@@ -105,13 +107,14 @@ pub(crate) fn understand(hub: &Hub, actor: &Actor, request: &AddRequest) -> Resu
         Typed::Server { name, .. } => name.clone(),
         Typed::Snippet(_) => entry.clone(),
     };
+    let name = if request.name.trim().is_empty() { free_name(hub, name) } else { name };
     check_name(&name)?;
     let targets = targets(hub);
     let target = targets.iter().find(|target| target.scope == request.scope).or(targets.first()).cloned();
     let target = target.ok_or_else(|| HubError::conflict("there is no file that a server could be written to"))?;
     let file = files::open(hub, &target.place)?;
     let sandbox = sandbox(hub, request)?;
-    let draft = draft(hub, &target.place, file.plain(), &typed, &entry, &name, sandbox, &request.secrets)?;
+    let draft = draft(hub, &target.place, file.plain(), &typed, &entry, &name, sandbox, &secrets)?;
     let is_program = matches!(draft.server.transport, NewTransport::Program { .. });
     let refused = match files::check(hub, actor, &target.place, file.plain(), &draft.after) {
         Err(error) => Some(error.message().to_owned()),
@@ -156,8 +159,8 @@ pub(crate) fn save(hub: &Hub, actor: &Actor, request: &AddRequest) -> Result<Str
             if text == file.plain() {
                 return Ok(after.clone());
             }
-            let (entry, secrets) = (&understanding.entry, &request.secrets);
-            draft(hub, &target.place, text, &typed, entry, name, *sandbox, secrets).map(|draft| draft.after)
+            let (entry, secrets) = (&understanding.entry, typed_secrets(hub, &request.secrets)?);
+            draft(hub, &target.place, text, &typed, entry, name, *sandbox, &secrets).map(|draft| draft.after)
         },
         verb: "added",
         object: format!("server {name}"),
@@ -172,8 +175,13 @@ pub(crate) fn save(hub: &Hub, actor: &Actor, request: &AddRequest) -> Result<Str
     Ok(name.clone())
 }
 
-/// Starts the server that was shown aside, and ends it again.
-pub(crate) async fn test(hub: &std::sync::Arc<Hub>, actor: &Actor, request: &AddRequest) -> Result<Trial, HubError> {
+/// Starts the server that was shown aside, and ends it again. `heard` is told how far it is.
+pub(crate) async fn test(
+    hub: &std::sync::Arc<Hub>,
+    actor: &Actor,
+    request: &AddRequest,
+    heard: impl Fn(StartStep) + Send,
+) -> Result<Trial, HubError> {
     let (asked, by) = (request.clone(), actor.clone());
     let (configuration, server, given) = hub
         .read(move |hub| {
@@ -188,7 +196,7 @@ pub(crate) async fn test(hub: &std::sync::Arc<Hub>, actor: &Actor, request: &Add
     if let Some(reason) = hub.setup.held(&server) {
         return Err(HubError::conflict(format!("it cannot be started as it is: {reason}")));
     }
-    let trial = hub.setup.try_server(configuration, server, given, TEST_TIME).await?;
+    let trial = hub.setup.try_server(configuration, server, given, TEST_TIME, heard).await?;
     trial.ok_or_else(|| HubError::failed("the server was not started"))
 }
 
@@ -205,6 +213,16 @@ fn seen(hub: &Hub, actor: &Actor, request: &AddRequest) -> Result<Understanding,
         return Err(HubError::conflict("this is not what was shown: look at what it would do first"));
     }
     Ok(understanding)
+}
+
+/// The values that were typed for slots; one that was shown as a mark since is known by it.
+fn typed_secrets(hub: &Hub, sent: &HashMap<String, String>) -> Result<HashMap<String, String>, HubError> {
+    let known = HashMap::new();
+    let plain = |(name, value): (&String, &String)| match hub.masks.unmasked(value, &known) {
+        Ok(value) => Ok((name.clone(), value)),
+        Err(_) => Err(HubError::invalid(format!("the mark of {name} is not known any more: type its value anew"))),
+    };
+    sent.iter().map(plain).collect()
 }
 
 /// What was typed, and what it came as.
@@ -231,6 +249,14 @@ fn read(hub: &Hub, typed: &str) -> Result<(Typed, String), HubError> {
     Ok((typed, came_as))
 }
 
+/// The name that suggests itself, or one like it that no server has.
+fn free_name(hub: &Hub, name: String) -> String {
+    let configuration = hub.setup.read_configuration();
+    let is_free = |name: &String| configuration.server(name).is_none();
+    let others = (2..).map(|number| format!("{name}-{number}"));
+    std::iter::once(name.clone()).chain(others).find(is_free).unwrap_or(name)
+}
+
 fn check_name(name: &str) -> Result<(), HubError> {
     let wrong = |message: String| Err(HubError::invalid(message).hint("use letters, digits, `-` and `_`"));
     if name.chars().any(text::is_invisible) {
@@ -240,7 +266,7 @@ fn check_name(name: &str) -> Result<(), HubError> {
 }
 
 /// The files that a server can go to, the usual one first.
-fn targets(hub: &Hub) -> Vec<Target> {
+pub(super) fn targets(hub: &Hub) -> Vec<Target> {
     let configuration = hub.setup.read_configuration();
     let named = hub.setup.editable_files(&configuration).into_iter().filter(|place| place.layer == Layer::Explicit);
     let named: Vec<Target> = named

@@ -112,7 +112,7 @@ fn decide(hub: &Hub, actor: &Actor, id: &str, is_allowed: bool, reason: Option<&
 
 /// Who answers, as it is noted. Only a person may: a token counts as one where a person made it an approver, and nowhere where
 /// the rule wants the page.
-fn may_answer(actor: &Actor, approval: &Approval) -> Result<String, HubError> {
+pub(super) fn may_answer(actor: &Actor, approval: &Approval) -> Result<String, HubError> {
     match actor {
         Actor::Session => Ok("page".to_owned()),
         Actor::Operator => Ok("terminal".to_owned()),

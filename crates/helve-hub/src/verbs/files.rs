@@ -169,6 +169,7 @@ pub(crate) fn write(hub: &Hub, actor: &Actor, edit: &Edit<'_>) -> Result<Option<
         diff: diff_text(&redacted(&edited.before), &redacted(&edited.after)),
         undoes: edit.undoes,
     })?;
+    hub.edits.edited();
     Ok(Some(seq))
 }
 

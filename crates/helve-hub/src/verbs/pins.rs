@@ -130,5 +130,6 @@ pub(crate) fn pin(
         object: tool.to_string(),
         ..NewChange::default()
     })?;
+    hub.edits.edited();
     Ok(())
 }

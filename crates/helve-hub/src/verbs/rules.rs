@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use helve_config::{Configuration, FileContent};
 use helve_model::json::RawJson;
 use helve_model::name::parse_slash;
 use helve_model::{Action, CallKind, Principal};
@@ -144,10 +145,20 @@ fn asked(policy: &ToolPolicy) -> Vec<String> {
 
 /// What a draft of a file would decide otherwise about the calls of the last time.
 pub(crate) fn what_would_change(hub: &Hub, _actor: &Actor, file: &FileText, sent: &str) -> Result<Foreseen, HubError> {
-    let (content, mut problems) = settings::draft(hub, file, sent)?;
-    let configuration = hub.setup.read_configuration();
-    let (now, _) = hub.setup.rules_if(&configuration, &file.content(hub))?;
-    let (then, found) = hub.setup.rules_if(&configuration, &content)?;
+    let (content, problems) = settings::draft(hub, file, sent)?;
+    foresee(hub, &hub.setup.read_configuration(), file, &content, problems)
+}
+
+/// The same for what a file would say then.
+pub(super) fn foresee(
+    hub: &Hub,
+    configuration: &Configuration,
+    file: &FileText,
+    content: &FileContent,
+    mut problems: Vec<TextProblem>,
+) -> Result<Foreseen, HubError> {
+    let (now, _) = hub.setup.rules_if(configuration, &file.content(hub))?;
+    let (then, found) = hub.setup.rules_if(configuration, content)?;
     problems.extend(found.into_iter().filter_map(|problem| match &problem.origin {
         helve_model::Origin::File { path, line, column } if **path == *file.place.path => Some(TextProblem {
             at: Some((*line, *column)),

@@ -123,11 +123,16 @@ pub(crate) fn switch(
 
 /// The text of a file after a change of one server.
 pub(crate) fn edited(place: &FilePlace, text: &str, server: &str, change: &Change) -> Result<String, HubError> {
-    edit_text(place, text, server, change).map_err(|error| match error {
+    edit_text(place, text, server, change).map_err(edit_error)
+}
+
+/// Why a file could not be edited.
+pub(super) fn edit_error(error: EditError) -> HubError {
+    match error {
         EditError::NoSuchServer { .. } => HubError::not_found(error.to_string()),
         EditError::File(error) => HubError::failed(error.to_string()),
         other => HubError::conflict(other.to_string()),
-    })
+    }
 }
 
 /// The file that a server's entry is in.

@@ -3,12 +3,19 @@
 use helve_model::ServerStatus;
 use helve_setup::Trial;
 
+/// The steps of a test. While it runs nobody knows yet whether a program is started or an address connected to.
+pub(crate) const BEGIN: &str = "Start it, or connect to it";
+pub(crate) const START: &str = "Start the program";
+pub(crate) const CONNECT: &str = "Connect";
+pub(crate) const AGREE: &str = "Agree on a protocol";
+pub(crate) const LIST: &str = "List its tools";
+
 /// The steps of a test: what was done, and what was learned.
 pub(crate) fn steps(trial: &Trial) -> Vec<(&'static str, StepEnd, Option<String>)> {
     let report = &trial.report;
     let is_program = report.transport == "stdio";
-    let begin = if is_program { "Start the program" } else { "Connect" };
-    let (agree, list) = ("Agree on a protocol", "List its tools");
+    let begin = if is_program { START } else { CONNECT };
+    let (agree, list) = (AGREE, LIST);
     let version = report.protocol_version.clone();
     let era = version.map(|version| match &report.era {
         Some(era) => format!("{version} ({era})"),

@@ -90,6 +90,7 @@ pub(crate) fn trust(hub: &Hub, actor: &Actor, file: &str, version: &str) -> Resu
         object: format!("{} of {file}", what.join(", ")),
         ..NewChange::default()
     })?;
+    hub.edits.edited();
     Ok(())
 }
 

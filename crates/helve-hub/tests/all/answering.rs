@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::agent::{ERAS, Era, said};
 use crate::approvals::{Shop, TOOL, yes};
-use crate::world::{OWNER, World, value_of};
+use crate::world::{Brings, OWNER, World, value_of};
 
 /// Every way to answer over HTTP.
 const WAYS: &[&str] =
@@ -85,6 +85,9 @@ async fn csrf_of(world: &World, cookie: &str) -> String {
     value_of(&world.send(page, None, "").await.1, "csrf")
 }
 
+/// Every way to have a rule made of a question, which answers it, too.
+const ALWAYS: &[&str] = &["/approvals/{id}/always", "/api/v1/approvals/{id}/always"];
+
 #[tokio::test(flavor = "multi_thread")]
 async fn no_token_and_no_stranger_answers() {
     for by in [Answerers::Anyone, Answerers::Page] {
@@ -116,6 +119,13 @@ async fn no_token_and_no_stranger_answers() {
             for query in ["", "?csrf=", "?reason=x"] {
                 let request = World::request("GET", &format!("{path}{query}")).header("cookie", &shop.world.cookie);
                 assert_eq!(shop.world.send(request, None, "").await.0, StatusCode::NOT_FOUND, "{path}");
+            }
+        }
+        for way in ALWAYS {
+            let path = way.replace("{id}", &id);
+            for brings in [Brings::Nothing, Brings::Agent, Brings::Admin, Brings::Wrong, Brings::Cookie] {
+                let (status, text) = shop.world.ask("POST", &path, brings, None, r#"{"version": ""}"#).await;
+                assert!(matches!(status.as_u16(), 401 | 403), "{path} with {brings:?}: {status} {text}");
             }
         }
         assert_eq!((answered, shop.ran()), (0, 0), "{by:?}");

@@ -4,6 +4,7 @@
 
 mod adding;
 mod agent;
+mod always;
 mod answering;
 mod approvals;
 mod doors;

@@ -54,7 +54,13 @@ impl Drawing<'_> {
                 marked(&field.label)
             ));
         }
-        self.buttons(field);
+        if is_group && (field.is_removable || field.switch != Switch::None) {
+            self.html.push_str("<div class=\"corner\">");
+            self.buttons(field);
+            self.html.push_str("</div>");
+        } else {
+            self.buttons(field);
+        }
         if !is_group {
             self.html.push_str("</div>");
         }

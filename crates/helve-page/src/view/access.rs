@@ -1,6 +1,6 @@
 //! What the screens around access show: tokens, trust, approvals, the page without a session, errors.
 
-use super::{Choice, ConnectLine, FileVersion, Link, Moment, Tree};
+use super::{Choice, ConnectLine, FileVersion, Link, Moment, Tree, WhatWouldChange};
 
 /// The tokens. At `/tokens`; making one posts the fields of [`TokenForm`] to `/tokens`, revoking posts to `/tokens/ID/revoke`.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -172,6 +172,38 @@ pub struct Approval {
     pub arguments: Tree,
     /// What was answered about the same tool before, newest first.
     pub before: Vec<SettledApproval>,
+}
+
+/// *Always*: a rule made of a call that waits. At `/approvals/ID/always?who=&argument=`; saving posts `who`, `argument` and
+/// `version` there.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Always {
+    /// Names the question.
+    pub id: String,
+    /// The server.
+    pub server: String,
+    /// The tool.
+    pub tool: String,
+    /// How much harm it could do.
+    pub risk: String,
+    /// The arguments of the call that waits.
+    pub call: Tree,
+    /// For whom it would be.
+    pub who: Vec<Choice>,
+    /// Which arguments it would speak of.
+    pub arguments: Vec<Choice>,
+    /// The rule as it would be written.
+    pub rule: String,
+    /// The file it would go to.
+    pub file: FileVersion,
+    /// Stricter rules that it would stand before.
+    pub goes_before: Vec<String>,
+    /// What is to be known before.
+    pub warning: Option<String>,
+    /// Why it would not let this very call through.
+    pub held_by: Option<String>,
+    /// What it would have decided lately.
+    pub what_would_change: WhatWouldChange,
 }
 
 /// A question that was answered.

@@ -92,6 +92,8 @@ pub enum Verdict {
     Ask,
     /// It does not run.
     Deny,
+    /// It ended before anything was decided.
+    Undecided,
 }
 
 /// A decision with what decided.

@@ -14,8 +14,8 @@ mod tree;
 mod try_tool;
 
 pub use access::{
-    Approval, ApprovalState, Approvals, DeviceRow, ErrorPage, LinkNeeded, MadeToken, SettledApproval, TokenForm,
-    TokenKind, TokenRow, Tokens, Trust, TrustEntry,
+    Always, Approval, ApprovalState, Approvals, DeviceRow, ErrorPage, LinkNeeded, MadeToken, SettledApproval,
+    TokenForm, TokenKind, TokenRow, Tokens, Trust, TrustEntry,
 };
 pub use calls::{Bar, Call, CallEnd, CallFilter, CallRow, Calls, ChainStep, Decision, Recorded, TimeSpan, Verdict};
 pub use changes::{Change, ChangeRow, Changes, Check, Conflict, Fact, Hub, Meter};
@@ -187,6 +187,14 @@ pub struct TextEditor {
     pub text: String,
     /// What is wrong with it.
     pub problems: Vec<Problem>,
+}
+
+impl TextEditor {
+    /// Whether something is wrong with the text that keeps it from counting.
+    #[must_use]
+    pub fn is_wrong(&self) -> bool {
+        self.problems.iter().any(|problem| !problem.is_warning)
+    }
 }
 
 /// Where a list is cut.

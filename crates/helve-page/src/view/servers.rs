@@ -167,6 +167,8 @@ pub struct SecretSlot {
     pub goes_to: String,
     /// Whether there is a value already.
     pub is_filled: bool,
+    /// What stands for a value that was typed and not saved yet.
+    pub mark: Option<String>,
 }
 
 /// A server that was started aside.

@@ -58,6 +58,7 @@ pub(crate) fn screens(say: Say<'_>) -> Vec<Sample> {
         sample("hub", page::hub(&lost, &hub())),
         sample("trust", page::trust(&frame(Section::Servers), &trust(say))),
         sample("approvals", page::approvals(&frame(Section::Approvals), &approvals(say))),
+        sample("always", page::always(&frame(Section::Approvals), &always(say))),
         sample("link", page::link_needed(&LinkNeeded { said: "This link was used already.".into() })),
         sample(
             "error",
@@ -293,6 +294,7 @@ fn understood(say: Say<'_>) -> Add {
                 description: Some(say("Where the database is, with its password")),
                 goes_to: say("the 4th word of the program npx"),
                 is_filled: false,
+                mark: None,
             }],
             scopes: vec![
                 choice("user", "Your own file", Some("~/.config/helve/helve.toml"), true),
@@ -874,5 +876,30 @@ fn approvals(say: Say<'_>) -> Approvals {
             ),
         ],
         settled: vec![settled("d9f1a")],
+    }
+}
+
+fn always(say: Say<'_>) -> Always {
+    let choice = |value: &str, label: String, is_chosen| Choice { value: value.into(), label, help: None, is_chosen };
+    Always {
+        id: "a7f3k".into(),
+        server: say("github"),
+        tool: say("delete_branch"),
+        risk: "high".into(),
+        call: json_tree(&serde_json::json!({"branch": say("release/2026-11")}).to_string()),
+        who: vec![
+            choice("caller", "token:ci-nightly alone".into(), true),
+            choice("everybody", "everybody".into(), false),
+        ],
+        arguments: vec![
+            choice("*", "with any arguments".into(), false),
+            choice(&say("branch"), format!("only where branch is {}", say("release/2026-11")), true),
+        ],
+        rule: format!("[[rules]]\ntool = \"github/delete_branch\"\npattern = \"{}\"\n", say("branch=release/2026-11")),
+        file: FileVersion { path: "~/.config/helve/helve.toml".into(), version: "v1".into(), locked: None },
+        goes_before: vec![say("rule `github/*` (ask, user layer)")],
+        warning: Some("This call could do much harm.".into()),
+        held_by: None,
+        what_would_change: rules_edit(say).what_would_change.unwrap_or_default(),
     }
 }

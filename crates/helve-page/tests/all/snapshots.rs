@@ -37,7 +37,7 @@ fn a_tree_shows_what_is_hidden() {
     };
     insta::assert_snapshot!(live::try_tool(&view).trim(), @r##"
     <p class="row"><span class="badge good">answered</span><span class="soft">0 µs · 0 B</span></p>
-    <div class="boxed" tabindex="0" role="region" aria-label="JSON"><div class="tree"><details open><summary><span class="soft">{2}</span></summary><details open><summary><span class="key">a</span> <span class="soft">[2]</span></summary><div><span class="key">0</span> <span class="number">1</span></div><div><span class="key">1</span> <span class="text">&lt;b&gt;<mark>\u{202e}</mark></span></div></details><div><span class="key">c</span> <span class="word">null</span></div></details></div></div>
+    <div class="boxed" tabindex="0" role="region" aria-label="JSON, part 1"><div class="tree"><details open><summary><span class="soft">{2}</span></summary><details open><summary><span class="key">a</span> <span class="soft">[2]</span></summary><div><span class="key">0</span> <span class="number">1</span></div><div><span class="key">1</span> <span class="text">&lt;b&gt;<mark>\u{202e}</mark></span></div></details><div><span class="key">c</span> <span class="word">null</span></div></details></div></div>
     "##);
 }
 
@@ -56,7 +56,7 @@ fn a_server_says_why_and_when() {
         origin: "helve.toml:3".into(),
         ..ServerHead::default()
     };
-    insta::assert_snapshot!(live::server(&head).trim(), @r##"<dl class="pair"><dt>Status</dt><dd><span class="state warn"><svg class="i" aria-hidden="true"><use href="#i-wait"/></svg>starting again</span><small>exited with status 1; next try in 8 s</small></dd><dt>program</dt><dd><code>npx server</code></dd><dt>Entry</dt><dd><code>helve.toml:3</code></dd></dl>"##);
+    insta::assert_snapshot!(live::server(&head).trim(), @r##"<dl class="pair"><dt>Status</dt><dd><span class="state warn"><svg class="i" aria-hidden="true"><use href="#i-wait"/></svg>starting again</span> <small>exited with status 1; next try in 8 s</small></dd><dt>program</dt><dd><code>npx server</code></dd><dt>Entry</dt><dd><code>helve.toml:3</code></dd></dl>"##);
 }
 
 #[test]

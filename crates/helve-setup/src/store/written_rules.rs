@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use helve_config::edit::NewRule;
-use helve_model::{Action, CallKind};
+use helve_model::{Action, CallKind, Who};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -33,6 +33,8 @@ struct WrittenRule {
     pattern: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kind: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    who: Vec<String>,
     action: String,
     #[serde(flatten)]
     unknown: Map<String, Value>,
@@ -46,6 +48,7 @@ impl WrittenRules {
             tool: rule.tool.clone(),
             pattern: rule.pattern.clone(),
             kind: rule.kind.map(|kind| kind.to_string()),
+            who: rule.who.iter().map(ToString::to_string).collect(),
             action: rule.action.to_string(),
             unknown: Map::new(),
         });
@@ -76,7 +79,8 @@ impl WrittenRule {
         };
         let actions = [Action::Allow, Action::Ask, Action::Deny];
         let action = actions.into_iter().find(|action| action.to_string() == self.action)?;
-        let rule = NewRule { tool: self.tool.clone(), pattern: self.pattern.clone(), kind, action };
+        let who = self.who.iter().map(|word| Who::parse(word)).collect::<Option<Vec<_>>>()?;
+        let rule = NewRule { tool: self.tool.clone(), pattern: self.pattern.clone(), kind, who, action };
         Some((self.file.clone(), rule))
     }
 }
