@@ -564,7 +564,7 @@ fn servers_and_doctor_say_how_things_are() {
     assert!(doctor.starts_with("exit status 1"), "{doctor}");
     assert!(doctor.contains("exited with status 3"), "{doctor}");
     // What to do first stands last, in one line.
-    assert!(doctor.contains("\nTo do first: bad: "), "{doctor}");
+    assert!(doctor.lines().last().is_some_and(|line| line.starts_with("To do first: bad: ")), "{doctor}");
     assert!(env.run(&["servers", "bad"]).starts_with("exit status 3"));
 }
 
@@ -654,7 +654,7 @@ fn a_server_that_nothing_configures_is_called_by_its_command() {
     ");
     // A script needs a yes, as for any call.
     let refused = env.run(&call);
-    assert!(refused.starts_with("exit status 7") && refused.contains("`adhoc/read_file`"), "{refused}");
+    insta::assert_snapshot!(refused, @"");
     // The words are no shell's.
     let told = env.run(&["call", "--stdio", "no-such-program; touch project/ran", "x", "--yes"]);
     assert!(!env.exists("project/ran") && !env.exists("project/project"), "{told}");

@@ -18,7 +18,7 @@ use crate::support::{PATIENCE, TestEnv, with_servers};
 const ALLOW: &str = "[[rules]]\ntool = \"echo/*\"\naction = \"allow\"\n";
 
 /// A hub that runs; killed when dropped.
-struct Hub<'a> {
+pub(crate) struct Hub<'a> {
     environment: &'a TestEnv,
     child: Child,
     /// The link that it printed.
@@ -26,7 +26,7 @@ struct Hub<'a> {
 }
 
 impl<'a> Hub<'a> {
-    fn start(environment: &'a TestEnv, options: &[&str]) -> Self {
+    pub(crate) fn start(environment: &'a TestEnv, options: &[&str]) -> Self {
         let mut words = vec!["hub", "--http", "127.0.0.1:0", "--no-browser"];
         words.extend(options);
         let mut command = environment.command(&words);
@@ -38,7 +38,7 @@ impl<'a> Hub<'a> {
     }
 
     /// `127.0.0.1:4711`, wherever the world thinks it is.
-    fn address(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         let status = self.environment.json(&["hub", "status"]);
         status["listens"].as_str().expect("an address").to_owned()
     }
