@@ -654,7 +654,13 @@ fn a_server_that_nothing_configures_is_called_by_its_command() {
     ");
     // A script needs a yes, as for any call.
     let refused = env.run(&call);
-    insta::assert_snapshot!(refused, @"");
+    insta::assert_snapshot!(refused, @r#"
+    exit status 7
+    --- stderr
+    error: `adhoc/read_file` needs an approval and nobody is there to ask: no rule or list mentions it
+    hint: `--yes` lets a script call it, this once
+    hint: to allow it for good, configure the server with `helve add`, then `helve allow` its tool
+    "#);
     // The words are no shell's.
     let told = env.run(&["call", "--stdio", "no-such-program; touch project/ran", "x", "--yes"]);
     assert!(!env.exists("project/ran") && !env.exists("project/project"), "{told}");

@@ -113,9 +113,28 @@ fn a_file_without_servers_becomes_what_it_was() {
 fn applications_get_the_keys_without_which_they_leave_an_entry_out() {
     let env = TestEnv::new();
     env.stdout(&["connect", "goose", "--yes"]);
-    insta::assert_snapshot!(env.read("home/.config/goose/config.yaml").replace(HELVE, "[HELVE]"), @"");
+    insta::assert_snapshot!(env.read("home/.config/goose/config.yaml").replace(HELVE, "[HELVE]"), @r#"
+    extensions:
+      helve:
+        name: helve
+        enabled: true
+        type: stdio
+        cmd: [HELVE]
+        args: [serve]
+    "#);
     env.stdout(&["connect", "copilot", "--yes"]);
-    insta::assert_snapshot!(env.read("home/.copilot/mcp-config.json").replace(HELVE, "[HELVE]"), @"");
+    insta::assert_snapshot!(env.read("home/.copilot/mcp-config.json").replace(HELVE, "[HELVE]"), @r#"
+    {
+      "mcpServers": {
+        "helve": {
+          "tools": ["*"],
+          "type": "local",
+          "command": "[HELVE]",
+          "args": ["serve"]
+        }
+      }
+    }
+    "#);
 }
 
 #[test]
@@ -204,7 +223,14 @@ fn a_running_helve_is_reached_at_its_address() {
 #[test]
 fn without_an_address_the_hub_that_runs_is_meant() {
     let env = TestEnv::new();
-    insta::assert_snapshot!(said(&env, &["connect", "cursor", "--yes", "--hub"]), @"");
+    insta::assert_snapshot!(said(&env, &["connect", "cursor", "--yes", "--hub"]), @r#"
+    exit status 1
+    --- stderr
+    error: no hub runs for this user
+      cause: No such file or directory (os error 2)
+    hint: `helve hub` starts one, in the foreground
+    hint: or say where it is: `--hub http://ADDRESS/mcp`
+    "#);
     assert!(!env.exists("home/.cursor"));
     let hub = Hub::start(&env, &[]);
     env.stdout(&["connect", "cursor", "--yes", "--hub"]);
@@ -348,7 +374,22 @@ fn a_server_that_somebody_changed_since_it_was_moved_stays() {
     env.write("home/.config/helve/helve.toml", &own);
     let mine = env.read("home/.cursor/mcp.json").replace("\"mcpServers\"", "\"mine\": 1, \"mcpServers\"");
     env.write("home/.cursor/mcp.json", &mine);
-    insta::assert_snapshot!(said(&env, &["disconnect", "cursor", "--yes"]), @"");
+    insta::assert_snapshot!(said(&env, &["disconnect", "cursor", "--yes"]), @r#"
+    exit status 0
+    --- stderr
+    Cursor keeps its servers in ~/.cursor/mcp.json:
+      -     "helve": {
+      -       "type": "stdio",
+      -       "command": "[HELVE]",
+      -       "args": ["serve"]
+      +     "more": {
+      +       "command": "x"
+    moved server `more` back to ~/.cursor/mcp.json
+    warning: `other` stays in ~/.config/helve/helve.toml: it was changed in ~/.config/helve/helve.toml since
+    hint: to have it back, write it into ~/.cursor/mcp.json by hand, then `helve remove other`
+    Cursor is not connected any more
+    hint: a running Cursor keeps it until it is started again
+    "#);
     let left = env.read("home/.cursor/mcp.json");
     assert!(left.contains("\"more\"") && !left.contains("\"other\"") && !left.contains(HELVE), "{left}");
     let own = env.read("home/.config/helve/helve.toml");
