@@ -9,6 +9,7 @@ use std::fmt;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use helve_model::sync::lock;
@@ -113,6 +114,25 @@ impl Mailbox {
         })?;
         lock(&self.0.pending).insert(ticket, Pending { future, on_progress, abort });
         Ok(ticket)
+    }
+
+    /// The same for work that is short until it waits: its first step is made here. A small request is on its way then before
+    /// another thread has even been woken, which takes longer than everything else about it.
+    pub(crate) fn start_here(
+        &self,
+        future: Option<Py<PyAny>>,
+        on_progress: Option<Py<PyAny>>,
+        work: impl FnOnce(u64) -> PyResult<WorkFuture>,
+    ) -> PyResult<u64> {
+        let _entered = runtime::runtime()?.enter();
+        self.start(future, on_progress, |ticket| {
+            let mut work = work(ticket)?;
+            // The runtime polls it again at once, and is the one who is woken from then on.
+            match work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                Poll::Ready(answer) => Ok(Box::pin(std::future::ready(answer))),
+                Poll::Pending => Ok(work),
+            }
+        })
     }
 
     pub(crate) fn report(&self, ticket: u64, progress: Progress) {

@@ -15,6 +15,8 @@ pub(crate) struct CallResult {
     outcome: Outcome,
     server: Option<String>,
     tool: Option<String>,
+    /// The name by which a model called it.
+    called_as: Option<String>,
     /// The code of the error, where a model is told one.
     code: Option<&'static str>,
     duration: f64,
@@ -29,6 +31,7 @@ impl CallResult {
         Self {
             server: Some(called.name.server.as_str().to_owned()),
             tool: Some(called.name.tool.as_str().to_owned()),
+            called_as: None,
             code: called.outcome.is_error().then(|| helve::ErrorCode::ToolError.as_str()),
             duration: called.duration.as_secs_f64(),
             from_cache: called.from_cache,
@@ -51,12 +54,19 @@ impl CallResult {
             outcome: Outcome::failure(&text),
             server: error.server().map(|server| server.as_str().to_owned()),
             tool: error.tool().map(|tool| tool.as_str().to_owned()),
+            called_as: None,
             code: Some(error.code().as_str()),
             duration: 0.0,
             from_cache: false,
             warnings: Vec::new(),
             kept_in: Vec::new(),
         }
+    }
+
+    /// The same for the model that called it by this name.
+    pub(crate) fn called_as(mut self, name: String) -> Self {
+        self.called_as = Some(name);
+        self
     }
 
     /// The structured value, or the text.
@@ -161,7 +171,7 @@ impl CallResult {
         self.outcome.raw().as_str()
     }
 
-    /// The block that answers a model's call: `anthropic`, `openai` or `gemini`.
+    /// The block that answers a model's call: `anthropic`, `openai` or `gemini`, which knows calls by the function's name.
     #[pyo3(signature = (call_id, provider = "anthropic"))]
     fn to_message(&self, py: Python<'_>, call_id: &str, provider: &str) -> PyResult<Py<PyAny>> {
         let text = self.text()?;
@@ -175,8 +185,8 @@ impl CallResult {
             "openai" => written.text("role", "tool").text("tool_call_id", call_id).text("content", &text),
             "gemini" => {
                 let response = ObjectWriter::new().text(if self.is_error() { "error" } else { "result" }, &text);
-                written
-                    .object("functionResponse", ObjectWriter::new().text("name", call_id).object("response", response))
+                let name = self.called_as.as_deref().unwrap_or(call_id);
+                written.object("functionResponse", ObjectWriter::new().text("name", name).object("response", response))
             }
             other => return Err(PyValueError::new_err(format!("there is no provider {other:?}"))),
         };

@@ -16,12 +16,15 @@ use crate::callbacks::Parent;
 use crate::code::Code;
 use crate::core::{check_process, failed};
 use crate::error;
-use crate::mailbox::{Answer, Mailbox};
+use crate::mailbox::{Answer, Mailbox, WorkFuture};
 use crate::outcome::{CallResult, arguments as read_arguments};
 use crate::value::loads;
 
 /// Definitions as the protocol has them, for no provider.
 const MCP: &str = "mcp";
+
+/// Arguments of more bytes are looked at by the runtime: an event loop has other things to do meanwhile.
+const SMALL_ARGUMENTS: usize = 4096;
 
 /// What one caller sees of a host.
 #[pyclass(frozen, module = "helve._helve")]
@@ -129,13 +132,13 @@ impl View {
             _ => (Manner::Call, Caller::Script),
         };
         let mut context = self.context(caller, parent.as_ref().map(Py::get));
-        if manner == Manner::Model {
-            context.known_as = Some(name.clone());
-        }
+        let called_as = (manner == Manner::Model).then(|| name.clone());
+        context.known_as.clone_from(&called_as);
         let input = read_arguments(arguments);
         let tools = self.tools.clone();
         let reports_to = on_progress.is_some().then(|| mailbox.clone());
-        mailbox.start(future, on_progress, |ticket| {
+        let is_small = arguments.len() <= SMALL_ARGUMENTS;
+        let work = |ticket| -> PyResult<WorkFuture> {
             if let Some(mailbox) = reports_to {
                 context.on_progress = Some(Arc::new(move |progress| mailbox.report(ticket, progress)));
             }
@@ -144,9 +147,10 @@ impl View {
                     Ok(input) => tools.execute(&name, input, context).await,
                     Err(error) => Err(error),
                 };
-                shaped(manner, called)
+                shaped(manner, called, called_as)
             }))
-        })
+        };
+        if is_small { mailbox.start_here(future, on_progress, work) } else { mailbox.start(future, on_progress, work) }
     }
 
     /// Runs a program that a model wrote: its calls are an agent's.
@@ -283,16 +287,23 @@ impl View {
     }
 }
 
-fn shaped(manner: Manner, called: Result<CallOutcome, CallError>) -> Answer {
+fn shaped(manner: Manner, called: Result<CallOutcome, CallError>, called_as: Option<String>) -> Answer {
     let called = match manner {
         Manner::Value => called.and_then(CallOutcome::into_result),
         Manner::Call | Manner::Model => called,
     };
-    Box::new(move |py| match (manner, called) {
-        (Manner::Value, Ok(called)) => CallResult::new(called).value(py),
-        (_, Ok(called)) => Ok(Py::new(py, CallResult::new(called))?.into_any()),
-        (Manner::Model, Err(error)) => Ok(Py::new(py, CallResult::for_model(&error))?.into_any()),
-        (_, Err(error)) => Err(error::from_call(py, &error)),
+    Box::new(move |py| {
+        let result = match (manner, called) {
+            (Manner::Value, Ok(called)) => return CallResult::new(called).value(py),
+            (_, Ok(called)) => CallResult::new(called),
+            (Manner::Model, Err(error)) => CallResult::for_model(&error),
+            (_, Err(error)) => return Err(error::from_call(py, &error)),
+        };
+        let result = match called_as {
+            Some(name) => result.called_as(name),
+            None => result,
+        };
+        Ok(Py::new(py, result)?.into_any())
     })
 }
 

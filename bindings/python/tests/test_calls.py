@@ -4,6 +4,8 @@ import asyncio
 import enum
 import json
 import pickle
+import sys
+import traceback
 
 import pytest
 
@@ -199,3 +201,17 @@ def test_a_name_that_is_not_a_text_is_a_type_error(demo):
 def test_a_text_without_utf_8_is_refused(demo):
     with pytest.raises((UnicodeEncodeError, helve.InvalidParams)):
         with_host(demo, lambda host: host.tool("demo/echo", text="\ud800"))
+
+
+def test_a_traceback_shows_what_to_do(demo):
+    async def work():
+        async with helve.Host(**demo) as host:
+            await host.ready()
+            await host.tool("demo/ech", text="x")
+
+    with pytest.raises(helve.ToolNotFound) as caught:
+        run(work())
+    shown = "".join(traceback.format_exception(caught.value))
+    assert f"helve.ToolNotFound: {caught.value}" in shown
+    if sys.version_info >= (3, 11):
+        assert caught.value.hints and all(f"hint: {hint}" in shown for hint in caught.value.hints)

@@ -72,7 +72,8 @@ def test_a_models_call_comes_back_as_a_result(demo):
     result = with_host(demo, lambda host: host.execute("mcp__demo__echo", {"text": "hi"}))
     assert result.to_message("t1") == {"type": "tool_result", "tool_use_id": "t1", "content": "hi", "is_error": False}
     assert result.to_message("t1", "openai") == {"role": "tool", "tool_call_id": "t1", "content": "hi"}
-    assert result.to_message("echo", "gemini")["functionResponse"]["response"] == {"result": "hi"}
+    # Gemini knows a call by the name of its function, which the result remembers.
+    assert result.to_message("t1", "gemini") == {"functionResponse": {"name": "mcp__demo__echo", "response": {"result": "hi"}}}
 
 
 def test_a_models_arguments_may_be_json(demo):

@@ -124,6 +124,20 @@ def test_a_function_that_raises_has_failed_and_not_broken():
     assert result.is_error and result.text == "no such town"
 
 
+def test_a_missing_key_is_told_as_one(demo):
+    host = helve.Host(**demo)
+
+    @host.skill
+    def look() -> str:
+        return {}["town"]
+
+    async def work():
+        async with host:
+            return await host.call("look")
+
+    assert run(work()).text == "KeyError: 'town'"
+
+
 def test_a_result_without_a_json_form_is_a_failure():
     async def body(host):
         return await host.call("odd")

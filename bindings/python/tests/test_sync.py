@@ -20,7 +20,7 @@ def test_calls_wait(demo):
         assert host.execute("mcp__demo__fail").is_error
         assert "demo/echo" in host.names() and host.tools("anthropic")
         assert host.servers()[0].status == "connected"
-        assert "helve.sync.Host of 1 servers" in repr(host)
+        assert repr(host) == "<helve.sync.Host of 1 server>"
     assert not host.is_running
 
 

@@ -104,6 +104,18 @@ impl Application {
         is_installed(context, &words).then_some(words)
     }
 
+    /// The same for one that writes an entry back that was there once, given as JSON.
+    pub(crate) fn put_back(self, context: &Context, layer: Layer, name: &str, entry: &str) -> Option<Vec<String>> {
+        match self.own? {
+            OwnCommand::Claude => {
+                let scope = if layer == Layer::Project { "project" } else { "user" };
+                let words = owned(["claude", "mcp", "add-json", "--scope", scope, name, entry]);
+                is_installed(context, &words).then_some(words)
+            }
+            OwnCommand::Codex | OwnCommand::Code => None,
+        }
+    }
+
     /// The same for one that takes an entry away.
     pub(crate) fn remove(self, context: &Context, layer: Layer, name: &str) -> Option<Vec<String>> {
         let words = match self.own? {

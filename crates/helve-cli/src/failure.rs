@@ -140,6 +140,13 @@ impl Failure {
         self
     }
 
+    /// Says what to do about it, in the place of what was said before.
+    #[must_use]
+    pub(crate) fn advising(mut self, hints: impl IntoIterator<Item = String>) -> Self {
+        self.0.hints = hints.into_iter().map(Hint::from).collect();
+        self
+    }
+
     /// Says which server it is about.
     #[must_use]
     pub(crate) fn at_server(mut self, server: impl Into<String>) -> Self {
@@ -184,6 +191,14 @@ impl Failure {
     /// The server whose configuration has mistakes, where that is the whole failure.
     pub(crate) fn mistaken_server(&self) -> Option<&str> {
         self.0.server.as_deref().filter(|_| self.0.code == Code::Error(ErrorCode::Config))
+    }
+
+    /// The code that every door of helve knows, where it has one.
+    pub(crate) fn code(&self) -> Option<ErrorCode> {
+        match self.0.code {
+            Code::Error(code) => Some(code),
+            Code::Usage | Code::Other | Code::NobodyReads => None,
+        }
     }
 
     /// True when something took too long.

@@ -5,6 +5,7 @@
 //! for and no other server may have changed. What cannot be edited safely is refused with the line to edit by hand.
 
 mod carry;
+mod former;
 mod hubs;
 mod json;
 mod masking;
@@ -32,6 +33,7 @@ use crate::reader::{FilePlace, ROOTS, read_text};
 use crate::source::Source;
 
 pub use carry::{CarriedServer, LiteralSecret, carry};
+pub use former::{FormerEntry, former_entry};
 pub use hubs::{HubChange, edit_hub, edit_hub_text};
 pub use masking::mask_secrets;
 pub use render::{NewServer, NewTransport};
@@ -57,6 +59,8 @@ pub enum Change {
     SwitchOff,
     /// Add a server that another file configures; in helve's own file only.
     Carry(Box<CarriedServer>),
+    /// Add it as it stood in this file once.
+    PutBack(Box<FormerEntry>),
     /// Take these keys out of its entry, however the file spells them.
     Clear(Vec<ServerKey>),
     /// Remove it.
@@ -137,13 +141,16 @@ pub fn edit_text(place: &FilePlace, text: &str, server: &str, change: &Change) -
     let document = document::parse(&source, format).map_err(EditError::Broken)?;
     let spot = find(place, &document, server);
     let action = match (&spot, change) {
-        (Some(_), Change::Add(_) | Change::Carry(_)) => return Err(EditError::Exists(server.to_owned())),
+        (Some(_), Change::Add(_) | Change::Carry(_) | Change::PutBack(_)) => {
+            return Err(EditError::Exists(server.to_owned()));
+        }
         (None, Change::SwitchOff | Change::Carry(_)) if place.dialect != Dialect::Helve => {
             let reason = format!("only helve's own file can do that, not one of {}", shape.title);
             return Err(EditError::NotPossible(reason));
         }
         (None, Change::SwitchOff) => Action::Insert(render::switch_key(place.dialect).into_iter().collect()),
         (None, Change::Carry(carried)) => Action::Insert(carried.keys.clone()),
+        (None, Change::PutBack(former)) => Action::Insert(former.keys.clone()),
         (None, Change::Add(new)) => Action::Insert(render::entry(place.dialect, server, new)?),
         (Some((_, node)), Change::Update(new)) => Action::Modify(render::update(place.dialect, new, node)?),
         (Some((_, node)), Change::Enable) => Action::Modify(switch(place.dialect, node, true)),
@@ -318,6 +325,7 @@ fn is_as_asked(place: &FilePlace, before: &str, after: &str, server: &str, chang
         }),
         Change::Enable => found.is_some_and(|server| server.disabled_by.is_none()),
         Change::Carry(carried) => carried.arrived(place, after, server),
+        Change::PutBack(former) => former.arrived(place, after, server),
         Change::Clear(_) => found.is_some(),
         Change::Disable | Change::SwitchOff => found.is_some_and(|server| server.disabled_by.is_some()),
         Change::Add(asked) | Change::Update(asked) => {

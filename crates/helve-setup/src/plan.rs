@@ -14,6 +14,7 @@ use helve_policy::{Problem, RuleSet, ServerAccess, SourcedRule, Trust};
 use crate::error::SetupError;
 use crate::setup::{Setup, file_of};
 use crate::start_guard;
+use crate::store::connections::Connections;
 use crate::store::pins::PinFile;
 
 impl Setup {
@@ -79,9 +80,22 @@ impl Setup {
             && configuration.broken_rules().is_none()
     }
 
-    /// True when a server is this very program.
+    /// True when a server is this very program, or the hub that a person gave to another application in its place.
     pub fn is_itself(&self, server: &ConfiguredServer) -> bool {
-        server.spec.as_ref().is_some_and(|spec| self.itself.is(&self.environment, spec))
+        server.spec.as_ref().is_some_and(|spec| {
+            self.itself.is(&self.environment, spec) || self.is_connected_hub(server, &spec.transport)
+        })
+    }
+
+    /// True for an address that `helve connect` wrote into another application's file, as it was written.
+    fn is_connected_hub(&self, server: &ConfiguredServer, transport: &TransportSpec) -> bool {
+        let (TransportSpec::Http(http), Origin::File { path, .. }) = (transport, &server.origin) else { return false };
+        // What cannot be read was written by nobody; that it cannot be is told where it is needed.
+        let connections = self
+            .connections
+            .get_or_init(|| self.stores().and_then(|stores| stores.read::<Connections>()).unwrap_or_default());
+        let is_written = |words: &[String]| matches!(words, [address] if address == http.url.expose());
+        connections.find(path, server.name.as_str()).is_some_and(|written| is_written(&written.words))
     }
 
     /// What holds a server back, the first of all reasons.

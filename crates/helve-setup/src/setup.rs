@@ -18,6 +18,7 @@ use crate::itself::Itself;
 use crate::keyring::Keyring;
 use crate::notice::{LoggedNotices, Notice, NoticeSink};
 use crate::store::approvals::ApprovalFile;
+use crate::store::connections::Connections;
 use crate::store::trust::TrustFile;
 use crate::store::{StateStore, Stores};
 
@@ -47,6 +48,8 @@ pub struct Setup {
     pub(crate) notices: Arc<dyn NoticeSink>,
     /// Which servers are this very program, and how deep it runs.
     pub(crate) itself: Itself,
+    /// What was written into other applications' files, read when it is first asked for.
+    pub(crate) connections: OnceLock<Connections>,
     /// What the configuration knows of the environment.
     known_to_configuration: helve_config::Environment,
     /// The same with what the person answered since.
@@ -87,6 +90,7 @@ impl Setup {
             choices: Choices::default(),
             notices: Arc::new(LoggedNotices),
             itself: Itself::default(),
+            connections: OnceLock::new(),
             answered: Mutex::new(known_to_configuration.clone()),
             known_to_configuration,
             environment,

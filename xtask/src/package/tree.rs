@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::Materials;
 use crate::programs::run;
 
-/// A service for everybody on a machine: the gateway, as a user of its own. It keeps what helve's own sandboxes need (user namespaces,
+/// A service for everybody on a machine: the hub, as a user of its own. It keeps what helve's own sandboxes need (user namespaces,
 /// Landlock, seccomp) and takes away what they do not.
 pub(super) const UNIT: &str = include_str!("helve.service");
 
@@ -56,6 +56,7 @@ pub(super) fn check(below: &Path) -> Result<()> {
         "bin/helve",
         "share/man/man1/helve.1",
         "share/man/man1/helve-call.1",
+        "share/man/man1/helve-hub.1",
         "share/bash-completion/completions/helve",
         "share/zsh/site-functions/_helve",
         "share/fish/vendor_completions.d/helve.fish",

@@ -84,3 +84,9 @@ __all__ = [
     "WatchEvent",
     "__version__",
 ]
+
+# People know these classes by the package: not by the file, which may be another one tomorrow.
+for _name in __all__:
+    if isinstance(globals()[_name], type) and globals()[_name].__module__ != __name__:
+        globals()[_name].__module__ = __name__
+del _name

@@ -274,7 +274,7 @@ class Base(Calls):
         return [ServerStatus(**report) for report in self._running().servers()]
 
     def enable(self, server: str) -> None:
-        """Puts a server's tools back into the catalog."""
+        """Puts a server's tools back into the catalog, as soon as it is connected: `ready(server)` waits for that."""
         self._running().toggle(server, True)
 
     def disable(self, server: str) -> None:
@@ -291,7 +291,8 @@ class Base(Calls):
             return f"<{type(self).__module__}.{type(self).__qualname__}, not started>"
         if self._core.is_closed:
             return f"<{type(self).__module__}.{type(self).__qualname__}, closed>"
-        return f"<{type(self).__module__}.{type(self).__qualname__} of {len(self._core.servers())} servers>"
+        count = len(self._core.servers())
+        return f"<{type(self).__module__}.{type(self).__qualname__} of {count} server{'' if count == 1 else 's'}>"
 
     # Functions as tools
 
@@ -413,7 +414,11 @@ class Base(Calls):
             import logging
 
             logging.getLogger("helve").error("the callback `%s` failed, which counts as a no", kind, exc_info=error)
-        responder.fail(str(error) or type(error).__name__)
+        words = str(error)
+        if not words or isinstance(error, KeyError):
+            # The text of a KeyError is the key alone, which tells nobody what is wrong.
+            words = f"{type(error).__name__}: {words}".removesuffix(": ")
+        responder.fail(words)
 
     def _withdrawn(self, number: int) -> None:
         """Nobody waits for this answer any more."""

@@ -32,6 +32,11 @@ class Error(Exception):
         self.tool: str | None = tool
         #: What somebody can do about it, a sentence each.
         self.hints: list[str] = [] if hints is None else hints
+        # Tracebacks print notes below the message, from Python 3.11 on.
+        add_note = getattr(self, "add_note", None)
+        if add_note is not None:
+            for hint in self.hints:
+                add_note(f"hint: {hint}")
         #: The call may have had its effect.
         self.may_have_run: bool = may_have_run
         #: When it is worth trying again, in seconds.

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ._types import Listing, ProgramResult, Progress, WatchEvent
 
 _mailboxes: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _helve.Mailbox] = weakref.WeakKeyDictionary()
+#: A child is told by now that the mailboxes are not its own; the interpreter keeps what it was told for good, so it is told once.
+_forgets_parent = False
 #: What a parent process left: nothing of it may be touched, not even to drop it.
 _inherited: list[object] = []
 
@@ -30,11 +32,13 @@ def _forget_parent() -> None:
 
 
 def _mailbox(loop: asyncio.AbstractEventLoop) -> _helve.Mailbox:
+    global _forgets_parent
     mailbox = _mailboxes.get(loop)
     if mailbox is None:
         import os
 
-        if not _mailboxes and not _inherited:
+        if not _forgets_parent:
+            _forgets_parent = True
             os.register_at_fork(after_in_child=_forget_parent)
         mailbox = _helve.Mailbox(True)
         loop.add_reader(mailbox.fileno(), mailbox.drain)

@@ -61,6 +61,9 @@ pub(crate) struct Args {
 /// The name of a server that is given on the command line.
 const AD_HOC: &str = "adhoc";
 
+/// So many of its tools are named to somebody who asked for another.
+const MOST_NAMED: usize = 20;
+
 pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     let given = ad_hoc(&args)?;
     let is_given = given.is_some();
@@ -79,7 +82,8 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     let manner = Manner::answering(&args.questions);
     let make = || {
         with_host(context, &configuration, Wanted::OnDemand, manner, async |host| {
-            call(context, host, &tool, words, args.called.args.as_deref()).await
+            let called = call(context, host, &tool, words, args.called.args.as_deref()).await;
+            called.map_err(|failure| if is_given { about_ad_hoc(host, failure) } else { failure })
         })
     };
     let outcome = match make() {
@@ -116,6 +120,23 @@ fn ad_hoc(args: &Args) -> Result<Option<ServerSpec>, Failure> {
         }
         Some(address) => Ok(Some(ServerSpec::http(AD_HOC, address).build())),
         None => Ok(None),
+    }
+}
+
+/// What to do about a call of a server that nothing configures: no other command knows it, and no rule should.
+fn about_ad_hoc(host: &Host, failure: Failure) -> Failure {
+    match failure.code() {
+        Some(ErrorCode::ApprovalRequired) => failure.advising([
+            "`--yes` lets a script call it, this once".to_owned(),
+            "to allow it for good, configure the server with `helve add`, then `helve allow` its tool".to_owned(),
+        ]),
+        Some(ErrorCode::ToolNotFound) => {
+            let snapshot = host.snapshot();
+            let names = snapshot.tools().map(|tool| tool.name()).filter(|name| name.server.as_str() == AD_HOC);
+            let names: Vec<String> = names.map(|name| name.tool.as_str().to_owned()).take(MOST_NAMED).collect();
+            if names.is_empty() { failure } else { failure.advising([format!("it has: {}", names.join(", "))]) }
+        }
+        _ => failure,
     }
 }
 

@@ -3,7 +3,8 @@
 //! The application's own command does it where it is installed: a running one may write its file at any time. Else the file is edited,
 //! with everything else in it as it was. `helve disconnect` takes back exactly what was put in.
 
-pub(super) mod moving;
+mod moving;
+pub(super) mod taking_back;
 
 use clap::ValueEnum;
 use helve_config::edit::{Change, EditError, NewServer, edit_file, edit_text};
@@ -14,6 +15,8 @@ use helve_setup::store::connections::{ApplicationConnection, Connections};
 use helve_setup::{Bounds, Program};
 use serde_json::json;
 
+use super::hub::asked::{self as hub_place, Answer, Question};
+use super::sealing::Sealing;
 use crate::applications::{ALL, Application, Entry};
 use crate::context::Context;
 use crate::failure::Failure;
@@ -37,7 +40,7 @@ Examples:
   helve connect claude-code
   helve connect cursor --scope project
   helve connect codex --unlisted allow --yes
-  helve connect zed --hub http://127.0.0.1:7332/mcp
+  helve connect zed --hub          Zed reaches the hub that runs
   helve connect cursor --move      Cursor's servers become helve's, one by one")]
 pub(crate) struct Args {
     /// Which application
@@ -48,9 +51,9 @@ pub(crate) struct Args {
     #[arg(short, long, value_enum, default_value = "user")]
     scope: Scope,
 
-    /// Reach a helve that runs already, at this address, instead of starting one
-    #[arg(long, value_name = "URL", num_args = 0..=1, default_missing_value = HUB)]
-    hub: Option<String>,
+    /// Reach the hub that runs, or the one at this address, instead of starting helve
+    #[arg(long, value_name = "URL")]
+    hub: Option<Option<String>>,
 
     /// What happens to calls that no rule mentions
     #[arg(long, value_enum, conflicts_with = "hub")]
@@ -72,9 +75,6 @@ pub(crate) struct Args {
     #[arg(short, long)]
     yes: bool,
 }
-
-/// Where a helve for several applications listens, unless the person says otherwise.
-const HUB: &str = "http://127.0.0.1:7332/mcp";
 
 /// What the entry is called, unless the person says otherwise.
 pub(super) const NAME: &str = "helve";
@@ -121,6 +121,8 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     let after = edit_text(&place, &before, name.as_str(), &change)
         .map_err(|error| place::refused(context, &place, name.as_str(), &error))?;
     let own = application.add(context, place.layer, name.as_str(), &entry);
+    let is_new_file = !place.path.exists();
+    let has_servers = !read_text(&place, &before, context.environment()).servers.is_empty();
     context.printer.say(&Line::plain(format!("{} keeps its servers in {shown}:", application.title)));
     show_difference(context, &before, &after);
     if let Some(words) = &own {
@@ -141,9 +143,12 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
         words: entry.words(),
         moved: Vec::new(),
         before: None,
-        after: String::new(),
+        sealed: Vec::new(),
+        is_new_file: false,
+        after: hash(&place)?,
     };
     let stores = context.stores()?;
+    taking_back::remember(&mut connection, before.clone(), has_servers, is_new_file, &[]);
     stores.update(|known: &mut Connections| known.add(connection.clone()))?;
     if entry_of(context, &place, &read(&place)?, name.as_str()).is_none_or(|known| known.words() != entry.words()) {
         let message = format!("{} took the entry, and it is not in {shown}", application.title);
@@ -151,11 +156,16 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
     }
     context.printer.say(&Line::plain(format!("{} is connected: entry `{name}` in {shown}", application.title)));
     if args.moves {
-        let moved = moving::run(context, application, &place, &mut connection, args.yes, args.seal);
-        if !connection.moved.is_empty() {
-            connection.before = Some(before);
-            stores.update(|known: &mut Connections| known.add(connection))?;
-        }
+        let sealing = match (args.seal, args.yes) {
+            (true, _) => Sealing::Wanted,
+            (false, true) => Sealing::Left,
+            (false, false) => Sealing::Asked,
+        };
+        let mut sealed = Vec::new();
+        let moved = moving::run(context, application, &place, &mut connection, args.yes, sealing, &mut sealed);
+        connection.after = hash(&place)?;
+        taking_back::remember(&mut connection, before, has_servers, is_new_file, &sealed);
+        stores.update(|known: &mut Connections| known.add(connection))?;
         moved?;
     }
     context.printer.hint(application.next);
@@ -221,9 +231,15 @@ fn entry_in(spec: &ServerSpec) -> Entry {
     }
 }
 
+/// The hash of the file as it is, to know later whether somebody changed it.
+fn hash(place: &FilePlace) -> Result<String, Failure> {
+    Ok(TrustHash::of_content(read(place)?.as_bytes()).to_string())
+}
+
 /// What the application is to start or to reach.
 fn entry(context: &Context, args: &Args) -> Result<Entry, Failure> {
     if let Some(address) = &args.hub {
+        let Some(address) = address else { return Ok(Entry::Address(running_hub(context)?)) };
         if !address.starts_with("http://") && !address.starts_with("https://") {
             return Err(Failure::usage(format!("`{address}` is not an address"))
                 .hint("it begins with http:// or https://, and most often ends with /mcp"));
@@ -250,6 +266,20 @@ fn entry(context: &Context, args: &Args) -> Result<Entry, Failure> {
         Unlisted::Deny => vec![program, "serve".to_owned(), "--unlisted".to_owned(), "deny".to_owned()],
     };
     Ok(Entry::Program(words))
+}
+
+/// Where agents reach the hub that runs.
+fn running_hub(context: &Context) -> Result<String, Failure> {
+    let hub = hub_place::Place::of(context)?;
+    let answer = block_on(hub_place::put(&hub, &Question::Status))
+        .map_err(|failure| failure.hint("or say where it is: `--hub http://ADDRESS/mcp`"))?;
+    match answer {
+        Answer::Done(status) => match status.get("address").and_then(|address| address.as_str()) {
+            Some(address) => Ok(format!("{}/mcp", address.trim_end_matches('/'))),
+            None => Err(Failure::other("the hub does not say where it is reached")),
+        },
+        Answer::Failed { message, .. } => Err(Failure::other(message)),
+    }
 }
 
 fn ask_unlisted(context: &Context) -> Result<Unlisted, Failure> {

@@ -1,15 +1,14 @@
 //! `helve disconnect`: takes back what `helve connect` put into another application's configuration, and nothing else.
 
-use helve_config::edit::{Change, edit_text};
 use helve_model::ErrorCode;
 use helve_setup::store::connections::Connections;
 use serde_json::json;
 
-use super::connect::{NAME, Scope, entry_of, moving, names, read, run_own, show_difference, target, write};
+use super::connect::{NAME, Scope, entry_of, names, read, show_difference, taking_back, target};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::printer::Line;
-use crate::{place, prompt};
+use crate::prompt;
 
 /// Take helve out of another application's configuration
 #[derive(Debug, clap::Args)]
@@ -54,27 +53,17 @@ pub(crate) fn run(context: &Context, args: Args) -> Result<(), Failure> {
         Some(written) => written,
     };
     let own = application.remove(context, place.layer, &args.name);
-    let as_it_was = moving::former_text(connection, &before).filter(|_| own.is_none());
-    let after = match as_it_was {
-        Some(text) => text.to_owned(),
-        None => edit_text(&place, &before, &args.name, &Change::Remove)
-            .map_err(|error| place::refused(context, &place, &args.name, &error))?,
-    };
+    let taking_back = taking_back::plan(context, &place, connection, &before, own.is_some())?;
     context.printer.say(&Line::plain(format!("{} keeps its servers in {shown}:", application.title)));
-    show_difference(context, &before, &after);
+    show_difference(context, &before, &taking_back.after);
+    if let Some(words) = &own {
+        let line = shell_words::join(words);
+        context.printer.say(&Line::plain(format!("It is changed by the application's own command: {line}")));
+    }
     if !args.yes && !prompt::confirm(context, &format!("Take helve out of {}?", application.title))? {
         return Err(Failure::new(ErrorCode::Denied, "nothing was changed"));
     }
-    match (own, as_it_was) {
-        (None, Some(_)) => moving::restore(context, &place, connection, &before)?,
-        (own, _) => {
-            match own {
-                Some(words) => run_own(context, &words)?,
-                None => write(context, &place, &before, &args.name, &Change::Remove)?,
-            }
-            moving::by_hand(context, &place, connection);
-        }
-    }
+    taking_back.run(context, application, own)?;
     stores.update(|known: &mut Connections| known.forget(&place.path, &args.name))?;
     context.printer.say(&Line::plain(format!("{} is not connected any more", application.title)));
     context.printer.hint(format!("a running {} keeps it until it is started again", application.title));

@@ -110,15 +110,22 @@ pub(crate) fn run(context: &Context, args: &Args) -> Result<(), Failure> {
         with_host(context, &configuration, Wanted::Only(&to_start), Manner::reporting(), look)?;
     }
     print(context, &examined)?;
-    if !context.printer.is_json() {
-        context.printer.say(&Line::plain(first_step(&examined)));
-    }
-    if let Some(failure) = too_late {
-        return Err(if context.printer.is_json() { failure.said() } else { failure });
-    }
     let bad =
         examined.iter().flat_map(|examined| &examined.findings).filter(|finding| finding.weight == Weight::Bad).count();
-    if bad == 0 { Ok(()) } else { Err(Failure::other(format!("{} wrong", counted(bad, "thing")))) }
+    let failure = match too_late {
+        Some(failure) if context.printer.is_json() => Some(failure.said()),
+        Some(failure) => Some(failure),
+        None => (bad > 0).then(|| Failure::other(format!("{} wrong", counted(bad, "thing")))),
+    };
+    if context.printer.is_json() {
+        return failure.map_or(Ok(()), Err);
+    }
+    // What to do first is the last thing that is read.
+    if let Some(failure) = &failure {
+        context.printer.failure(failure);
+    }
+    context.printer.say(&Line::plain(first_step(&examined)));
+    failure.map_or(Ok(()), |failure| Err(failure.said()))
 }
 
 /// The servers that are not started, and whom starting them would ask: looking for what is wrong runs nobody's commands.
@@ -151,7 +158,9 @@ fn first_step(examined: &[Examined]) -> String {
     match of(Weight::Bad).or_else(|| of(Weight::Note)) {
         None => "Nothing has to be done.".to_owned(),
         Some((examined, finding)) => {
-            let advice = finding.fix.first().or(Some(&finding.what)).and_then(|text| text.lines().next());
+            // Where a program was looked for explains the advice, and is not the advice.
+            let advice = finding.fix.iter().find(|fix| !fix.starts_with("searched ")).or(Some(&finding.what));
+            let advice = advice.and_then(|text| text.lines().next());
             format!("To do first: {}: {}", examined.server, advice.unwrap_or_default())
         }
     }

@@ -9,7 +9,7 @@ use helve_setup::held_text;
 use serde_json::{Value, json};
 
 use super::add::{only_in_own_file, settle};
-use super::sealing;
+use super::sealing::{self, Sealing};
 use crate::context::Context;
 use crate::describe;
 use crate::failure::Failure;
@@ -231,7 +231,8 @@ fn import(
     if server.disabled_by.is_some() {
         carried.switch_off();
     }
-    sealing::offer(context, name, &mut carried, seals, &file)?;
+    let sealing = if seals { Sealing::Wanted } else { Sealing::Asked };
+    sealing::offer(context, name, &mut carried, sealing, &file)?;
     if carried.holds_secrets && target.layer == Layer::Project && target.path.ends_with(discover::PROJECT_FILE) {
         let message = format!("`{name}` at {origin} has a secret written out, and {file} is for everybody");
         return Err(Failure::new(ErrorCode::Config, message)

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use helve::{Plan, Planned};
+use helve_config::trust::ServerTrust;
 use helve_config::{Code, Configuration, ConfiguredServer, Diagnostic, Dialect};
-use helve_model::{DisabledReason, Layer};
+use helve_model::{DisabledReason, Layer, TransportSpec};
 use helve_setup::store::approvals::ApprovalFile;
 use helve_setup::store::connections::Connections;
 use helve_setup::{compile, held_text, held_word};
@@ -118,29 +119,55 @@ fn is_first_start(context: &Context) -> bool {
 /// What was found, what is missing, and the three commands that probably come next.
 fn say_first(context: &Context, configuration: &Configuration) {
     let printer = &context.printer;
-    let others: BTreeSet<&str> = configuration
-        .servers
-        .iter()
-        .filter(|server| server.dialect != Dialect::Helve && !context.setup.is_itself(server))
-        .map(|server| server.application)
-        .collect();
-    if !others.is_empty() {
-        let names: Vec<&str> = others.iter().copied().collect();
-        printer.say(&Line::plain(format!("helve uses the servers of {} as they are.", names.join(", "))));
+    let is_others = |server: &&ConfiguredServer| server.dialect != Dialect::Helve && !context.setup.is_itself(server);
+    let (used, untrusted): (Vec<&ConfiguredServer>, Vec<&ConfiguredServer>) =
+        configuration.servers.iter().filter(is_others).partition(|server| server.trust != ServerTrust::Untrusted);
+    if !used.is_empty() {
+        let names: BTreeSet<&str> = used.iter().map(|server| title(server)).collect();
+        let names: Vec<&str> = names.into_iter().collect();
+        let word = if used.len() == 1 { "it" } else { "them" };
+        let count = counted(used.len(), "server");
+        printer.say(&Line::plain(format!("{count} of {}: helve uses {word} as configured there.", names.join(", "))));
     }
-    let mut missing: Vec<String> = Vec::new();
-    for server in &configuration.servers {
-        if let Some(DisabledReason::UnsetVariable(variable)) = context.setup.held(server) {
-            missing.push(format!("{variable} (for `{}`)", server.name));
-        }
+    if !untrusted.is_empty() {
+        let names: Vec<String> = untrusted.iter().map(|server| format!("`{}`", server.name)).collect();
+        printer.say(&Line::plain(format!("Not trusted, and not started: {} of this project", names.join(", "))));
     }
+    let missing: Vec<String> = configuration.servers.iter().filter_map(|server| missing(context, server)).collect();
     if !missing.is_empty() {
-        printer.say(&Line::plain(format!("Not set: {}", missing.join(", "))));
+        printer.say(&Line::plain(format!("Missing: {}", missing.join(", "))));
     }
     printer.say(&Line::plain("Next:"));
-    for (command, meaning) in first_commands(context, configuration).into_iter().take(3) {
-        printer.say(&Line::styled(Style::Name, format!("  {command}")).then(Style::Dim, format!("  {meaning}")));
+    let commands: Vec<(String, &str)> = first_commands(context, configuration).into_iter().take(3).collect();
+    let width = commands.iter().map(|(command, _)| command.len()).max().unwrap_or_default();
+    for (command, meaning) in commands {
+        let command = format!("  {command:width$}");
+        printer.say(&Line::styled(Style::Name, command).then(Style::Dim, format!("  {meaning}")));
     }
+}
+
+/// What people call the application that a server is configured in.
+fn title(server: &ConfiguredServer) -> &'static str {
+    match Application::named(server.application) {
+        Some(application) => application.title,
+        None if server.dialect == Dialect::McpJson => ".mcp.json",
+        None => server.dialect.title(),
+    }
+}
+
+/// What a server lacks to be started: a variable, or its program.
+fn missing(context: &Context, server: &ConfiguredServer) -> Option<String> {
+    if let Some(DisabledReason::UnsetVariable(variable)) = context.setup.held(server) {
+        return Some(format!("the variable {variable} (for `{}`)", server.name));
+    }
+    let spec = server.spec.as_ref().filter(|_| server.disabled_by.is_none())?;
+    let TransportSpec::Stdio(stdio) = &spec.transport else { return None };
+    // A PATH of its own, or a directory of its own, may find what this one does not; what a variable stands for is not shown.
+    let is_plain = stdio.command.written() == stdio.command.expose() && !stdio.environment.contains_key("PATH");
+    let command = stdio.command.expose();
+    let is_found = context.env.find_program(command).is_some();
+    let is_relative = command.contains('/') && !command.starts_with('/');
+    (is_plain && !is_found && !is_relative).then(|| format!("the program `{command}` (for `{}`)", server.name))
 }
 
 /// What a person who begins probably wants, the likeliest first.

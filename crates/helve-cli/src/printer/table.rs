@@ -1,5 +1,6 @@
 //! Tables: columns lined up by how wide characters are on a terminal, cut to its width only where there is one. The first
-//! column is what people copy, a name most often, and is never cut.
+//! column is what people copy, a name most often, and is never cut. Where a terminal is too narrow for the columns, every row is a
+//! block of lines.
 
 use std::borrow::Cow;
 
@@ -10,7 +11,7 @@ use super::style::{Color, Line, Style, paint};
 /// Between two columns.
 const GAP: &str = "  ";
 
-/// A column is not cut below this; the line runs over instead.
+/// A column is not cut below this.
 const MIN_COLUMN: usize = 8;
 
 /// Bytes of a long table that are written at once.
@@ -43,6 +44,10 @@ impl Table {
         self.rows.iter().for_each(|row| layout.measure(row));
         layout.fit();
         let mut rendered = String::new();
+        if let Some(width) = layout.too_narrow() {
+            self.rows.iter().for_each(|row| stack(&mut rendered, color, &self.heading, row, width));
+            return rendered;
+        }
         layout.write(&mut rendered, color, &heading);
         self.rows.iter().for_each(|row| layout.write(&mut rendered, color, row));
         rendered
@@ -100,6 +105,13 @@ impl Layout {
         }
     }
 
+    /// The terminal's width, where not even cut columns fit into it side by side.
+    fn too_narrow(&self) -> Option<usize> {
+        let total = self.widths.iter().sum::<usize>() + GAP.len() * self.widths.len().saturating_sub(1);
+        // Two columns are a name and what belongs to it: below each other they are no easier to read.
+        self.limit.filter(|limit| total > *limit && self.widths.len() > 2)
+    }
+
     /// How many columns have a width that matters.
     fn lined_up(&self) -> usize {
         self.widths.len() - usize::from(self.limit.is_none())
@@ -117,6 +129,24 @@ impl Layout {
             // Blanks are written only when something follows them.
             owed = width.saturating_sub(used) + GAP.len();
         }
+        rendered.push('\n');
+    }
+}
+
+/// A row as a block: its first cell, then a line for each of the others that says something, under the heading's name.
+fn stack<T: AsRef<str>>(rendered: &mut String, color: Color, heading: &[&str], row: &[Line<T>], width: usize) {
+    let Some((first, rest)) = row.split_first() else { return };
+    first.render_into(rendered, color);
+    rendered.push('\n');
+    let label_width = heading.iter().skip(1).map(|title| title.width()).max().unwrap_or_default();
+    for (title, cell) in heading.iter().skip(1).zip(rest) {
+        let is_empty = cell.pieces().all(|(_, text)| matches!(text.trim(), "" | "-"));
+        if is_empty {
+            continue;
+        }
+        let label = format!("{GAP}{title:label_width$}{GAP}");
+        paint(rendered, color, Style::Dim, &label);
+        cut(rendered, color, cell, width.saturating_sub(label.width()).max(MIN_COLUMN));
         rendered.push('\n');
     }
 }

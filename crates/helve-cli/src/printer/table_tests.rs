@@ -33,10 +33,14 @@ fn a_terminal_is_not_overrun() {
     \u{1b}[31mred                       two\nlines
     "#);
     insta::assert_snapshot!(table().render(Color::Off, Some(3)), @r#"
-    NAME           STATE     WHERE
-    files          on        ~/.conf…
-    世界           a rathe…  x
-    \u{1b}[31mred            two\nli…
+    files
+      STATE  on
+      WHERE  ~/.conf…
+    世界
+      STATE  a rathe…
+      WHERE  x
+    \u{1b}[31mred
+      WHERE  two\nli…
     "#);
 }
 

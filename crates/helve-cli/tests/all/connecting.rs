@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
+use crate::hub::Hub;
 use crate::support::{Person, TestEnv};
 
 const HELVE: &str = env!("CARGO_BIN_EXE_helve");
@@ -86,9 +87,54 @@ fn every_application_can_be_connected_and_disconnected_where_it_has_no_file_yet(
         let helve = servers.as_array().expect("a list").iter().find(|server| server["name"] == "helve").cloned();
         assert_eq!(helve.expect("listed")["reason"], "helve itself", "{application}");
         env.stdout(&["disconnect", application, "--yes"]);
-        let text = fs_err::read_to_string(&file).expect("there");
-        assert!(!text.contains(HELVE), "{application}: {text}");
+        // The file is helve's own doing, and goes too.
+        assert!(!std::path::Path::new(&file).exists(), "{application}");
     }
+}
+
+#[test]
+fn a_file_without_servers_becomes_what_it_was() {
+    for (application, file, before) in [
+        ("zed", "home/.config/zed/settings.json", "{\n  // mine\n  \"theme\": \"One Dark\"\n}\n"),
+        ("gemini", "home/.gemini/settings.json", "{}"),
+        ("goose", "home/.config/goose/config.yaml", "GOOSE_MODEL: x # mine\n"),
+        ("codex", "home/.codex/config.toml", "# mine\nmodel = \"x\"\n"),
+    ] {
+        let env = TestEnv::new();
+        env.write(file, before);
+        env.stdout(&["connect", application, "--yes"]);
+        assert!(env.read(file).contains(HELVE), "{application}");
+        env.stdout(&["disconnect", application, "--yes"]);
+        assert_eq!(env.read(file), before, "{application}");
+    }
+}
+
+#[test]
+fn applications_get_the_keys_without_which_they_leave_an_entry_out() {
+    let env = TestEnv::new();
+    env.stdout(&["connect", "goose", "--yes"]);
+    insta::assert_snapshot!(env.read("home/.config/goose/config.yaml").replace(HELVE, "[HELVE]"), @r#"
+    extensions:
+      helve:
+        name: helve
+        enabled: true
+        type: stdio
+        cmd: [HELVE]
+        args: [serve]
+    "#);
+    env.stdout(&["connect", "copilot", "--yes"]);
+    insta::assert_snapshot!(env.read("home/.copilot/mcp-config.json").replace(HELVE, "[HELVE]"), @r#"
+    {
+      "mcpServers": {
+        "helve": {
+          "tools": ["*"],
+          "type": "local",
+          "command": "[HELVE]",
+          "args": ["serve"]
+        }
+      }
+    }
+    "#);
 }
 
 #[test]
@@ -172,6 +218,30 @@ fn a_running_helve_is_reached_at_its_address() {
     error: `localhost` is not an address
     hint: it begins with http:// or https://, and most often ends with /mcp
     "#);
+}
+
+#[test]
+fn without_an_address_the_hub_that_runs_is_meant() {
+    let env = TestEnv::new();
+    insta::assert_snapshot!(said(&env, &["connect", "cursor", "--yes", "--hub"]), @r#"
+    exit status 1
+    --- stderr
+    error: no hub runs for this user
+      cause: No such file or directory (os error 2)
+    hint: `helve hub` starts one, in the foreground
+    hint: or say where it is: `--hub http://ADDRESS/mcp`
+    "#);
+    assert!(!env.exists("home/.cursor"));
+    let hub = Hub::start(&env, &[]);
+    env.stdout(&["connect", "cursor", "--yes", "--hub"]);
+    let address = format!("http://{}/mcp", hub.address());
+    let file = env.read("home/.cursor/mcp.json");
+    assert!(file.contains(&address), "{file}");
+    // What helve itself wrote there is not a server of the person's.
+    let tools = env.json(&["tools", "--json"]).to_string();
+    assert!(tools.contains("read_file") && !tools.contains("\"helve"), "{tools}");
+    env.stdout(&["disconnect", "cursor", "--yes"]);
+    assert!(!env.exists("home/.cursor/mcp.json"));
 }
 
 #[test]
@@ -274,32 +344,108 @@ fn a_secret_of_a_server_that_moves_goes_to_the_vault() {
 }
 
 #[test]
-fn what_somebody_changed_since_it_was_moved_is_left_alone() {
+fn servers_come_back_into_a_file_that_somebody_changed_since() {
     let env = TestEnv::new();
-    env.write("home/.cursor/mcp.json", "{\"mcpServers\": {\"other\": {\"command\": \"npx\"}}}\n");
+    let entries = "\"other\": {\"command\": \"npx\", \"args\": [\"-y\", \"it\"]}, \"more\": {\"url\": \"https://example.com/mcp\"}";
+    env.write("home/.cursor/mcp.json", &format!("{{\"mcpServers\": {{{entries}}}}}\n"));
     env.stdout(&["connect", "cursor", "--move", "--yes"]);
+    let mine = env.read("home/.cursor/mcp.json").replace("\"mcpServers\"", "\"mine\": 1, \"mcpServers\"");
+    env.write("home/.cursor/mcp.json", &mine);
+    let told = said(&env, &["disconnect", "cursor", "--yes"]);
+    assert!(!told.contains("warning"), "{told}");
+    let left: serde_json::Value = serde_json::from_str(&env.read("home/.cursor/mcp.json")).expect("JSON");
+    assert_eq!(
+        left,
+        serde_json::json!({"mine": 1, "mcpServers": {
+            "other": {"command": "npx", "args": ["-y", "it"]},
+            "more": {"url": "https://example.com/mcp"},
+        }})
+    );
+    assert_eq!(env.read("home/.config/helve/helve.toml").trim(), "");
+}
+
+#[test]
+fn a_server_that_somebody_changed_since_it_was_moved_stays() {
+    let env = TestEnv::new();
+    let before = "{\"mcpServers\": {\"other\": {\"command\": \"npx\"}, \"more\": {\"command\": \"x\"}}}\n";
+    env.write("home/.cursor/mcp.json", before);
+    env.stdout(&["connect", "cursor", "--move", "--yes"]);
+    let own = env.read("home/.config/helve/helve.toml").replace("\"npx\"", "\"bunx\"");
+    env.write("home/.config/helve/helve.toml", &own);
     let mine = env.read("home/.cursor/mcp.json").replace("\"mcpServers\"", "\"mine\": 1, \"mcpServers\"");
     env.write("home/.cursor/mcp.json", &mine);
     insta::assert_snapshot!(said(&env, &["disconnect", "cursor", "--yes"]), @r#"
     exit status 0
     --- stderr
     Cursor keeps its servers in ~/.cursor/mcp.json:
-      - {"mine": 1, "mcpServers": {
       -     "helve": {
       -       "type": "stdio",
       -       "command": "[HELVE]",
       -       "args": ["serve"]
-      -     }
-      -   }}
-      + {"mine": 1, "mcpServers": {}}
-    warning: `other` stays in ~/.config/helve/helve.toml: ~/.cursor/mcp.json was changed since it was moved
-    hint: to have them back, write them into ~/.cursor/mcp.json by hand, then `helve remove` each
+      +     "more": {
+      +       "command": "x"
+    moved server `more` back to ~/.cursor/mcp.json
+    warning: `other` stays in ~/.config/helve/helve.toml: it was changed in ~/.config/helve/helve.toml since
+    hint: to have it back, write it into ~/.cursor/mcp.json by hand, then `helve remove other`
     Cursor is not connected any more
     hint: a running Cursor keeps it until it is started again
     "#);
     let left = env.read("home/.cursor/mcp.json");
-    assert!(left.contains("\"mine\": 1") && !left.contains(HELVE), "{left}");
-    assert!(env.read("home/.config/helve/helve.toml").contains("npx"));
+    assert!(left.contains("\"more\"") && !left.contains("\"other\"") && !left.contains(HELVE), "{left}");
+    let own = env.read("home/.config/helve/helve.toml");
+    assert!(own.contains("bunx") && !own.contains("[servers.more]"), "{own}");
+}
+
+#[test]
+fn servers_come_back_by_the_applications_own_command() {
+    let bin = tempfile::tempdir().expect("a directory");
+    let env = TestEnv::new().with_variable("PATH", &format!("{}:/usr/bin:/bin", bin.path().display()));
+    // What Claude Code's own command does, as far as it matters here; it writes its file as it likes.
+    let script = r#"#!/usr/bin/python3
+import json, os, sys
+path = os.path.join(os.environ["HOME"], ".claude.json")
+state = json.load(open(path)) if os.path.exists(path) else {}
+state["startups"] = state.get("startups", 0) + 1
+servers = state.setdefault("mcpServers", {})
+words = sys.argv[2:]
+if words[0] == "add-json":
+    servers[words[3]] = json.loads(words[4])
+else:
+    del servers[words[3]]
+json.dump(state, open(path, "w"))
+open(path + ".log", "a").write(" ".join(words) + "\n")
+"#;
+    let program = bin.path().join("claude");
+    fs_err::write(&program, script).expect("written");
+    fs_err::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("executable");
+    let token = "sk-abcdefghijklmnopqrstuvwxyz012345";
+    let other = serde_json::json!({"type": "stdio", "command": "npx", "args": ["-y", "it"]});
+    let secret = serde_json::json!({"type": "http", "url": "https://example.com/mcp", "headers": {"Authorization": format!("Bearer {token}")}});
+    let before = serde_json::json!({"mcpServers": {"other": other, "secret": secret}});
+    env.write("home/.claude.json", &before.to_string());
+    env.stdout(&["connect", "claude-code", "--move", "--yes", "--seal"]);
+    let moved: serde_json::Value = serde_json::from_str(&env.read("home/.claude.json")).expect("JSON");
+    assert_eq!(moved["mcpServers"].as_object().expect("servers").len(), 1, "{moved}");
+    // What went into the vault is nowhere else.
+    for (file, text) in env.files_below("home") {
+        assert!(!text.contains(token), "{file}");
+    }
+    let told = said(&env, &["disconnect", "claude-code", "--yes"]);
+    assert!(told.contains("`helve secret remove secret.Authorization`"), "{told}");
+    let after: serde_json::Value = serde_json::from_str(&env.read("home/.claude.json")).expect("JSON");
+    assert_eq!(after["mcpServers"], before["mcpServers"]);
+    assert_eq!(env.read("home/.config/helve/helve.toml").trim(), "");
+    let log = env.read("home/.claude.json.log");
+    assert!(log.contains("add-json --scope user other") && !log.contains(token), "{log}");
+}
+
+#[test]
+fn a_yes_beforehand_is_a_yes_to_everything() {
+    let env = TestEnv::new();
+    let before = r#"{"mcpServers": {"other": {"command": "npx", "env": {"API_KEY": "hunter2hunter2"}}}}"#;
+    env.write("home/.cursor/mcp.json", before);
+    let end = Person::at(&env, &["connect", "cursor", "--move", "--yes", "--color", "never"]).sees_the_end();
+    assert!(end.starts_with("exit status 0") && end.contains("its secret is now written out"), "{end}");
 }
 
 #[test]

@@ -14,6 +14,161 @@ use crate::support::{PATIENCE, TestEnv, with_servers};
 
 const ALLOW: &str = "[[rules]]\ntool = \"echo/*\"\naction = \"allow\"\n";
 
+<<<<<<< HEAD
+=======
+/// A hub that runs; killed when dropped.
+pub(crate) struct Hub<'a> {
+    environment: &'a TestEnv,
+    child: Child,
+    /// The link that it printed.
+    link: String,
+}
+
+impl<'a> Hub<'a> {
+    pub(crate) fn start(environment: &'a TestEnv, options: &[&str]) -> Self {
+        let mut words = vec!["hub", "--http", "127.0.0.1:0", "--no-browser"];
+        words.extend(options);
+        let mut command = environment.command(&words);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("started");
+        let mut link = String::new();
+        BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut link).expect("a line");
+        Self { environment, child, link: link.trim().to_owned() }
+    }
+
+    /// `127.0.0.1:4711`, wherever the world thinks it is.
+    pub(crate) fn address(&self) -> String {
+        let status = self.environment.json(&["hub", "status"]);
+        status["listens"].as_str().expect("an address").to_owned()
+    }
+
+    fn token(&self, name: &str, more: &[&str]) -> String {
+        let mut words = vec!["hub", "token", "make", name];
+        words.extend(more);
+        self.environment.stdout(&words).trim().to_owned()
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.address()).expect("connected");
+        stream.set_read_timeout(Some(PATIENCE)).expect("set");
+        stream
+    }
+
+    fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        exchange(&mut self.connect(), method, path, headers, body)
+    }
+
+    /// Calls a tool as an agent of the older era does.
+    fn call(&self, token: Option<&str>, tool: &str, arguments: &Value) -> Value {
+        let mut agent = Agent::new(self, token);
+        agent.request("tools/call", &json!({ "name": tool, "arguments": arguments }))
+    }
+
+    fn tools(&self, token: Option<&str>) -> Vec<String> {
+        let listed = Agent::new(self, token).request("tools/list", &json!({}));
+        let tools = listed["result"]["tools"].as_array().cloned().unwrap_or_default();
+        tools.iter().filter_map(|tool| Some(tool["name"].as_str()?.to_owned())).collect()
+    }
+
+    fn cookie(&self) -> String {
+        let path = self.link.splitn(4, '/').nth(3).expect("a path");
+        let answer = self.ask("GET", &format!("/{path}"), &[], "");
+        answer.header("set-cookie").expect("a cookie").split(';').next().expect("a value").to_owned()
+    }
+}
+
+impl Drop for Hub<'_> {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+struct Agent<'a> {
+    hub: &'a Hub<'a>,
+    path: &'static str,
+    token: Option<String>,
+    session: Option<String>,
+}
+
+impl<'a> Agent<'a> {
+    fn new(hub: &'a Hub<'a>, token: Option<&str>) -> Self {
+        Self::at(hub, "/mcp", token)
+    }
+
+    fn at(hub: &'a Hub<'a>, path: &'static str, token: Option<&str>) -> Self {
+        let mut agent = Self { hub, path, token: token.map(ToOwned::to_owned), session: None };
+        let client = json!({ "name": "test", "version": "1" });
+        let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
+        let answer = agent.post(&json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }));
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        agent.session = answer.header("mcp-session-id").map(ToOwned::to_owned);
+        agent.post(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        agent
+    }
+
+    fn headers(&self) -> Vec<(String, String)> {
+        let mut headers = vec![("accept".to_owned(), "application/json, text/event-stream".to_owned())];
+        headers.extend(self.token.as_ref().map(|token| ("authorization".to_owned(), format!("Bearer {token}"))));
+        headers.extend(self.session.as_ref().map(|session| ("mcp-session-id".to_owned(), session.clone())));
+        headers
+    }
+
+    fn post(&self, message: &Value) -> Answer {
+        let mut headers = self.headers();
+        headers.push(("content-type".to_owned(), "application/json".to_owned()));
+        let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (&**name, &**value)).collect();
+        self.hub.ask("POST", self.path, &headers, &message.to_string())
+    }
+
+    fn request(&mut self, method: &str, params: &Value) -> Value {
+        let answer = self.post(&json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }));
+        let data = answer.body.lines().filter_map(|line| line.strip_prefix("data: ")).rfind(|data| !data.is_empty());
+        serde_json::from_str(data.unwrap_or(&answer.body))
+            .unwrap_or_else(|_| panic!("{} {}", answer.status, answer.body))
+    }
+}
+
+struct Answer {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Answer {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.head
+            .lines()
+            .filter_map(|line| line.split_once(": "))
+            .find(|(known, _)| *known == name)
+            .map(|(_, value)| value)
+    }
+}
+
+fn exchange(
+    stream: &mut (impl std::io::Read + std::io::Write),
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Answer {
+    let has_host = headers.iter().any(|(name, _)| *name == "host");
+    let host = if has_host { "" } else { "host: localhost\r\n" };
+    let more: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let length = body.len();
+    let request =
+        format!("{method} {path} HTTP/1.1\r\n{host}{more}connection: close\r\ncontent-length: {length}\r\n\r\n{body}");
+    stream.write_all(request.as_bytes()).expect("sent");
+    let mut bytes = Vec::new();
+    // A peer that ends a safe connection without a word has said all the same.
+    drop(stream.read_to_end(&mut bytes));
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default();
+    Answer { status, head: head.replace('\r', ""), body: body.to_owned() }
+}
+
+>>>>>>> w-packages
 #[test]
 fn beyond_this_machine_a_hub_is_reached_by_https_alone() {
     let environment = TestEnv::new();

@@ -738,12 +738,23 @@ fn a_first_file_for_the_person() {
 fn at_a_terminal_the_first_start_says_what_was_found_and_what_comes_next() {
     let env = TestEnv::new();
     env.write("home/.cursor/mcp.json", CURSOR);
-    env.write("project/.mcp.json", r#"{"mcpServers": {"mine": {"command": "x"}}}"#);
-    let first = Person::at(&env, &[]).sees_the_end();
-    assert!(first.contains("helve uses the servers of cursor, mcp-json as they are."), "{first}");
-    for command in ["helve trust", "helve tools", "helve connect cursor"] {
-        assert!(first.contains(command), "{first}");
-    }
+    env.write("project/.mcp.json", r#"{"mcpServers": {"mine": {"command": "no-such-program"}}}"#);
+    let first = Person::at(&env, &["--color", "never"]).sees_the_end();
+    insta::assert_snapshot!(first, @r#"
+    exit status 0
+    SERVER  STATE        VIA    FROM
+    github  on           stdio  ~/.cursor/mcp.json:1
+    linear  on           http   ~/.cursor/mcp.json:1
+    mine    not trusted  stdio  .mcp.json:1
+    3 servers in 2 files
+    2 servers of Cursor: helve uses them as configured there.
+    Not trusted, and not started: `mine` of this project
+    Missing: the program `other` (for `github`), the program `no-such-program` (for `mine`)
+    Next:
+      helve trust           look at what this project would run, and trust it
+      helve tools           every tool of every server
+      helve connect cursor  give that application all of them
+    "#);
     let second = Person::at(&env, &[]).sees_the_end();
     assert!(!second.contains("Next:") && second.contains("`helve trust`"), "{second}");
     // Nobody else is told: a script reads the table.

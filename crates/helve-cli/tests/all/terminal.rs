@@ -67,15 +67,18 @@ fn tables_fit_and_colours_are_on() {
     let env = TestEnv::new();
     let long = "a-server-with-a-name-that-goes-on-and-on-and-on-beyond-the-edge";
     env.write("home/.config/helve/helve.toml", &format!("[servers.{long}]\ncommand = \"x\"\n"));
-    insta::assert_snapshot!(plain(&env, &[], ""), @"
+    insta::assert_snapshot!(plain(&env, &[], ""), @r#"
     exit status 0
-    SERVER                                                           STATE  VIA    FROM
-    a-server-with-a-name-that-goes-on-and-on-and-on-beyond-the-edge  on     stdio  ~/.conf…
+    a-server-with-a-name-that-goes-on-and-on-and-on-beyond-the-edge
+      STATE  on
+      VIA    stdio
+      FROM   ~/.config/helve/helve.toml:1
     1 server in 1 file
+    Missing: the program `x` (for `a-server-with-a-name-that-goes-on-and-on-and-on-beyond-the-edge`)
     Next:
-      helve tools  every tool of every server
+      helve tools   every tool of every server
       helve doctor  what is wrong, and what to do about it
-    ");
+    "#);
     let colored = at_terminal(&env, &[], "");
     assert!(colored.contains("\u{1b}[32mon\u{1b}[0m"), "{colored:?}");
     let help = at_terminal(&env, &["--help"], "");

@@ -97,8 +97,27 @@ pub(super) fn entry(dialect: Dialect, name: &str, new: &NewServer) -> Result<Vec
         let key = shape.key_of(Field::Name).unwrap_or("name");
         keys.push((key.to_owned(), Written::Text(name.to_owned())));
     }
-    keys.extend(fields(dialect, new)?.into_iter().map(|(key, _, value)| (key.to_owned(), value)));
+    let fields = fields(dialect, new)?;
+    let says = |field: Field| fields.iter().any(|(_, other, _)| *other == field);
+    for (key, field, value) in demanded(dialect, name) {
+        if !says(field) {
+            keys.push((key.to_owned(), value));
+        }
+    }
+    keys.extend(fields.into_iter().map(|(key, _, value)| (key.to_owned(), value)));
     Ok(keys)
+}
+
+/// What an application wants in every entry, and leaves the entry out without.
+fn demanded(dialect: Dialect, name: &str) -> Vec<(&'static str, Field, Written)> {
+    match dialect {
+        Dialect::Goose => vec![
+            ("name", Field::Ignored, Written::Text(name.to_owned())),
+            ("enabled", Field::Enabled, Written::Flag(true)),
+        ],
+        Dialect::Copilot => vec![("tools", Field::Tools, Written::List(vec!["*".to_owned()]))],
+        _ => Vec::new(),
+    }
 }
 
 /// The steps that make an existing entry what was asked for.

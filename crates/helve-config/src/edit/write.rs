@@ -1,4 +1,4 @@
-//! Writing a changed file: all or nothing, with the permissions it had, and never over somebody else's change.
+//! Writing a changed file: all or nothing, with the owner and the permissions it had, and never over somebody else's change.
 
 use std::fmt;
 use std::io::{ErrorKind, Write as _};
@@ -141,12 +141,32 @@ fn replace(path: &Path, before: Option<&str>, after: &str) -> Result<(), EditErr
     replaced
 }
 
-/// Writes and syncs the new file, and gives it the permissions of the old one.
+/// Writes and syncs the new file, and gives it the owner and the permissions of the old one.
 fn fill(file: &mut fs_err::File, path: &Path, before: Option<&str>, after: &str) -> Result<(), EditError> {
     file.write_all(after.as_bytes()).and_then(|()| file.sync_all()).map_err(EditError::File)?;
     if before.is_some() {
-        let permissions = fs_err::metadata(path).map_err(EditError::File)?.permissions();
-        file.set_permissions(permissions).map_err(EditError::File)?;
+        let old = fs_err::metadata(path).map_err(EditError::File)?;
+        #[cfg(unix)]
+        keep_owner(file, path, &old)?;
+        file.set_permissions(old.permissions()).map_err(EditError::File)?;
+    }
+    Ok(())
+}
+
+/// A file stays its owner's, also when the superuser edits it. Its group stays where the system allows that.
+#[cfg(unix)]
+fn keep_owner(file: &fs_err::File, path: &Path, old: &std::fs::Metadata) -> Result<(), EditError> {
+    use std::os::unix::fs::{MetadataExt as _, fchown};
+    let new = file.metadata().map_err(EditError::File)?;
+    if new.uid() != old.uid() {
+        fchown(file.file(), Some(old.uid()), None).map_err(|error| {
+            let message = format!("{} belongs to another user, and would not any more: {error}", path.display());
+            EditError::File(std::io::Error::new(error.kind(), message))
+        })?;
+    }
+    if new.gid() != old.gid() {
+        // A group that the user is not in cannot be given; who may read the file never widens by it.
+        drop(fchown(file.file(), None, Some(old.gid())));
     }
     Ok(())
 }

@@ -588,3 +588,25 @@ fn a_removed_server_takes_the_comment_right_above_it_along() {
     # The end.
     "#);
 }
+
+#[test]
+fn a_file_stays_its_owners_when_the_superuser_edits_it() {
+    use std::os::unix::fs::{MetadataExt as _, chown};
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("mcp.json");
+    fs_err::write(&path, "{}").expect("written");
+    // Only the superuser can try it.
+    if chown(&path, Some(65_534), Some(65_534)).is_err() {
+        return;
+    }
+    let place = FilePlace {
+        path: path.clone(),
+        application: "cursor",
+        dialect: Dialect::Cursor,
+        layer: Layer::User,
+        project: directory.path().to_owned(),
+    };
+    edit_file(&place, None, "new", &Change::Add(NewServer::program("npx", ["x"]))).expect("edited");
+    let about = fs_err::metadata(&path).expect("there");
+    assert_eq!((about.uid(), about.gid()), (65_534, 65_534));
+}

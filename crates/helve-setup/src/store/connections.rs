@@ -32,9 +32,16 @@ pub struct ApplicationConnection {
     /// The servers that moved from that file into a file of helve's own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moved: Vec<Moved>,
-    /// The whole file before anything was changed, kept while servers are moved: they can be put back only as they were.
+    /// The whole file before anything was changed, where that is needed to put it back as it was: servers were moved, or it had none.
+    /// Secrets that went into the vault are referred to in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
+    /// The secrets of moved servers that went into the vault, by their names there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sealed: Vec<String>,
+    /// There was no file before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_new_file: bool,
     /// The hash of the file when everything had been changed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub after: String,

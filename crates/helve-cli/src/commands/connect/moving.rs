@@ -1,5 +1,5 @@
 //! `helve connect --move`: the application's servers become helve's, one by one, each named. What became of them is remembered, so that
-//! `helve disconnect` can take it back.
+//! `taking_back.rs` can undo it.
 //!
 //! A server moves only as a whole: one whose entry says something that helve's file has no place for stays where it is.
 
@@ -9,7 +9,7 @@ use helve_config::{ConfiguredServer, FilePlace, read_text};
 use helve_model::ErrorCode;
 use helve_setup::store::connections::{ApplicationConnection, Moved};
 
-use super::super::sealing;
+use super::super::sealing::{self, SealedSecret, Sealing};
 use super::{read, run_own, write};
 use crate::applications::Application;
 use crate::context::Context;
@@ -18,14 +18,16 @@ use crate::place::{self, Scope};
 use crate::printer::Line;
 use crate::prompt;
 
-/// Moves what the person agrees to, and notes it in the connection. Secrets that are written out are offered to the vault.
+/// Moves what the person agrees to, and notes it in the connection. Secrets that are written out are offered to the vault; those that
+/// went there are noted too, also where it breaks off.
 pub(super) fn run(
     context: &Context,
     application: Application,
     place: &FilePlace,
     connection: &mut ApplicationConnection,
     yes: bool,
-    seals: bool,
+    sealing: Sealing,
+    all_sealed: &mut Vec<SealedSecret>,
 ) -> Result<(), Failure> {
     let own = place::own_file(context, Scope::User)?;
     let shown = context.env.shown(&own.path);
@@ -41,8 +43,9 @@ pub(super) fn run(
                 if !yes && !prompt::confirm(context, &format!("Move `{name}` to {shown}?"))? {
                     continue;
                 }
-                let (moved, holds_secrets) = move_one(context, application, place, server, &own, seals)?;
+                let (moved, sealed, holds_secrets) = move_one(context, application, place, server, &own, sealing)?;
                 connection.moved.push(moved);
+                all_sealed.extend(sealed);
                 context.printer.say(&Line::plain(format!("moved server `{name}` to {shown}")));
                 if holds_secrets {
                     sealing::warn(context, name, &shown, false);
@@ -53,7 +56,6 @@ pub(super) fn run(
     if is_empty {
         context.printer.say(&Line::plain(format!("{} has no other servers to move", application.title)));
     }
-    connection.after = TrustHash::of_content(read(place)?.as_bytes()).to_string();
     Ok(())
 }
 
@@ -82,15 +84,15 @@ fn move_one(
     place: &FilePlace,
     server: &ConfiguredServer,
     own: &FilePlace,
-    seals: bool,
-) -> Result<(Moved, bool), Failure> {
+    sealing: Sealing,
+) -> Result<(Moved, Vec<SealedSecret>, bool), Failure> {
     let (name, text) = (place::name_in_file(server), read(place)?);
     let refused = |place: &FilePlace, error: &EditError| place::refused(context, place, name, error);
     let mut carried = carry(place, &text, name, context.environment()).map_err(|error| refused(place, &error))?;
     if server.disabled_by.is_some() {
         carried.switch_off();
     }
-    sealing::offer(context, name, &mut carried, seals, &context.env.shown(&own.path))?;
+    let sealed = sealing::offer(context, name, &mut carried, sealing, &context.env.shown(&own.path))?;
     let holds_secrets = carried.holds_secrets;
     let edited = edit_file(own, None, name, &Change::Carry(Box::new(carried))).map_err(|error| refused(own, &error))?;
     let gone = match application.remove(context, place.layer, name) {
@@ -104,55 +106,12 @@ fn move_one(
         return Err(failure);
     }
     let entry = entry_hash(own, &edited.after, name);
-    Ok((Moved { server: name.to_owned(), file: own.path.clone(), entry }, holds_secrets))
+    Ok((Moved { server: name.to_owned(), file: own.path.clone(), entry }, sealed, holds_secrets))
 }
 
-/// What the application's file was before servers moved out of it, if nobody has changed it since.
-pub(in crate::commands) fn former_text<'a>(connection: &'a ApplicationConnection, now: &str) -> Option<&'a str> {
-    let is_unchanged = TrustHash::of_content(now.as_bytes()).to_string() == connection.after;
-    connection.before.as_deref().filter(|_| is_unchanged && !connection.moved.is_empty())
-}
-
-/// Takes back what was moved: the application's file is what it was, and the entries that the person has not changed leave helve's.
-pub(in crate::commands) fn restore(
-    context: &Context,
-    place: &FilePlace,
-    connection: &ApplicationConnection,
-    now: &str,
-) -> Result<(), Failure> {
-    let Some(before) = former_text(connection, now) else { return Ok(()) };
-    restore_file(place, TrustHash::of_content(now.as_bytes()), before)
-        .map_err(|error| place::refused(context, place, &connection.server, &error))?;
-    let own = place::own_file(context, Scope::User)?;
-    for moved in &connection.moved {
-        let (name, shown) = (moved.server.as_str(), context.env.shown(&moved.file));
-        let text = read(&own)?;
-        if moved.file != own.path || entry_hash(&own, &text, name) != moved.entry {
-            context.printer.warning(format!("`{name}` was changed in {shown} since: it stays there too"));
-            continue;
-        }
-        edit_file(&own, Some(TrustHash::of_content(text.as_bytes())), name, &Change::Remove)
-            .map_err(|error| place::refused(context, &own, name, &error))?;
-        context.printer.say(&Line::plain(format!("moved server `{name}` back to {}", context.env.shown(&place.path))));
-    }
-    Ok(())
-}
-
-/// What is left to do by hand after a connection whose file somebody has changed since.
-pub(in crate::commands) fn by_hand(context: &Context, place: &FilePlace, connection: &ApplicationConnection) {
-    let shown = context.env.shown(&place.path);
-    for moved in &connection.moved {
-        let own = context.env.shown(&moved.file);
-        let name = &moved.server;
-        context.printer.warning(format!("`{name}` stays in {own}: {shown} was changed since it was moved"));
-    }
-    if !connection.moved.is_empty() {
-        context.printer.hint(format!("to have them back, write them into {shown} by hand, then `helve remove` each"));
-    }
-}
-
-/// The lines of an entry, to know later whether somebody changed them; nothing when it is not there.
-fn entry_hash(place: &FilePlace, text: &str, name: &str) -> String {
+/// The lines of an entry, to know later whether somebody changed them; nothing when it is not there. Blank lines set entries apart,
+/// and belong to none of them.
+pub(super) fn entry_hash(place: &FilePlace, text: &str, name: &str) -> String {
     let Ok(without) = edit_text(place, text, name, &Change::Remove) else { return String::new() };
     let mut rest = without.lines();
     let mut next = rest.next();
@@ -160,7 +119,7 @@ fn entry_hash(place: &FilePlace, text: &str, name: &str) -> String {
     for line in text.lines() {
         if next == Some(line) {
             next = rest.next();
-        } else {
+        } else if !line.trim().is_empty() {
             entry.push_str(line);
             entry.push('\n');
         }
