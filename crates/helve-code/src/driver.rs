@@ -357,7 +357,7 @@ impl<'a> Driver<'a> {
             self.tell(&match (&end, took) {
                 (Ok(()), Ok(milliseconds)) => format!("{name} {milliseconds} ms"),
                 (Err(code), _) => format!("{name} failed ({code})"),
-                (Ok(()), Err(_)) => name.clone(),
+                (Ok(()), Err(_)) => name,
             });
         }
         self.run.answered(id, name, end, answer, now())

@@ -657,10 +657,6 @@ fn a_server_that_nothing_configures_is_called_by_its_command() {
     ");
     // A script needs a yes, as for any call.
     let refused = env.run(&call);
-<<<<<<< HEAD
-    assert!(refused.starts_with("exit status 7") && refused.contains("`adhoc/read_file`"), "{refused}");
-    // No shell reads the words.
-=======
     insta::assert_snapshot!(refused, @r#"
     exit status 7
     --- stderr
@@ -668,8 +664,7 @@ fn a_server_that_nothing_configures_is_called_by_its_command() {
     hint: `--yes` lets a script call it, this once
     hint: to allow it for good, configure the server with `helve add`, then `helve allow` its tool
     "#);
-    // The words are no shell's.
->>>>>>> w-packages
+    // No shell reads the words.
     let told = env.run(&["call", "--stdio", "no-such-program; touch project/ran", "x", "--yes"]);
     assert!(!env.exists("project/ran") && !env.exists("project/project"), "{told}");
     insta::assert_snapshot!(env.run(&["call", "--stdio", "", "x"]), @r#"

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use crate::hub::Hub;
+use crate::running_hub::Hub;
 use crate::support::{Person, TestEnv};
 
 const HELVE: &str = env!("CARGO_BIN_EXE_helve");

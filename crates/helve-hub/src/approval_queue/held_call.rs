@@ -75,7 +75,8 @@ impl HeldCall {
                 AskOutcome::New(approval) | AskOutcome::Joined(approval) => approval,
             };
             // One answer is for one question: what is asked anew is answered anew.
-            if let Some(on_asked) = self.on_asked.clone().filter(|on_asked| round == 0 && on_asked.tool == request.name) {
+            if let Some(on_asked) = self.on_asked.clone().filter(|on_asked| round == 0 && on_asked.tool == request.name)
+            {
                 let id = approval.id.clone();
                 self.with_queue(move |_| {
                     (on_asked.tell)(&id);

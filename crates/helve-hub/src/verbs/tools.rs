@@ -141,7 +141,8 @@ pub(crate) fn begin(
     });
     let mut asked = AskedAgent::default();
     asked.progress = Some(Arc::clone(&on_progress));
-    let approver = hub.approvals.approver(asked, (consent == Consent::Given).then(|| answering(hub, entry.name().clone())));
+    let approver =
+        hub.approvals.approver(asked, (consent == Consent::Given).then(|| answering(hub, entry.name().clone())));
     let context = context(&Actor::Session).with(|context| {
         context.on_progress = Some(on_progress);
         context.approver = Some(approver);

@@ -386,14 +386,9 @@ pub(in crate::commands) async fn put(place: &Place, question: &Question) -> Resu
     let none = |error: io::Error| {
         Failure::other("no hub runs for this user").cause(&error).hint("`helve hub` starts one, in the foreground")
     };
-<<<<<<< HEAD:crates/helve-cli/src/commands/hub/control_socket.rs
     let address = Address::of(&place.socket).map_err(none)?;
     let mut stream = UnixStream::connect(&address.path).await.map_err(none)?;
-    if stream.peer_cred().map_err(none)?.uid() != geteuid().as_raw() {
-=======
-    let mut stream = UnixStream::connect(&place.socket).await.map_err(none)?;
     if stream.peer_cred().map_err(none)?.uid() != geteuid().as_raw() && !geteuid().is_root() {
->>>>>>> w-packages:crates/helve-cli/src/commands/hub/asked.rs
         return Err(Failure::other("another user listens where the hub would"));
     }
     let broke = |error: io::Error| Failure::other("the hub did not answer").cause(&error);
