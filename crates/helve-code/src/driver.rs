@@ -354,11 +354,11 @@ impl<'a> Driver<'a> {
         self.told += 1;
         if self.listener.on_progress.is_some() {
             let took = result.as_ref().map(|outcome| outcome.duration.as_millis());
-            self.tell(&match (&end, took) {
-                (Ok(()), Ok(milliseconds)) => format!("{name} {milliseconds} ms"),
-                (Err(code), _) => format!("{name} failed ({code})"),
-                (Ok(()), Err(_)) => name,
-            });
+            match (&end, took) {
+                (Ok(()), Ok(milliseconds)) => self.tell(&format!("{name} {milliseconds} ms")),
+                (Err(code), _) => self.tell(&format!("{name} failed ({code})")),
+                (Ok(()), Err(_)) => self.tell(&name),
+            }
         }
         self.run.answered(id, name, end, answer, now())
     }

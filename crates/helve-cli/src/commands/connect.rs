@@ -15,7 +15,7 @@ use helve_setup::store::connections::{ApplicationConnection, Connections};
 use helve_setup::{Bounds, Program};
 use serde_json::json;
 
-use super::hub::asked::{self as hub_place, Answer, Question};
+use super::hub::control_socket::{self as hub_place, Answer, Question};
 use super::sealing::Sealing;
 use crate::applications::{ALL, Application, Entry};
 use crate::context::Context;

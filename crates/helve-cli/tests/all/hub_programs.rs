@@ -199,7 +199,7 @@ fn no_program_answers_for_a_person() {
         let attempts = [
             format!("device.HelveMCP.approve(id='{id}')"),
             format!("device['helve']['allow'](id='{id}')"),
-            format!("device['helve']['run_code'](code='1')"),
+            "device['helve']['run_code'](code='1')".to_owned(),
             format!("getattr(device, 'Helve' + 'MCP').approvals(allow='{id}')"),
             format!("import urllib.request\nurllib.request.urlopen('http://{address}/approvals/{id}')"),
             format!("import socket\nsocket.create_connection('{address}'.split(':'))"),

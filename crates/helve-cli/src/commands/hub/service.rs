@@ -31,7 +31,7 @@ impl HubService {
         let Ok(body) = Limited::new(body, LONGEST_BODY).collect().await else {
             return status(StatusCode::PAYLOAD_TOO_LARGE);
         };
-        let ends_with_caller = Door::ends_with_its_caller(head.uri.path());
+        let ends_with_caller = RequestTarget::ends_with_its_caller(head.uri.path());
         let request = Request::from_parts(head, body.to_bytes());
         let answer = self.pages.spawn(Arc::clone(&self.hub).handle(request, peer));
         let _ended = ends_with_caller.then(|| EndedOnDrop(answer.abort_handle()));
