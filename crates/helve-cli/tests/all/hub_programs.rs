@@ -225,21 +225,24 @@ fn what_no_rule_mentions_waits_in_programs_at_every_door_of_the_hub() {
     let (admin, token) = (admin(&hub), hub.token("agent", &[]));
     let programs = ["device.BoxMCP.sleep(ms=1)", "getattr(device.BoxMCP, 'sle' + 'ep')(ms=1)"];
     for (number, program) in programs.into_iter().enumerate() {
-        for token in [None, Some(&*token)] {
+        let by_agent = |token| run_code(&mut Agent::new(&hub, token), program)["isError"] == true;
+        let by_api = || {
+            let headers = [("authorization", &*admin), ("content-type", "application/json")];
+            let arguments = json!({ "code": program }).to_string();
+            let answer = hub.ask("POST", "/api/v1/tools/helve/run_code/call", &headers, &arguments);
+            answer.status != 200
+                || answer.body.contains("\"is_error\":true")
+                || answer.body.contains("\"isError\":true")
+        };
+        let doors: [&(dyn Fn() -> bool + Sync); 3] = [&|| by_agent(None), &|| by_agent(Some(&*token)), &by_api];
+        for (door, is_refused) in doors.into_iter().enumerate() {
             std::thread::scope(|scope| {
-                let running = scope.spawn(|| run_code(&mut Agent::new(&hub, token), program));
+                let running = scope.spawn(is_refused);
                 let one = the_one_that_waits(&hub, &admin);
-                let id = one["id"].as_str().expect("an id");
-                deny(&machine.env, id, &[]);
-                let result = running.join().expect("an answer");
-                assert_eq!(result["isError"], true, "{number} {token:?}: {result}");
+                deny(&machine.env, one["id"].as_str().expect("an id"), &[]);
+                assert!(running.join().expect("an answer"), "program {number} at door {door}");
             });
         }
-        let headers = [("authorization", &*admin), ("content-type", "application/json")];
-        let arguments = json!({ "code": program }).to_string();
-        let answer = hub.ask("POST", "/api/v1/tools/helve/run_code/call", &headers, &arguments);
-        let is_refused = answer.status != 200 || answer.body.contains("APPROVAL_REQUIRED");
-        assert!(is_refused, "{} {}", answer.status, answer.body);
     }
     assert_eq!(machine.calls(), 0);
     // The same tool called directly is left to the agent.

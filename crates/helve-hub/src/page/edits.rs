@@ -214,8 +214,12 @@ async fn call(hub: &Arc<Hub>, signed_in: &SignedIn, server: &str, tool: &str, fi
 }
 
 async fn pin(hub: &Arc<Hub>, signed_in: &SignedIn, name: &str, fields: &Fields) -> Answered {
-    let pinning = if field(fields, "do") == "unpin" { Pinning::Unpin } else { Pinning::Pin };
-    let (server, tool) = (name.to_owned(), field(fields, "tool").to_owned());
+    // One form for all tools of the table: the button that was pressed says which, and what is wanted of it.
+    let (pinning, tool) = match field(fields, "unpin") {
+        "" => (Pinning::Pin, field(fields, "pin")),
+        tool => (Pinning::Unpin, tool),
+    };
+    let (server, tool) = (name.to_owned(), tool.to_owned());
     let what = match pinning {
         Pinning::Pin => format!("{tool} is pinned: a change of its definition holds it back."),
         Pinning::Unpin => format!("{tool} is not pinned any more."),

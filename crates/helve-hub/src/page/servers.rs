@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use helve_model::text::cut;
 use helve_model::{DisabledReason, PendingReason, ServerStatus, TransportSpec};
 use helve_page::view::{
     Decision, DefinitionChange, ImportRow, LogLine, Mark, Paging, Pin, Sandbox, Series, Server, ServerHead, ServerRow,
@@ -18,6 +19,9 @@ use crate::hub::{Hub, definition_tokens};
 use crate::verbs::servers::{self, ServerInfo};
 use crate::verbs::{add, pins, sign_in};
 use helve_model::Definition as _;
+
+/// So many characters of a description are shown in the table of tools.
+const DESCRIPTION: usize = 160;
 
 const HOUR: Duration = Duration::from_secs(3600);
 const MONTH: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -186,7 +190,8 @@ fn tools(hub: &Hub, name: &str, filter: &str) -> Result<Tab, HubError> {
         ToolRow {
             name: tool.name().tool.to_string(),
             title: view.title.clone(),
-            description: view.description.clone(),
+            // The tool's own page has all of it.
+            description: view.description.as_deref().map(|text| cut(text, DESCRIPTION).into_owned()),
             risk: tool.policy().risk().to_string(),
             decision,
             pin: match (tool.is_unpinned(), pinned.contains(&full)) {

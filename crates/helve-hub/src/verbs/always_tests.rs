@@ -13,7 +13,7 @@ fn only_words_that_mean_themselves_can_be_held_fast() {
     }"#;
     let arguments = arguments.replace("LONG", &"x".repeat(201));
     let found = offered(Some(&arguments));
-    assert_eq!(found, [("path".to_owned(), "/srv/a b".to_owned()), ("glob".to_owned(), "*.rs".to_owned())]);
+    assert_eq!(found, [("glob".to_owned(), "*.rs".to_owned()), ("path".to_owned(), "/srv/a b".to_owned())]);
     assert_eq!(offered(Some("[1]")), []);
     assert_eq!(offered(None), []);
 }

@@ -59,14 +59,14 @@ async fn a_draft_is_tried_against_recorded_calls_before_it_counts() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_definition_is_held_fast_and_let_go() {
     let world = World::of(OWN).await;
-    let (status, text) = world.post("/servers/clock/pins", &[("tool", "now"), ("do", "pin")]).await;
+    let (status, text) = world.post("/servers/clock/pins", &[("pin", "now")]).await;
     assert_eq!(status, StatusCode::SEE_OTHER, "{text}");
     let page = world.page("/servers/clock").await;
-    assert!(page.contains("value=\"unpin\""), "{page}");
+    assert!(page.contains("name=\"unpin\" value=\"now\""), "{page}");
     let body = r#"{"tool": "now", "action": "accept", "definition": "another"}"#;
     assert_eq!(world.api("POST", "/api/v1/servers/clock/pins", body).await.0, StatusCode::CONFLICT);
     let body = r#"{"tool": "now", "action": "unpin"}"#;
     assert_eq!(world.api("POST", "/api/v1/servers/clock/pins", body).await.0, StatusCode::OK);
-    assert!(!world.page("/servers/clock").await.contains("value=\"unpin\""));
+    assert!(!world.page("/servers/clock").await.contains("name=\"unpin\""));
     assert!(world.page("/changes").await.contains("unpinned clock/now"));
 }
