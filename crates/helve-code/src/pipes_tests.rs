@@ -1,3 +1,5 @@
+//! Lines that come in pieces, together, too long or never: what the reader of a pipe makes of them.
+
 use tokio::io::AsyncWriteExt as _;
 
 use super::*;
