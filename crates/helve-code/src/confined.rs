@@ -17,7 +17,7 @@ const LOADER: &str = "import marshal,posix\nposix.closerange(3,65536)\nn=int(pos
 /// Files that an interpreter reads besides its own.
 const READ_BESIDES: [&str; 2] = ["/etc/ld.so.cache", "/usr/share/zoneinfo"];
 
-/// Who starts interpreters.
+/// Starts interpreters.
 #[expect(clippy::unnecessary_wraps, reason = "where nothing can be confined, nobody does")]
 pub(crate) fn launcher(stage: &WardenProgram) -> Result<Arc<dyn Launcher>, String> {
     Ok(Arc::new(WardenLauncher::new(stage.clone())))

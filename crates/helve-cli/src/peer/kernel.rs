@@ -9,7 +9,7 @@ use super::Holder;
 /// at an address that somebody left; what the kernel goes on with by itself belongs to nobody.
 const HELD_STATES: [u8; 3] = [1, 4, 5];
 
-/// Who holds the socket at `peer` that is connected to `local`.
+/// The holder of the socket at `peer` that is connected to `local`.
 pub(super) fn holder(peer: SocketAddr, local: SocketAddr) -> Option<Holder> {
     if let Ok(holder) = diagnosis::holder(peer, local) {
         return holder;

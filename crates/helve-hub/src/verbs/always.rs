@@ -174,15 +174,10 @@ fn with_rule(
 ) -> Result<(String, Vec<String>), HubError> {
     let own = read_text(place, text, hub.setup.known_to_configuration()).rules;
     let as_read = Rule {
-        tool: rule.tool.clone(),
         pattern: rule.pattern.clone(),
-        risk: None,
         kind: rule.kind,
         who: rule.who.clone(),
-        action: rule.action,
-        origin: Origin::Program,
-        layer: place.layer,
-        by: None,
+        ..Rule::new(&rule.tool, rule.action, Origin::Program, place.layer)
     };
     let elsewhere = |rule: &&Rule| rule.layer == place.layer && file_of(&rule.origin) != Some(place.path.as_path());
     let count = own.len();

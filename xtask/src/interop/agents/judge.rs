@@ -8,7 +8,7 @@ use crate::interop::servers::Era;
 /// A step of a visit and what it has to come to.
 type Check = (&'static str, fn(&Value, &Visitor<'_>) -> Result<()>);
 
-/// Who visits, and what it finds the tools by.
+/// The agent that visits, and what it finds the tools by.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Visitor<'a> {
     /// What the agent calls itself.
