@@ -8,11 +8,9 @@ use helve_config::{Configuration, Dialect, FilePlace, read_text};
 use helve_model::name::{PlaceName, Spelling, parse_written};
 use helve_model::text::one_line;
 use helve_model::{Action, CallKind, ErrorCode, Layer, Origin, QualifiedName, Rule, ServerName, ToolName};
-use helve_policy::{
-    Caller, Decider, Ground, ListName, RuleSet, SourcedRule, Subject, ToolPolicy, Trust, place_rule, rule_text,
-};
+use helve_policy::{Caller, Decider, Ground, ListName, RuleSet, SourcedRule, Subject, ToolPolicy, Trust, rule_text};
 use helve_setup::store::written_rules::WrittenRules;
-use helve_setup::{Freshness, file_of};
+use helve_setup::{Freshness, file_of, place_in_file};
 use serde_json::{Value, json};
 
 use crate::catalog;
@@ -166,11 +164,7 @@ fn draft(context: &Context, configuration: &Configuration, args: &RuleArgs, acti
         ..Rule::new(rule.tool.clone(), action, Origin::CommandLine, place.layer)
     };
     check_readable(context, configuration, &as_read)?;
-    let elsewhere = |rule: &&Rule| rule.layer == place.layer && file_of(&rule.origin) != Some(place.path.as_path());
-    let count = own.len();
-    let all: Vec<Rule> = own.into_iter().chain(configuration.rules.iter().filter(elsewhere).cloned()).collect();
-    let placement = place_rule(&all, &as_read);
-    let position = placement.position.min(count);
+    let (position, overrules) = place_in_file(configuration, &place, own, &as_read);
     let change = RuleChange::Insert { rule: rule.clone(), position };
     let after = edit_rules_text(&place, &text, &change)
         .map_err(|error| Failure::edit(&error, &context.env.shown(&place.path)))?;
@@ -182,7 +176,6 @@ fn draft(context: &Context, configuration: &Configuration, args: &RuleArgs, acti
         }
         None => Effect::Several(several(context, configuration, &rules, &as_read)?),
     };
-    let overrules = placement.overrules.iter().map(|index| all[*index].clone()).collect();
     Ok(Draft { place, text, rule, change, overrules, effect })
 }
 

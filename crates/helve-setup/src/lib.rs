@@ -57,7 +57,7 @@ pub use hubs::{DEVICE_HEADER, HubAway, HubFollower, HubList, HubServer, KeptHub,
 pub use itself::Itself;
 pub use kept_lists::{Depth, Freshness, KeptLists, KnownTools, ServerWords};
 pub use notice::{Notice, NoticeSink};
-pub use own_files::{OwnFile, is_sandbox_choosable, name_in_file, server_of_request};
+pub use own_files::{OwnFile, is_sandbox_choosable, name_in_file, place_in_file, server_of_request};
 pub use plan::{allow_all, compile, held_text, held_word};
 pub use program::{Bounds, Broken, Program, Said};
 pub use recipe::{Lifetime, Recipe, Wanted, from_environment};

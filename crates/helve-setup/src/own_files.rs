@@ -6,7 +6,8 @@ use std::path::Path;
 use helve_config::trust::{TrustRequest, TrustSubject};
 use helve_config::{Configuration, ConfiguredServer, Dialect, FilePlace, discover};
 use helve_model::sandbox::Choice;
-use helve_model::{Layer, TransportSpec};
+use helve_model::{Layer, Rule, TransportSpec};
+use helve_policy::place_rule;
 use rustix::fs::{Access, access};
 
 use crate::error::SetupError;
@@ -180,4 +181,21 @@ pub fn is_sandbox_choosable(server: &ConfiguredServer) -> bool {
         matches!(spec.transport, TransportSpec::Stdio(_))
             && spec.sandbox.as_ref().is_none_or(|sandbox| sandbox.is_default)
     })
+}
+
+/// Where a new rule goes among those of a file (`own`, in their order), and the rules it then goes before: of that file and of others of
+/// its layer.
+#[must_use]
+pub fn place_in_file(
+    configuration: &Configuration,
+    place: &FilePlace,
+    own: Vec<Rule>,
+    rule: &Rule,
+) -> (usize, Vec<Rule>) {
+    let elsewhere = |rule: &&Rule| rule.layer == place.layer && file_of(&rule.origin) != Some(place.path.as_path());
+    let count = own.len();
+    let all: Vec<Rule> = own.into_iter().chain(configuration.rules.iter().filter(elsewhere).cloned()).collect();
+    let placement = place_rule(&all, rule);
+    let overruled = placement.overrules.iter().filter_map(|index| all.get(*index)).cloned().collect();
+    (placement.position.min(count), overruled)
 }

@@ -7,8 +7,8 @@ use helve_model::json::RawJson;
 use helve_model::name::QualifiedName;
 use helve_model::text::is_invisible;
 use helve_model::{Action, CallKind, HIDDEN, Origin, Principal, Rule, ServerName, ToolName, Who};
-use helve_policy::{CalledBy, Caller, SourcedRule, Subject, Trust, Whereabouts, argument_text, place_rule, rule_text};
-use helve_setup::file_of;
+use helve_policy::{CalledBy, Caller, SourcedRule, Subject, Trust, Whereabouts, argument_text, rule_text};
+use helve_setup::place_in_file;
 use helve_setup::store::written_rules::WrittenRules;
 use helve_store::{Approval, ApprovalState};
 use serde::Deserialize;
@@ -179,19 +179,15 @@ fn with_rule(
         who: rule.who.clone(),
         ..Rule::new(&rule.tool, rule.action, Origin::Program, place.layer)
     };
-    let elsewhere = |rule: &&Rule| rule.layer == place.layer && file_of(&rule.origin) != Some(place.path.as_path());
-    let count = own.len();
-    let all: Vec<Rule> = own.into_iter().chain(configuration.rules.iter().filter(elsewhere).cloned()).collect();
-    let placement = place_rule(&all, &as_read);
-    let change = RuleChange::Insert { rule: rule.clone(), position: placement.position.min(count) };
+    let (position, overruled) = place_in_file(configuration, place, own, &as_read);
+    let change = RuleChange::Insert { rule: rule.clone(), position };
     let after = edit_rules_text(place, text, &change).map_err(edit_error)?;
-    let overruled = placement.overrules.iter().filter_map(|index| all.get(*index));
     let said = |rule: &Rule| {
         let text = SourcedRule { rule: rule.clone(), trust: Trust::Trusted }.to_string();
         let shown = hub.setup.environment().shown_origin(&rule.origin);
         text.replace(&rule.origin.to_string(), &shown)
     };
-    Ok((after, overruled.map(said).collect()))
+    Ok((after, overruled.iter().map(said).collect()))
 }
 
 /// What would not let this very call through, although the rule is there.
