@@ -9,6 +9,7 @@ pub(crate) mod calls;
 pub(crate) mod changes;
 pub(crate) mod draft;
 pub(crate) mod files;
+mod followed;
 pub(crate) mod pins;
 pub(crate) mod redaction;
 pub(crate) mod rules;

@@ -78,8 +78,8 @@ pub(super) fn post(
 
 /// A try as it is now.
 pub(super) fn run(hub: &Hub, one: &Try) -> Result<TryTool, HubError> {
-    let entry = tools::tool(hub, &one.server, &one.tool)?;
-    let filled = ToolForm::read(entry.input_schema()).fill(&one.posted);
+    let entry = tools::tool(hub, &one.about.server, &one.about.tool)?;
+    let filled = ToolForm::read(entry.input_schema()).fill(&one.about.posted);
     let outcome = match one.state() {
         TryState::Running { done, total, message } => {
             TryOutcome::Running { id: one.id.clone(), progress: Progress { done, total, message } }

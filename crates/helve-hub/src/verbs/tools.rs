@@ -1,26 +1,20 @@
 //! Trying a tool: the same way of a call as an agent's, as the person at the page or the holder of a token.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use helve::{CallContext, CallError, CallOutcome, CallSource, Door, Host, ToolEntry};
 use helve_model::json::RawJson;
-use helve_model::sync::lock;
 use helve_model::{Action, Principal, QualifiedName};
 use helve_policy::{Caller, Explanation, Whereabouts};
 use helve_serve::{AskedAgent, PageWay};
-use tokio::sync::Notify;
 
 use super::approvals;
 use super::files::version_of;
+use super::followed::{Followed, FollowedWork, WorkState};
 use crate::actor::Actor;
 use crate::approval_queue::OnAsked;
 use crate::error::HubError;
 use crate::hub::Hub;
-use crate::tokens::random;
-
-/// So many tries are kept, whether they run or have ended; the oldest makes room.
-const MOST: usize = 32;
 
 /// Whether somebody has said yes to these very arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,16 +65,17 @@ pub(crate) fn question(entry: &ToolEntry, arguments: &RawJson) -> Option<String>
 }
 
 /// A try that runs, or has ended.
-pub(crate) struct Try {
-    pub(crate) id: String,
-    /// The session it belongs to.
-    session: String,
+pub(crate) type Try = Followed<TriedTool, TryState>;
+
+/// Tries of all sessions.
+pub(crate) type Tries = FollowedWork<TriedTool, TryState>;
+
+/// What is tried.
+pub(crate) struct TriedTool {
     pub(crate) server: String,
     pub(crate) tool: String,
     /// What the form held.
     pub(crate) posted: Vec<(String, String)>,
-    state: Mutex<TryState>,
-    ended: Notify,
 }
 
 /// How far a try is.
@@ -90,16 +85,12 @@ pub(crate) enum TryState {
     Ended(Arc<Result<CallOutcome, CallError>>),
 }
 
-/// Tries of all sessions.
-#[derive(Debug, Default)]
-pub(crate) struct Tries(Mutex<VecDeque<Arc<Try>>>);
+impl WorkState for TryState {
+    const WORK: &'static str = "call";
+    const MOST: usize = 32;
 
-impl Tries {
-    /// A try of a session.
-    pub(crate) fn find(&self, id: &str, session: &str) -> Result<Arc<Try>, HubError> {
-        let tries = lock(&self.0);
-        let found = tries.iter().find(|one| one.id == id && one.session == version_of(session)).cloned();
-        found.ok_or_else(|| HubError::not_found("this call is not kept any more"))
+    fn is_running(&self) -> bool {
+        matches!(self, Self::Running { .. })
     }
 }
 
@@ -112,31 +103,17 @@ pub(crate) fn begin(
     arguments: RawJson,
     consent: Consent,
 ) -> Result<Arc<Try>, HubError> {
-    let one = Arc::new(Try {
-        id: random(16)?,
-        session: version_of(session),
-        server: entry.name().server.to_string(),
-        tool: entry.name().tool.to_string(),
-        posted,
-        state: Mutex::new(TryState::Running { done: 0.0, total: None, message: None }),
-        ended: Notify::new(),
-    });
-    {
-        let mut tries = lock(&hub.tries.0);
-        tries.push_back(Arc::clone(&one));
-        if tries.len() > MOST {
-            tries.pop_front();
-        }
-    }
+    let tried = TriedTool { server: entry.name().server.to_string(), tool: entry.name().tool.to_string(), posted };
+    let one = hub.tries.begin(session, tried, TryState::Running { done: 0.0, total: None, message: None })?;
     let (heard, live) = (Arc::clone(&one), Arc::clone(&hub.live));
     let on_progress: helve_wire::ProgressCallback = Arc::new(move |progress| {
         // What waits has not done anything yet.
         let (done, total, message) = (progress.progress.max(0.0), progress.total, progress.message);
-        let mut state = lock(&heard.state);
-        if matches!(*state, TryState::Running { .. }) {
-            *state = TryState::Running { done, total, message };
-        }
-        drop(state);
+        heard.update(|state| {
+            if state.is_running() {
+                *state = TryState::Running { done, total, message };
+            }
+        });
         live.touch();
     });
     let mut asked = AskedAgent::default();
@@ -151,8 +128,7 @@ pub(crate) fn begin(
     let (running, name) = (Arc::clone(&one), entry.name().to_string());
     tokio::spawn(async move {
         let ended = host.call(&name, arguments, context).await;
-        *lock(&running.state) = TryState::Ended(Arc::new(ended));
-        running.ended.notify_waiters();
+        running.end(TryState::Ended(Arc::new(ended)));
         live.touch();
     });
     Ok(one)
@@ -168,31 +144,4 @@ fn answering(hub: &Arc<Hub>, tool: QualifiedName) -> OnAsked {
         }
     });
     OnAsked { tool, tell }
-}
-
-impl Try {
-    pub(crate) fn state(&self) -> TryState {
-        lock(&self.state).clone()
-    }
-
-    pub(crate) fn is_running(&self) -> bool {
-        matches!(*lock(&self.state), TryState::Running { .. })
-    }
-
-    /// Waits until it has ended.
-    pub(crate) async fn wait(&self) {
-        let ended = self.ended.notified();
-        tokio::pin!(ended);
-        ended.as_mut().enable();
-        if self.is_running() {
-            ended.await;
-        }
-    }
-}
-
-impl std::fmt::Debug for Try {
-    /// Without what the form held.
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Try").field("server", &self.server).field("tool", &self.tool).finish_non_exhaustive()
-    }
 }
